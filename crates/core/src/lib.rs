@@ -1,0 +1,1 @@
+//! Sockets, channels, subscriptions, virtual sockets, tokens and the key/value store, without I/O.

@@ -1,0 +1,1 @@
+//! I/O shards, listeners, adapters, worker queues and limits: the whole server without JavaScript.

@@ -1,0 +1,1 @@
+//! The native addon: argument conversion, worker drains and doorbells. The only napi code.

@@ -1,0 +1,1 @@
+//! The wires, sans-I/O: bytes in, values out, and back.

@@ -1,0 +1,1 @@
+//! Test partners: the naive model of the core and clients. Development only.

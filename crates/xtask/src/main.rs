@@ -1,0 +1,2 @@
+//! House checks.
+fn main() {}
