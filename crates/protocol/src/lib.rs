@@ -1,1 +1,8 @@
 //! The wires, sans-I/O: bytes in, values out, and back.
+//!
+//! Owns the codecs. Never reads a clock, never does I/O, never starts a task, and knows nothing of the
+//! core: adapters of the gateway bring the two together.
+#![forbid(unsafe_code)]
+#![deny(clippy::indexing_slicing)]
+
+pub mod websocket;

@@ -1,0 +1,198 @@
+//! A message that is not finished yet: fragments, or one frame over several reads.
+//!
+//! Owns the growth of its memory and the fail-fast check of text. Never claims memory for bytes that were
+//! only announced.
+
+use super::error::DecodeError;
+use super::item::{Item, Payload};
+use super::opcode::Kind;
+
+/// The bytes of an unfinished message, unmasked.
+#[derive(Debug)]
+pub(super) struct Assembly {
+    kind: Kind,
+    compressed: bool,
+    ascii: bool,
+    bytes: Vec<u8>,
+    /// How many of `bytes` are whole UTF-8 characters; the up to three after them may become one.
+    validated: usize,
+    /// What the frames so far count towards `message_bytes`, by their announced lengths.
+    pub(super) charged: usize,
+}
+
+impl Assembly {
+    pub(super) fn new(kind: Kind, compressed: bool) -> Self {
+        Self {
+            kind,
+            compressed,
+            ascii: kind == Kind::Text,
+            bytes: Vec::new(),
+            validated: 0,
+            charged: 0,
+        }
+    }
+
+    /// Appends bytes that arrived. `awaited` more are announced; `bound` is what the whole message may come to
+    /// if other frames may follow, else 0.
+    pub(super) fn push(
+        &mut self,
+        chunk: &[u8],
+        ascii: bool,
+        awaited: usize,
+        bound: usize,
+    ) -> Result<(), DecodeError> {
+        self.reserve(chunk.len(), awaited, bound);
+        self.bytes.extend_from_slice(chunk);
+        if self.kind == Kind::Text && !self.compressed {
+            self.validate(chunk.len(), ascii)?;
+        }
+        Ok(())
+    }
+
+    /// Doubles, so that appending stays cheap, but never beyond what the message can need.
+    fn reserve(&mut self, arrived: usize, awaited: usize, bound: usize) {
+        let (length, capacity) = (self.bytes.len(), self.bytes.capacity());
+        let least = length.saturating_add(arrived);
+        if least > capacity {
+            let most = bound.max(least.saturating_add(awaited));
+            let wanted = capacity.saturating_mul(2).min(most).max(least);
+            self.bytes.reserve_exact(wanted - length);
+        }
+    }
+
+    /// Checks what stands after `validated`, of which the last `arrived` bytes are new.
+    fn validate(&mut self, arrived: usize, ascii: bool) -> Result<(), DecodeError> {
+        let pending = self.bytes.get(self.validated..).unwrap_or_default();
+        if ascii && pending.len() == arrived {
+            self.validated = self.bytes.len();
+            return Ok(());
+        }
+        self.ascii = self.ascii && ascii;
+        match simdutf8::compat::from_utf8(pending) {
+            Ok(_) => self.validated = self.bytes.len(),
+            Err(error) if error.error_len().is_none() => self.validated += error.valid_up_to(),
+            Err(_) => return Err(DecodeError::InvalidUtf8),
+        }
+        Ok(())
+    }
+
+    /// The message, after its last byte.
+    pub(super) fn finish(self) -> Result<Item<'static>, DecodeError> {
+        if self.kind == Kind::Text && !self.compressed && self.validated < self.bytes.len() {
+            return Err(DecodeError::InvalidUtf8);
+        }
+        Ok(finished(
+            self.kind,
+            self.compressed,
+            self.ascii,
+            Payload::Owned(self.bytes),
+        ))
+    }
+
+    /// Bytes received.
+    pub(super) fn received(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes of memory held.
+    pub(super) fn held(&self) -> usize {
+        self.bytes.capacity()
+    }
+}
+
+/// A message that was one frame, wholly in the input.
+#[inline]
+pub(super) fn whole(
+    kind: Kind,
+    compressed: bool,
+    ascii: bool,
+    bytes: &[u8],
+) -> Result<Item<'_>, DecodeError> {
+    let text = kind == Kind::Text;
+    if text && !compressed && !ascii && simdutf8::basic::from_utf8(bytes).is_err() {
+        return Err(DecodeError::InvalidUtf8);
+    }
+    Ok(finished(
+        kind,
+        compressed,
+        ascii && text,
+        Payload::Borrowed(bytes),
+    ))
+}
+
+/// Every finished message passes here: the place to inflate a compressed one and then to check its text.
+#[inline]
+fn finished(kind: Kind, compressed: bool, ascii: bool, payload: Payload<'_>) -> Item<'_> {
+    debug_assert!(
+        !compressed,
+        "RSV1 is refused while no extension is negotiated"
+    );
+    Item::Message {
+        kind,
+        ascii,
+        payload,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_follows_what_arrived() {
+        let bound = 16 << 20;
+        let mut assembly = Assembly::new(Kind::Binary, false);
+        let chunk = [7; 1000];
+        for received in (1000..=1_000_000).step_by(1000) {
+            assembly
+                .push(&chunk, false, bound - received, bound)
+                .unwrap();
+            assert_eq!(assembly.received(), received);
+            assert!(
+                assembly.held() <= 2 * received,
+                "{} held for {received}",
+                assembly.held()
+            );
+        }
+    }
+
+    #[test]
+    fn the_last_growth_stops_at_what_is_needed() {
+        let mut assembly = Assembly::new(Kind::Binary, false);
+        assembly.push(&[1; 600], false, 400, 0).unwrap();
+        assert_eq!(assembly.held(), 600);
+        assembly.push(&[1; 1], false, 399, 0).unwrap();
+        assert_eq!(
+            assembly.held(),
+            1000,
+            "twice 600 would be more than the whole frame"
+        );
+        let Item::Message {
+            payload: Payload::Owned(bytes),
+            ..
+        } = assembly.finish().unwrap()
+        else {
+            panic!("an assembled message is owned");
+        };
+        assert_eq!(bytes.len(), 601);
+    }
+
+    #[test]
+    fn ascii_means_every_chunk() {
+        for (chunks, expected) in [
+            (["ab", "cd"], true),
+            (["a\u{e9}", "cd"], false),
+            (["ab", "\u{20ac}"], false),
+        ] {
+            let mut assembly = Assembly::new(Kind::Text, false);
+            for chunk in chunks {
+                assembly
+                    .push(chunk.as_bytes(), chunk.is_ascii(), 0, 100)
+                    .unwrap();
+            }
+            assert!(
+                matches!(assembly.finish(), Ok(Item::Message { ascii, .. }) if ascii == expected)
+            );
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Why a peer's bytes were refused, and what to tell it.
+//!
+//! Never describes our own failures: every variant is the peer's doing and ends its connection.
+
+use super::close;
+
+/// The peer broke RFC 6455 or a bound of [`DecoderConfig`](super::DecoderConfig).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// A client must mask every frame (§5.1).
+    #[error("unmasked frame from a client")]
+    Unmasked,
+    /// A server must not mask any frame (§5.1).
+    #[error("masked frame from a server")]
+    Masked,
+    /// A reserved bit is set that no extension gave a meaning (§5.2); the value is the frame's first byte.
+    #[error("reserved bit set in {0:#04x}")]
+    ReservedBits(u8),
+    /// An opcode without meaning (§5.2).
+    #[error("reserved opcode {0:#x}")]
+    ReservedOpcode(u8),
+    /// A close, ping or pong without FIN (§5.5).
+    #[error("fragmented control frame")]
+    FragmentedControl,
+    /// A close, ping or pong over 125 bytes (§5.5); the value is its 7-bit length.
+    #[error("control frame with length code {0}, above 125")]
+    ControlTooLong(u8),
+    /// A length in a longer form than it needs (§5.2).
+    #[error("length {0} is not in its shortest form")]
+    LengthNotMinimal(u64),
+    /// A 64-bit length with its highest bit set (§5.2).
+    #[error("length {0:#x} has its highest bit set")]
+    LengthOverflow(u64),
+    /// A continuation without a message to continue (§5.4).
+    #[error("continuation outside of a message")]
+    StrayContinuation,
+    /// A new message before the last fragment of the one before (§5.4).
+    #[error("new message inside of an unfinished one")]
+    InterruptedMessage,
+    /// Bytes of a text message that cannot be a prefix of UTF-8 (§8.1).
+    #[error("text message is not UTF-8")]
+    InvalidUtf8,
+    /// The message would exceed `message_bytes`; the value is the length of the frame that announced it.
+    #[error("message too big: its bound is exceeded by a frame of {0} bytes")]
+    MessageTooBig(u64),
+    /// A close payload of one byte: half a code (§5.5.1).
+    #[error("close frame of one byte")]
+    CloseTruncated,
+    /// A close code that must not be on the wire (§7.4).
+    #[error("invalid close code {0}")]
+    CloseCode(u16),
+    /// A close reason that is not UTF-8 (§5.5.1).
+    #[error("close reason is not UTF-8")]
+    CloseReason,
+    /// More pings and pongs than [`DecoderConfig`](super::DecoderConfig) admits.
+    #[error("too many control frames")]
+    ControlRate,
+}
+
+impl DecodeError {
+    /// The code to close the connection with: 1002, 1007, 1008 or 1009.
+    pub const fn close_code(&self) -> u16 {
+        match self {
+            Self::InvalidUtf8 | Self::CloseReason => close::INVALID_PAYLOAD,
+            Self::MessageTooBig(_) => close::MESSAGE_TOO_BIG,
+            Self::ControlRate => close::POLICY_VIOLATION,
+            _ => close::PROTOCOL_ERROR,
+        }
+    }
+
+    /// The reason to close the connection with: short ASCII text without any of the peer's bytes.
+    pub const fn close_reason(&self) -> &'static str {
+        match self {
+            Self::Unmasked => "unmasked frame",
+            Self::Masked => "masked frame",
+            Self::ReservedBits(_) => "reserved bit set",
+            Self::ReservedOpcode(_) => "reserved opcode",
+            Self::FragmentedControl => "fragmented control frame",
+            Self::ControlTooLong(_) => "control frame too long",
+            Self::LengthNotMinimal(_) => "length not minimal",
+            Self::LengthOverflow(_) => "length overflow",
+            Self::StrayContinuation => "stray continuation",
+            Self::InterruptedMessage => "message interrupted",
+            Self::InvalidUtf8 => "invalid UTF-8",
+            Self::MessageTooBig(_) => "message too big",
+            Self::CloseTruncated => "truncated close frame",
+            Self::CloseCode(_) => "invalid close code",
+            Self::CloseReason => "invalid UTF-8 in close reason",
+            Self::ControlRate => "too many control frames",
+        }
+    }
+}

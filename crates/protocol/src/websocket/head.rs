@@ -1,0 +1,319 @@
+//! The head of a frame (RFC 6455 §5.2): parsed, and judged against everything that stands before it.
+//!
+//! Never looks at a payload and never waits for a byte that cannot change the verdict: a bad first byte
+//! is refused before the second arrives, a length too big before the masking key does.
+
+use super::decoder::{DecoderConfig, Role};
+use super::error::DecodeError;
+use super::mask::Key;
+use super::opcode::Opcode;
+
+/// The longest head: two bytes, a 64-bit length and a masking key.
+pub(super) const LONGEST: usize = 14;
+
+/// What an empty fragment counts towards `message_bytes`: without a price they could come for ever. The
+/// last one is free, for it ends the message.
+const EMPTY_FRAGMENT: usize = 16;
+
+/// What may come next.
+#[derive(Debug)]
+pub(super) struct Expect {
+    pub(super) role: Role,
+    /// A fragmented message is unfinished.
+    pub(super) in_message: bool,
+    /// An extension gave RSV1 its meaning (RFC 7692).
+    pub(super) compression: bool,
+    /// Bytes that the message may still have.
+    pub(super) room: usize,
+}
+
+impl Expect {
+    /// Between messages.
+    #[inline]
+    pub(super) fn message(config: &DecoderConfig) -> Self {
+        Self {
+            role: config.role,
+            in_message: false,
+            compression: false,
+            room: config.message_bytes,
+        }
+    }
+
+    /// After fragments of a message that already count `charged` bytes.
+    #[inline]
+    pub(super) fn continuation(config: &DecoderConfig, charged: usize) -> Self {
+        let room = config.message_bytes.saturating_sub(charged);
+        Self {
+            role: config.role,
+            in_message: true,
+            compression: false,
+            room,
+        }
+    }
+}
+
+/// A frame's head that was found good.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Head {
+    pub(super) opcode: Opcode,
+    pub(super) fin: bool,
+    /// RSV1 on the first frame of a message: the message is deflated (RFC 7692 §6).
+    pub(super) compressed: bool,
+    pub(super) mask: Option<Key>,
+    /// The payload's length.
+    pub(super) payload: usize,
+    /// The head's own length.
+    pub(super) size: usize,
+}
+
+impl Head {
+    /// What the frame counts towards `message_bytes`.
+    #[inline]
+    pub(super) fn charge(&self) -> usize {
+        charge(self.payload, self.fin)
+    }
+}
+
+/// Reads a head from the start of `bytes`. `None`: good so far, but more bytes are needed.
+#[inline]
+pub(super) fn parse(bytes: &[u8], expect: &Expect) -> Result<Option<Head>, DecodeError> {
+    let [first, rest @ ..] = bytes else {
+        return Ok(None);
+    };
+    let (opcode, fin, compressed) = first_byte(*first, expect)?;
+    let [second, rest @ ..] = rest else {
+        return Ok(None);
+    };
+    let short = second & 0x7f;
+    match (second & 0x80 != 0, expect.role) {
+        (false, Role::Server) => return Err(DecodeError::Unmasked),
+        (true, Role::Client) => return Err(DecodeError::Masked),
+        _ => {}
+    }
+    if opcode.is_control() && short > 125 {
+        return Err(DecodeError::ControlTooLong(short));
+    }
+    let Some((length, rest)) = length(short, rest)? else {
+        return Ok(None);
+    };
+    let payload = match usize::try_from(length) {
+        Ok(payload) if opcode.is_control() || charge(payload, fin) <= expect.room => payload,
+        _ => return Err(DecodeError::MessageTooBig(length)),
+    };
+    let (mask, rest) = match expect.role {
+        Role::Client => (None, rest),
+        Role::Server => match rest.split_first_chunk::<4>() {
+            Some((key, rest)) => (Some(*key), rest),
+            None => return Ok(None),
+        },
+    };
+    Ok(Some(Head {
+        opcode,
+        fin,
+        compressed,
+        mask,
+        payload,
+        size: bytes.len() - rest.len(),
+    }))
+}
+
+#[inline]
+fn charge(payload: usize, fin: bool) -> usize {
+    if payload == 0 && !fin {
+        EMPTY_FRAGMENT
+    } else {
+        payload
+    }
+}
+
+/// FIN, RSV1–3 and the opcode: opcode, FIN and RSV1 if they may stand here.
+#[inline]
+fn first_byte(byte: u8, expect: &Expect) -> Result<(Opcode, bool, bool), DecodeError> {
+    let fin = byte & 0x80 != 0;
+    let rsv1 = byte & 0x40 != 0;
+    let Some(opcode) = Opcode::from_bits(byte & 0x0f) else {
+        return Err(DecodeError::ReservedOpcode(byte & 0x0f));
+    };
+    let begins = matches!(opcode, Opcode::Text | Opcode::Binary);
+    if byte & 0x30 != 0 || (rsv1 && !(expect.compression && begins)) {
+        return Err(DecodeError::ReservedBits(byte));
+    }
+    if opcode.is_control() {
+        if !fin {
+            return Err(DecodeError::FragmentedControl);
+        }
+    } else if begins && expect.in_message {
+        return Err(DecodeError::InterruptedMessage);
+    } else if !begins && !expect.in_message {
+        return Err(DecodeError::StrayContinuation);
+    }
+    Ok((opcode, fin, rsv1))
+}
+
+/// The length behind its 7-bit code, and the bytes after it.
+#[inline]
+fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, &[u8])>, DecodeError> {
+    let (length, least, rest) = match short {
+        126 => {
+            let Some((bytes, rest)) = rest.split_first_chunk::<2>() else {
+                return Ok(None);
+            };
+            (u64::from(u16::from_be_bytes(*bytes)), 126, rest)
+        }
+        127 => {
+            let Some((bytes, rest)) = rest.split_first_chunk::<8>() else {
+                return Ok(None);
+            };
+            (u64::from_be_bytes(*bytes), 0x1_0000, rest)
+        }
+        _ => (u64::from(short), 0, rest),
+    };
+    if length < least {
+        return Err(DecodeError::LengthNotMinimal(length));
+    }
+    if length >> 63 != 0 {
+        return Err(DecodeError::LengthOverflow(length));
+    }
+    Ok(Some((length, rest)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(room: usize) -> Expect {
+        Expect {
+            role: Role::Server,
+            in_message: false,
+            compression: false,
+            room,
+        }
+    }
+
+    /// The verdict on `bytes`, and how many of them were needed for it.
+    fn verdict(bytes: &[u8], expect: &Expect) -> (Result<Option<Head>, DecodeError>, usize) {
+        for end in 0..=bytes.len() {
+            let verdict = parse(&bytes[..end], expect);
+            if !matches!(verdict, Ok(None)) {
+                return (verdict, end);
+            }
+        }
+        (Ok(None), bytes.len())
+    }
+
+    #[test]
+    fn refuses_with_the_first_byte_that_is_wrong() {
+        let key = [0; 4];
+        let long = |length: u64| [&[0x82, 0xff][..], &length.to_be_bytes(), &key].concat();
+        let medium = |length: u16| [&[0x82, 0xfe][..], &length.to_be_bytes(), &key].concat();
+        let cases: [(Vec<u8>, DecodeError, usize); 17] = [
+            (vec![0x81, 0x05], DecodeError::Unmasked, 2),
+            (vec![0xc1, 0x85], DecodeError::ReservedBits(0xc1), 1),
+            (vec![0xa1, 0x85], DecodeError::ReservedBits(0xa1), 1),
+            (vec![0x92, 0x85], DecodeError::ReservedBits(0x92), 1),
+            (vec![0xc9, 0x85], DecodeError::ReservedBits(0xc9), 1),
+            (vec![0x83], DecodeError::ReservedOpcode(3), 1),
+            (vec![0x87], DecodeError::ReservedOpcode(7), 1),
+            (vec![0x8b], DecodeError::ReservedOpcode(11), 1),
+            (vec![0x8f], DecodeError::ReservedOpcode(15), 1),
+            (vec![0x09], DecodeError::FragmentedControl, 1),
+            (vec![0x88, 0xfe], DecodeError::ControlTooLong(126), 2),
+            (vec![0x8a, 0xff], DecodeError::ControlTooLong(127), 2),
+            (medium(125), DecodeError::LengthNotMinimal(125), 4),
+            (long(65_535), DecodeError::LengthNotMinimal(65_535), 10),
+            (long(1 << 63), DecodeError::LengthOverflow(1 << 63), 10),
+            (medium(1001), DecodeError::MessageTooBig(1001), 4),
+            (vec![0x80], DecodeError::StrayContinuation, 1),
+        ];
+        for (bytes, error, at) in cases {
+            let (found, needed) = verdict(&bytes, &server(1000));
+            assert_eq!((found.unwrap_err(), needed), (error, at), "{bytes:x?}");
+        }
+        let in_message = Expect {
+            in_message: true,
+            ..server(1000)
+        };
+        assert_eq!(
+            verdict(&[0x81], &in_message).0.unwrap_err(),
+            DecodeError::InterruptedMessage
+        );
+        let client = Expect {
+            role: Role::Client,
+            ..server(1000)
+        };
+        assert_eq!(
+            verdict(&[0x81, 0x80], &client).0.unwrap_err(),
+            DecodeError::Masked
+        );
+    }
+
+    #[test]
+    fn reads_every_length_form() {
+        let room = usize::MAX;
+        for (bytes, payload, size) in [
+            (vec![0x82, 0x80, 1, 2, 3, 4], 0, 6),
+            (vec![0x82, 0xfd, 1, 2, 3, 4], 125, 6),
+            (vec![0x82, 0xfe, 0, 126, 1, 2, 3, 4], 126, 8),
+            (vec![0x82, 0xfe, 255, 255, 1, 2, 3, 4], 65_535, 8),
+            (
+                vec![0x82, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 1, 2, 3, 4],
+                65_536,
+                14,
+            ),
+        ] {
+            let (found, needed) = verdict(&bytes, &server(room));
+            let head = found.unwrap().unwrap();
+            assert_eq!(
+                (head.payload, head.size, needed),
+                (payload, size, bytes.len())
+            );
+            assert_eq!(head.mask, Some([1, 2, 3, 4]));
+        }
+    }
+
+    #[test]
+    fn the_bound_is_inclusive_and_empty_fragments_have_a_price() {
+        let masked = |first: u8, length: u8| [first, 0x80 | length, 0, 0, 0, 0];
+        assert!(parse(&masked(0x82, 16), &server(16)).is_ok());
+        assert!(parse(&masked(0x82, 17), &server(16)).is_err());
+        assert!(parse(&masked(0x02, 0), &server(16)).is_ok());
+        assert!(parse(&masked(0x02, 0), &server(15)).is_err());
+        assert!(
+            parse(&masked(0x82, 0), &server(0)).is_ok(),
+            "the last one is free"
+        );
+        assert!(
+            parse(&masked(0x89, 125), &server(0)).is_ok(),
+            "control frames are no message"
+        );
+    }
+
+    #[test]
+    fn a_negotiated_extension_gives_rsv1_a_meaning_on_first_frames_only() {
+        let expect = |in_message| Expect {
+            compression: true,
+            in_message,
+            ..server(10)
+        };
+        assert!(
+            parse(&[0xc1, 0x80, 0, 0, 0, 0], &expect(false))
+                .unwrap()
+                .unwrap()
+                .compressed
+        );
+        assert!(
+            !parse(&[0x81, 0x80, 0, 0, 0, 0], &expect(false))
+                .unwrap()
+                .unwrap()
+                .compressed
+        );
+        assert_eq!(
+            parse(&[0xc0], &expect(true)).unwrap_err(),
+            DecodeError::ReservedBits(0xc0)
+        );
+        assert_eq!(
+            parse(&[0xc9], &expect(true)).unwrap_err(),
+            DecodeError::ReservedBits(0xc9)
+        );
+    }
+}

@@ -1,0 +1,48 @@
+//! A cursor over bytes that were just read.
+//!
+//! Never copies and never keeps anything: what the decoder took is gone from it, what it did not take is
+//! untouched, still masked, and may be fed again later.
+
+use std::mem;
+
+/// Bytes to decode. Complete frames are unmasked in place and lent to the items.
+#[derive(Debug)]
+pub struct Input<'a> {
+    bytes: &'a mut [u8],
+    frames: u32,
+}
+
+impl<'a> Input<'a> {
+    /// A cursor at the start of `bytes`.
+    #[inline]
+    pub fn new(bytes: &'a mut [u8]) -> Self {
+        Self { bytes, frames: 0 }
+    }
+
+    /// Takes the next `count` bytes, or all if there are fewer.
+    #[inline]
+    pub(super) fn take(&mut self, count: usize) -> &'a mut [u8] {
+        let bytes = mem::take(&mut self.bytes);
+        let (taken, rest) = bytes.split_at_mut(count.min(bytes.len()));
+        self.bytes = rest;
+        taken
+    }
+
+    #[inline]
+    pub(super) fn count_frame(&mut self) {
+        self.frames = self.frames.saturating_add(1);
+    }
+
+    /// The bytes not yet consumed. Empty once [`Decoder::next`](super::Decoder::next) returned `None`;
+    /// a caller that stops earlier may stash them and feed them later.
+    #[inline]
+    pub fn remaining(&self) -> &[u8] {
+        self.bytes
+    }
+
+    /// How many complete frames were consumed so far. Only these are a sign of life.
+    #[inline]
+    pub fn frames(&self) -> u32 {
+        self.frames
+    }
+}

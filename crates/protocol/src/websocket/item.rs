@@ -1,0 +1,63 @@
+//! What a decoder yields: messages, pings, pongs and the close.
+//!
+//! Never holds a masked or unvalidated byte.
+
+use std::ops::Deref;
+
+use super::opcode::Kind;
+
+/// The next thing a peer said. Borrows from the input or from the decoder until the next call.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A finished message.
+    Message {
+        /// Text, which is then valid UTF-8, or binary.
+        kind: Kind,
+        /// Text whose bytes are all below 0x80. Always false for binary.
+        ascii: bool,
+        /// The message's bytes.
+        payload: Payload<'a>,
+    },
+    /// To be answered by a pong with these bytes, at most 125.
+    Ping(&'a [u8]),
+    /// At most 125 bytes: those of our ping, if this is an answer.
+    Pong(&'a [u8]),
+    /// The peer closes; nothing follows. To be echoed with the same code.
+    Close {
+        /// The code, valid on the wire, or none when the frame was empty.
+        code: Option<u16>,
+        /// At most 123 bytes, often empty.
+        reason: &'a str,
+    },
+}
+
+/// The bytes of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Payload<'a> {
+    /// The message was one frame, wholly in the input.
+    Borrowed(&'a [u8]),
+    /// The message was assembled over reads or fragments: keep the `Vec` without a copy.
+    Owned(Vec<u8>),
+}
+
+impl Payload<'_> {
+    /// The bytes, copied if they are borrowed.
+    pub fn into_vec(self) -> Vec<u8> {
+        match self {
+            Self::Borrowed(bytes) => bytes.to_vec(),
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+impl Deref for Payload<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Borrowed(bytes) => bytes,
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}

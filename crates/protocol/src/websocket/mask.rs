@@ -1,0 +1,62 @@
+//! Masking (RFC 6455 §5.3), eight bytes at a time.
+//!
+//! Never knows what the bytes mean, but says on the way whether all of them are ASCII: the bytes are in
+//! a register anyway.
+
+/// A masking key: applied to byte `i` of a payload as `key[i % 4]`.
+pub(super) type Key = [u8; 4];
+
+/// Masks or unmasks `bytes`, whose first one is masked with `key[0]`. True if the result is all ASCII.
+#[inline]
+pub(super) fn apply(bytes: &mut [u8], key: Key) -> bool {
+    let [a, b, c, d] = key;
+    let pattern = [a, b, c, d, a, b, c, d];
+    let word = u64::from_ne_bytes(pattern);
+    let mut seen = 0u64;
+    let (words, tail) = bytes.as_chunks_mut::<8>();
+    for chunk in words {
+        let plain = u64::from_ne_bytes(*chunk) ^ word;
+        seen |= plain;
+        *chunk = plain.to_ne_bytes();
+    }
+    let mut seen_tail = 0u8;
+    for (byte, key) in tail.iter_mut().zip(pattern) {
+        *byte ^= key;
+        seen_tail |= *byte;
+    }
+    (seen & HIGH_BITS) == 0 && seen_tail < 0x80
+}
+
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// The key for what follows after `count` bytes.
+#[inline]
+pub(super) fn advance(mut key: Key, count: usize) -> Key {
+    key.rotate_left(count % 4);
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_the_definition_for_every_length_and_cut() {
+        let key = [0x11, 0x92, 0x33, 0xf4];
+        for length in 0u8..70 {
+            let masked: Vec<u8> = (0..length).map(|i| i.wrapping_mul(37)).collect();
+            let expected: Vec<u8> = masked
+                .iter()
+                .zip(key.iter().cycle())
+                .map(|(byte, key)| byte ^ key)
+                .collect();
+            for cut in 0..=masked.len() {
+                let mut bytes = masked.clone();
+                let (first, second) = bytes.split_at_mut(cut);
+                let ascii = apply(first, key) & apply(second, advance(key, cut));
+                assert_eq!(bytes, expected, "{length} bytes cut at {cut}");
+                assert_eq!(ascii, expected.is_ascii(), "{length} bytes cut at {cut}");
+            }
+        }
+    }
+}

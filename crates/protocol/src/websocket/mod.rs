@@ -1,0 +1,40 @@
+//! RFC 6455: opening handshake, frames, messages and close codes.
+//!
+//! Owns the whole wire of WebSocket, in both roles. Never touches a socket: [`Decoder`] is fed with the
+//! bytes that were read and yields items, the `append_*` functions write frames into a buffer, and
+//! [`handshake`] judges a request that was already parsed.
+//!
+//! ```
+//! use millrace_protocol::websocket::{Decoder, DecoderConfig, Input, Item, Opcode, append_part};
+//!
+//! let mut read = Vec::new();
+//! append_part(&mut read, Opcode::Text, true, Some([1, 2, 3, 4]), b"hello");
+//!
+//! let (mut decoder, config) = (Decoder::new(), DecoderConfig::default());
+//! let mut input = Input::new(&mut read);
+//! while let Some(item) = decoder.next(&mut input, &config, 0)? {
+//!     assert!(matches!(item, Item::Message { payload, .. } if &payload[..] == b"hello"));
+//! }
+//! # Ok::<(), millrace_protocol::websocket::DecodeError>(())
+//! ```
+
+pub mod close;
+pub mod handshake;
+
+mod assembly;
+mod decoder;
+mod encode;
+mod error;
+mod head;
+mod input;
+mod item;
+mod mask;
+mod opcode;
+mod rate;
+
+pub use decoder::{Decoder, DecoderConfig, Role};
+pub use encode::{append_close, append_frame, append_masked_close, append_part, header};
+pub use error::DecodeError;
+pub use input::Input;
+pub use item::{Item, Payload};
+pub use opcode::{Kind, Opcode};
