@@ -4,14 +4,14 @@
 //! something is unfinished. Never copies a frame that is wholly in the input, never claims memory for an
 //! announced length, never reads a clock.
 
-use super::assembly::{self, Assembly};
-use super::close;
+use super::assembly;
 use super::error::DecodeError;
-use super::head::{self, Expect, Head};
+use super::head::{self, Expect};
 use super::input::Input;
-use super::item::Item;
-use super::mask::{self, Key};
+use super::item::{Item, control_item};
+use super::mask;
 use super::opcode::{Kind, Opcode};
+use super::partial::{Frame, Partial};
 use super::rate::Rate;
 
 /// Which side of the connection we are.
@@ -110,16 +110,17 @@ impl Decoder {
             return Ok(None);
         }
         input.take(head.size);
-        let (payload, ascii) = unmasked(input.take(head.payload), head.mask);
+        let (payload, ascii) = mask::remove(input.take(head.payload), head.mask);
+        let item = match head.opcode {
+            Opcode::Text => assembly::whole(Kind::Text, head.compressed, ascii, payload)?,
+            Opcode::Binary => assembly::whole(Kind::Binary, head.compressed, ascii, payload)?,
+            opcode => {
+                self.admit(opcode, config, now_ms)?;
+                control_item(opcode, payload)?
+            }
+        };
         input.count_frame();
-        match head.opcode {
-            Opcode::Text => assembly::whole(Kind::Text, head.compressed, ascii, payload),
-            Opcode::Binary => assembly::whole(Kind::Binary, head.compressed, ascii, payload),
-            opcode => self
-                .admit(opcode, config, now_ms)
-                .and_then(|()| control_item(opcode, payload)),
-        }
-        .map(Some)
+        Ok(Some(item))
     }
 
     /// The general path: whatever is unfinished, or will be after this input.
@@ -141,7 +142,9 @@ impl Decoder {
                     .partial
                     .as_ref()
                     .map_or(&[][..], |partial| &partial.control);
-                control_item(opcode, payload).map(Some)
+                let item = control_item(opcode, payload)?;
+                input.count_frame();
+                Ok(Some(item))
             }
             Err(error) => Err(self.fail(input, error)),
         }
@@ -168,12 +171,14 @@ impl Decoder {
             } = *frame;
             if awaited == 0 {
                 partial.frame = None;
-                input.count_frame();
             }
             if opcode.is_control() {
                 partial.control.extend_from_slice(chunk);
                 if awaited == 0 {
                     partial.yielded = true;
+                    if opcode == Opcode::Close {
+                        partial.message = None; // it will never be finished
+                    }
                     self.admit(opcode, config, now_ms)?;
                     return Ok(Step::Control(opcode));
                 }
@@ -186,8 +191,11 @@ impl Decoder {
             }
             if fin && let Some(message) = partial.message.take() {
                 self.partial = None;
-                return message.finish().map(Step::Item);
+                let item = message.finish()?;
+                input.count_frame();
+                return Ok(Step::Item(item));
             }
+            input.count_frame();
         }
     }
 
@@ -245,174 +253,81 @@ enum Step<'a> {
     Control(Opcode),
 }
 
-/// What is unfinished.
-#[derive(Debug, Default)]
-struct Partial {
-    /// The first `head_length` bytes of a frame whose head is not complete.
-    head: [u8; head::LONGEST],
-    head_length: usize,
-    /// The frame whose head is complete and whose payload is not.
-    frame: Option<Frame>,
-    /// The message it belongs to, or whose next fragment is awaited.
-    message: Option<Assembly>,
-    /// Payload of an unfinished control frame, or of the one just yielded.
-    control: Vec<u8>,
-    /// `control` was yielded: it goes with the next call.
-    yielded: bool,
-}
+#[cfg(test)]
+mod tests {
+    use super::super::encode::{append_close, append_part};
+    use super::*;
 
-/// A frame whose payload is arriving.
-#[derive(Debug, Clone, Copy)]
-struct Frame {
-    opcode: Opcode,
-    fin: bool,
-    /// Rotated to the next byte of the payload.
-    mask: Option<Key>,
-    /// Bytes of the payload still to come.
-    awaited: usize,
-}
+    const KEY: Option<[u8; 4]> = Some([9, 8, 7, 6]);
 
-impl Frame {
-    /// Takes what has arrived of the payload, unmasked. Also says whether it is all ASCII.
-    #[inline]
-    fn take<'a>(&mut self, input: &mut Input<'a>) -> (&'a [u8], bool) {
-        let bytes = input.take(self.awaited);
-        let count = bytes.len();
-        let taken = unmasked(bytes, self.mask);
-        self.awaited -= count;
-        self.mask = self.mask.map(|key| mask::advance(key, count));
-        taken
-    }
-}
+    #[test]
+    fn a_kept_control_payload_is_freed_by_the_next_call() {
+        let (mut decoder, config) = (Decoder::new(), DecoderConfig::default());
+        let mut read = Vec::new();
+        append_part(&mut read, Opcode::Ping, true, KEY, b"payload");
+        let (first, second) = read.split_at_mut(9);
 
-impl Partial {
-    /// The frame that is arriving; reads its head first if need be. `None`: the head is not complete.
-    #[inline]
-    fn current_frame(
-        &mut self,
-        input: &mut Input<'_>,
-        config: &DecoderConfig,
-    ) -> Result<Option<&mut Frame>, DecodeError> {
-        if self.frame.is_none() {
-            let Some(head) = self.next_head(input, config)? else {
-                return Ok(None);
-            };
-            match head.opcode {
-                Opcode::Text => self.message = Some(Assembly::new(Kind::Text, head.compressed)),
-                Opcode::Binary => self.message = Some(Assembly::new(Kind::Binary, head.compressed)),
-                _ => {}
-            }
-            if let (false, Some(message)) = (head.opcode.is_control(), &mut self.message) {
-                message.charged = message.charged.saturating_add(head.charge());
-            }
-            let Head {
-                opcode,
-                fin,
-                mask,
-                payload: awaited,
-                ..
-            } = head;
-            self.frame = Some(Frame {
-                opcode,
-                fin,
-                mask,
-                awaited,
-            });
-        }
-        Ok(self.frame.as_mut())
+        let mut input = Input::new(first);
+        assert_eq!(decoder.next(&mut input, &config, 0), Ok(None));
+        assert!(!decoder.is_idle());
+        assert_eq!(decoder.unfinished_bytes(), 3);
+
+        let mut input = Input::new(second);
+        assert_eq!(
+            decoder.next(&mut input, &config, 0),
+            Ok(Some(Item::Ping(b"payload")))
+        );
+        assert!(decoder.is_idle(), "what was yielded is finished");
+        assert_eq!(decoder.unfinished_bytes(), 0);
+        assert!(decoder.held_bytes() > 0);
+        assert_eq!(decoder.next(&mut input, &config, 0), Ok(None));
+        assert_eq!(decoder.held_bytes(), 0);
     }
 
-    /// Reads a head from the bytes kept and the input.
-    fn next_head(
-        &mut self,
-        input: &mut Input<'_>,
-        config: &DecoderConfig,
-    ) -> Result<Option<Head>, DecodeError> {
-        let expect = match &self.message {
-            Some(message) => Expect::continuation(config, message.charged),
-            None => Expect::message(config),
+    #[test]
+    fn a_close_inside_of_a_message_forgets_the_message() {
+        let (mut decoder, config) = (
+            Decoder::new(),
+            DecoderConfig {
+                role: Role::Client,
+                ..Default::default()
+            },
+        );
+        let mut read = Vec::new();
+        append_part(&mut read, Opcode::Text, false, None, &[b'x'; 10_000]);
+        append_close(&mut read, 4321, "enough");
+        append_part(&mut read, Opcode::Continuation, true, None, b"late");
+        let mut input = Input::new(&mut read);
+        let close = Item::Close {
+            code: Some(4321),
+            reason: "enough",
         };
-        let kept = self.head_length;
-        let (_, free) = self.head.split_at_mut(kept);
-        let added = free.len().min(input.remaining().len());
-        for (to, from) in free.iter_mut().zip(input.remaining()) {
-            *to = *from;
+        assert_eq!(decoder.next(&mut input, &config, 0), Ok(Some(close)));
+        assert!(decoder.is_idle());
+        assert!(decoder.held_bytes() < 500);
+        assert_eq!(decoder.next(&mut input, &config, 0), Ok(None));
+        assert_eq!((decoder.held_bytes(), input.remaining().len()), (0, 0));
+    }
+
+    #[test]
+    fn what_is_not_consumed_can_be_fed_again() {
+        let (mut decoder, config) = (Decoder::new(), DecoderConfig::default());
+        let mut read = Vec::new();
+        for payload in [b"one", b"two"] {
+            append_part(&mut read, Opcode::Ping, true, KEY, payload);
         }
-        let bytes = self.head.get(..kept + added).unwrap_or_default();
-        let head = head::parse(bytes, &expect)?;
-        if let Some(head) = &head {
-            input.take(head.size - kept);
-            self.head_length = 0;
-        } else {
-            input.take(added);
-            self.head_length += added;
-        }
-        Ok(head)
+        let mut input = Input::new(&mut read);
+        assert_eq!(
+            decoder.next(&mut input, &config, 0),
+            Ok(Some(Item::Ping(b"one")))
+        );
+        assert_eq!(input.frames(), 1);
+        let mut stash = input.remaining().to_vec();
+        let mut input = Input::new(&mut stash);
+        assert_eq!(
+            decoder.next(&mut input, &config, 0),
+            Ok(Some(Item::Ping(b"two")))
+        );
+        assert_eq!((input.frames(), input.remaining().len()), (1, 0));
     }
-
-    /// Forgets what was yielded. True if nothing else is unfinished.
-    fn settle(&mut self) -> bool {
-        if self.yielded {
-            self.yielded = false;
-            self.control.clear();
-        }
-        self.is_idle()
-    }
-
-    fn is_idle(&self) -> bool {
-        self.head_length == 0 && self.frame.is_none() && self.message.is_none()
-    }
-
-    fn received(&self) -> usize {
-        let control = if self.yielded { 0 } else { self.control.len() };
-        self.head_length + control + self.message.as_ref().map_or(0, Assembly::received)
-    }
-
-    fn held(&self) -> usize {
-        size_of::<Self>()
-            + self.control.capacity()
-            + self.message.as_ref().map_or(0, Assembly::held)
-    }
-}
-
-/// Unmasks in place. Also says whether the result is all ASCII.
-#[inline]
-fn unmasked(bytes: &mut [u8], mask: Option<Key>) -> (&[u8], bool) {
-    let ascii = match mask {
-        Some(key) => mask::apply(bytes, key),
-        None => bytes.is_ascii(),
-    };
-    (bytes, ascii)
-}
-
-/// The item of a complete control frame.
-#[inline]
-fn control_item(opcode: Opcode, payload: &[u8]) -> Result<Item<'_>, DecodeError> {
-    match opcode {
-        Opcode::Ping => Ok(Item::Ping(payload)),
-        Opcode::Pong => Ok(Item::Pong(payload)),
-        _ => close_item(payload),
-    }
-}
-
-/// The item of a close frame (RFC 6455 §5.5.1).
-fn close_item(payload: &[u8]) -> Result<Item<'_>, DecodeError> {
-    let Some((code, reason)) = payload.split_first_chunk::<2>() else {
-        return match payload {
-            [] => Ok(Item::Close {
-                code: None,
-                reason: "",
-            }),
-            _ => Err(DecodeError::CloseTruncated),
-        };
-    };
-    let code = u16::from_be_bytes(*code);
-    if !close::is_valid_on_wire(code) {
-        return Err(DecodeError::CloseCode(code));
-    }
-    let reason = str::from_utf8(reason).map_err(|_| DecodeError::CloseReason)?;
-    Ok(Item::Close {
-        code: Some(code),
-        reason,
-    })
 }

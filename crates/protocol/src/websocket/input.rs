@@ -40,7 +40,7 @@ impl<'a> Input<'a> {
         self.bytes
     }
 
-    /// How many complete frames were consumed so far. Only these are a sign of life.
+    /// How many complete and good frames were consumed so far. Only these are a sign of life.
     #[inline]
     pub fn frames(&self) -> u32 {
         self.frames

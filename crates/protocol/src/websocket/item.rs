@@ -4,7 +4,9 @@
 
 use std::ops::Deref;
 
-use super::opcode::Kind;
+use super::close;
+use super::error::DecodeError;
+use super::opcode::{Kind, Opcode};
 
 /// The next thing a peer said. Borrows from the input or from the decoder until the next call.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,4 +62,36 @@ impl Deref for Payload<'_> {
             Self::Owned(bytes) => bytes,
         }
     }
+}
+
+/// The item of a complete control frame.
+#[inline]
+pub(super) fn control_item(opcode: Opcode, payload: &[u8]) -> Result<Item<'_>, DecodeError> {
+    match opcode {
+        Opcode::Ping => Ok(Item::Ping(payload)),
+        Opcode::Pong => Ok(Item::Pong(payload)),
+        _ => close_item(payload),
+    }
+}
+
+/// The item of a close frame (RFC 6455 §5.5.1).
+fn close_item(payload: &[u8]) -> Result<Item<'_>, DecodeError> {
+    let Some((code, reason)) = payload.split_first_chunk::<2>() else {
+        return match payload {
+            [] => Ok(Item::Close {
+                code: None,
+                reason: "",
+            }),
+            _ => Err(DecodeError::CloseTruncated),
+        };
+    };
+    let code = u16::from_be_bytes(*code);
+    if !close::is_valid_on_wire(code) {
+        return Err(DecodeError::CloseCode(code));
+    }
+    let reason = str::from_utf8(reason).map_err(|_| DecodeError::CloseReason)?;
+    Ok(Item::Close {
+        code: Some(code),
+        reason,
+    })
 }

@@ -29,6 +29,16 @@ pub(super) fn apply(bytes: &mut [u8], key: Key) -> bool {
 
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
+/// Unmasks in place. Also says whether the result is all ASCII.
+#[inline]
+pub(super) fn remove(bytes: &mut [u8], mask: Option<Key>) -> (&[u8], bool) {
+    let ascii = match mask {
+        Some(key) => apply(bytes, key),
+        None => bytes.is_ascii(),
+    };
+    (bytes, ascii)
+}
+
 /// The key for what follows after `count` bytes.
 #[inline]
 pub(super) fn advance(mut key: Key, count: usize) -> Key {

@@ -30,6 +30,7 @@ mod input;
 mod item;
 mod mask;
 mod opcode;
+mod partial;
 mod rate;
 
 pub use decoder::{Decoder, DecoderConfig, Role};

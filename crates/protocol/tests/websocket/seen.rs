@@ -1,0 +1,126 @@
+//! Feeds chunks to a decoder and writes down what came out, in owned form.
+
+use millrace_protocol::websocket::{
+    DecodeError, Decoder, DecoderConfig, Input, Item, Kind, Opcode, Role, append_part,
+};
+
+/// An item or the error that ended decoding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Message {
+        kind: Kind,
+        ascii: bool,
+        payload: Vec<u8>,
+    },
+    Ping(Vec<u8>),
+    Pong(Vec<u8>),
+    Close(Option<u16>, String),
+    Error(DecodeError),
+}
+
+impl Seen {
+    pub(crate) fn text(text: &str) -> Self {
+        Self::Message {
+            kind: Kind::Text,
+            ascii: text.is_ascii(),
+            payload: text.as_bytes().to_vec(),
+        }
+    }
+
+    pub(crate) fn binary(bytes: &[u8]) -> Self {
+        Self::Message {
+            kind: Kind::Binary,
+            ascii: false,
+            payload: bytes.to_vec(),
+        }
+    }
+}
+
+impl From<Item<'_>> for Seen {
+    fn from(item: Item<'_>) -> Self {
+        match item {
+            Item::Message {
+                kind,
+                ascii,
+                payload,
+            } => Self::Message {
+                kind,
+                ascii,
+                payload: payload.into_vec(),
+            },
+            Item::Ping(payload) => Self::Ping(payload.to_vec()),
+            Item::Pong(payload) => Self::Pong(payload.to_vec()),
+            Item::Close { code, reason } => Self::Close(code, reason.to_owned()),
+        }
+    }
+}
+
+/// Feeds one read. What comes out is appended to `seen`; returns the complete frames in it.
+pub(crate) fn feed(
+    decoder: &mut Decoder,
+    config: &DecoderConfig,
+    read: &[u8],
+    seen: &mut Vec<Seen>,
+) -> u32 {
+    let mut read = read.to_vec();
+    let mut input = Input::new(&mut read);
+    loop {
+        match decoder.next(&mut input, config, 0) {
+            Ok(Some(item)) => seen.push(item.into()),
+            Ok(None) => {
+                assert!(
+                    input.remaining().is_empty(),
+                    "`None` means that all was consumed"
+                );
+                return input.frames();
+            }
+            Err(error) => seen.push(Seen::Error(error)),
+        }
+    }
+}
+
+/// All that comes out of these reads, the complete frames, and whether the decoder is idle after them.
+pub(crate) fn decode<'a>(
+    config: &DecoderConfig,
+    reads: impl IntoIterator<Item = &'a [u8]>,
+) -> (Vec<Seen>, u32, bool) {
+    let (mut decoder, mut seen, mut frames) = (Decoder::new(), Vec::new(), 0);
+    for read in reads {
+        frames += feed(&mut decoder, config, read, &mut seen);
+    }
+    assert!(
+        !decoder.is_idle() || decoder.held_bytes() == 0,
+        "an idle decoder holds nothing"
+    );
+    assert!(!decoder.is_idle() || decoder.unfinished_bytes() == 0);
+    (seen, frames, decoder.is_idle())
+}
+
+/// The defaults of a server, with a bound on messages.
+pub(crate) fn server(message_bytes: usize) -> DecoderConfig {
+    DecoderConfig {
+        message_bytes,
+        ..DecoderConfig::default()
+    }
+}
+
+/// The defaults of a client, with a bound on messages.
+pub(crate) fn client(message_bytes: usize) -> DecoderConfig {
+    DecoderConfig {
+        role: Role::Client,
+        ..server(message_bytes)
+    }
+}
+
+/// A frame from a client.
+pub(crate) fn masked(opcode: Opcode, fin: bool, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    append_part(
+        &mut frame,
+        opcode,
+        fin,
+        Some([0xa5, 0x5a, 0x0f, 0xf1]),
+        payload,
+    );
+    frame
+}
