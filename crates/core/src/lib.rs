@@ -1,1 +1,29 @@
 //! Sockets, channels, subscriptions, virtual sockets, tokens and the key/value store, without I/O.
+//!
+//! [`Core`] is the registry that every transport and every worker shares. It owns who exists, who is
+//! subscribed to what and where each socket lives; it never reads a clock, starts a thread, waits for
+//! anything but its own short locks, or touches a network. What has to reach an I/O shard goes through
+//! the [`Post`] trait, called while the lock that orders it is held.
+#![forbid(unsafe_code)]
+
+mod annotation;
+mod channel_list;
+mod channels;
+mod dangling;
+mod hash;
+mod id;
+mod keys;
+pub mod limits;
+mod object;
+mod post;
+mod registry;
+mod route;
+mod sockets;
+mod sync;
+
+pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
+pub use crate::id::{ChannelId, SocketId};
+pub use crate::post::{Kind, Post, Recipient};
+pub use crate::registry::{ChannelState, Core, Counts, SocketState, Target, TokenError};
+pub use crate::route::{Route, ShardIndex, ShardSet};
+pub use crate::sockets::{Closed, SocketInfo};

@@ -1,0 +1,53 @@
+//! Real sockets. Owns opening, closing, resolving and tokens.
+
+use bytes::Bytes;
+
+use super::Core;
+use crate::id::SocketId;
+use crate::post::Post;
+use crate::route::{Route, ShardIndex};
+use crate::sockets::{Closed, SocketInfo};
+use crate::sync::Ordering;
+
+/// Why a token was not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// No open real socket has this id; a virtual socket has no token.
+    #[error("socket not found: {0}")]
+    SocketNotFound(SocketId),
+}
+
+impl Core {
+    /// Registers a real socket that lives at a place in an I/O shard. From now on it can be sent to and
+    /// subscribed.
+    pub fn open(&self, shard: ShardIndex, slot: u32, info: SocketInfo) -> SocketId {
+        let turn = self.opened.fetch_add(1, Ordering::Relaxed);
+        self.sockets.lock(turn).open(shard, slot, info)
+    }
+
+    /// Forgets a real socket, its virtual sockets and every subscription of any of them; `None` if there
+    /// is no such real socket. Takes time in proportion to what the socket had.
+    pub fn close<P: Post>(&self, id: SocketId, post: &mut P) -> Option<Closed> {
+        let (closed, removed) = self.socket_table(id).close(id)?;
+        self.leave_all(removed, post);
+        Some(closed)
+    }
+
+    /// Where the real socket behind an id lives; `None` if there is none.
+    pub fn route(&self, id: SocketId) -> Option<Route> {
+        self.socket_table(id).resolve(id).map(|(route, _)| route)
+    }
+
+    /// Attaches bytes to a real socket and returns those attached before.
+    pub fn set_token(&self, id: SocketId, token: Bytes) -> Result<Option<Bytes>, TokenError> {
+        self.socket_table(id)
+            .set_token(id, token)
+            .map_err(|_| TokenError::SocketNotFound(id))
+    }
+
+    /// The token of a real socket; `None` if it has none or there is no such real socket.
+    pub fn token(&self, id: SocketId) -> Option<Bytes> {
+        self.socket_table(id).token(id)
+    }
+}

@@ -1,0 +1,51 @@
+//! Virtual sockets. Owns creating and deleting them.
+
+use std::sync::Arc;
+
+use super::Core;
+use crate::annotation::Annotation;
+use crate::id::SocketId;
+use crate::post::Post;
+
+impl Core {
+    /// Makes a virtual socket of a real or virtual one, with what marks the messages sent through it.
+    ///
+    /// If the target is unknown, or [`CHAIN_STEPS`](crate::limits::CHAIN_STEPS) are not enough to reach
+    /// the real socket, the id dangles for ever: nothing reaches it, but it can be deleted. Of ids with
+    /// an unknown target only the last [`DANGLING_IDS`](crate::limits::DANGLING_IDS) are remembered.
+    pub fn create_virtual(&self, target: SocketId, annotation: Option<Annotation>) -> SocketId {
+        let mut table = self.socket_table(target);
+        match table.attach(target, annotation) {
+            Ok(id) => id,
+            Err(annotation) => {
+                let id = table.allocate();
+                drop(table);
+                self.dangling
+                    .lock()
+                    .insert(id, target, annotation.map(Arc::new));
+                id
+            }
+        }
+    }
+
+    /// Deletes a virtual socket with its subscriptions; virtual sockets aimed at it dangle from now on
+    /// and lose theirs, but can still be deleted.
+    ///
+    /// False, and nothing happens, if there is no such virtual socket or its immediate target is not the
+    /// `expected` one.
+    pub fn delete_virtual<P: Post>(
+        &self,
+        id: SocketId,
+        expected: Option<SocketId>,
+        post: &mut P,
+    ) -> bool {
+        let removed = self.socket_table(id).delete(id, expected);
+        match removed {
+            Some(removed) => {
+                self.leave_all(removed, post);
+                true
+            }
+            None => self.dangling.lock().delete(id, expected),
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! One lock shard of the sockets. Owns real sockets together with all virtual sockets on them, so that
+//! whatever happens to a chain happens under one lock; never touches a channel.
+
+mod tree;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+use crate::annotation::Annotation;
+use crate::channel_list::{ChannelList, Name};
+use crate::hash::SocketMap;
+use crate::id::SocketId;
+use crate::limits::{CHAIN_STEPS, SOCKET_ID_END};
+use crate::route::{Route, ShardIndex};
+use crate::sync::LOCK_SHARDS;
+
+/// What is known of a real socket from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketInfo {
+    /// The peer's address; `None` for a unix socket.
+    pub address: Option<IpAddr>,
+    /// The worker that the connection is pinned to.
+    pub worker: u32,
+}
+
+/// What a closed socket leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// What the socket was opened with.
+    pub info: SocketInfo,
+    /// Its last token.
+    pub token: Option<Bytes>,
+}
+
+/// Sockets that no longer exist with the channels they were in, to be visited after the socket's lock is
+/// released.
+pub(crate) type Removed = SmallVec<[(SocketId, ChannelList); 1]>;
+
+/// The sockets whose ids fall into one lock shard.
+pub(crate) struct SocketTable {
+    /// Ids of this lock shard that were handed out so far.
+    made: u64,
+    index: u64,
+    entries: SocketMap<Box<Entry>>,
+    reals: usize,
+    virtuals: usize,
+}
+
+/// A real or virtual socket.
+pub(crate) struct Entry {
+    /// Where it lives; of a virtual socket, where the real socket at its end lives.
+    pub(crate) route: Route,
+    channels: ChannelList,
+    first_child: Option<SocketId>,
+    pub(crate) nature: Nature,
+}
+
+pub(crate) enum Nature {
+    Real(Real),
+    Virtual(Box<Alias>),
+}
+
+pub(crate) struct Real {
+    pub(crate) info: SocketInfo,
+    /// Boxed because most sockets have none.
+    token: Option<Box<Bytes>>,
+}
+
+/// The part of a virtual socket that real ones do not have.
+pub(crate) struct Alias {
+    /// The immediate target, whose entry stays here as long as this one.
+    pub(crate) target: SocketId,
+    next: Option<SocketId>,
+    previous: Option<SocketId>,
+    depth: u8,
+    state: AliasState,
+    /// Whether `annotation` was given to this socket or comes from its target.
+    own: bool,
+    annotation: Option<Arc<Annotation>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AliasState {
+    /// Resolves to its real socket.
+    Live,
+    /// Resolves to nothing for ever, but was not deleted.
+    Dangling,
+    /// Deleted; kept while others are aimed at it, because their chain leads through it.
+    Deleted,
+}
+
+impl SocketTable {
+    /// An empty table that hands out the ids `index + 1 + n · LOCK_SHARDS`.
+    pub(crate) fn new(index: u64) -> Self {
+        Self {
+            made: 0,
+            index,
+            entries: SocketMap::default(),
+            reals: 0,
+            virtuals: 0,
+        }
+    }
+
+    /// The next id of this lock shard.
+    pub(crate) fn allocate(&mut self) -> SocketId {
+        let number = self.index + 1 + self.made * LOCK_SHARDS;
+        self.made += 1;
+        debug_assert!(
+            number < SOCKET_ID_END,
+            "2^47 sockets take longer than any process lives"
+        );
+        SocketId::new(number).expect("2^47 sockets take longer than any process lives")
+    }
+
+    pub(crate) fn open(&mut self, shard: ShardIndex, slot: u32, info: SocketInfo) -> SocketId {
+        let id = self.allocate();
+        let route = Route {
+            shard,
+            slot,
+            socket: id,
+        };
+        let nature = Nature::Real(Real { info, token: None });
+        self.entries.insert(id, Box::new(Entry::new(route, nature)));
+        self.reals += 1;
+        id
+    }
+
+    /// Removes a real socket and every virtual socket on it.
+    pub(crate) fn close(&mut self, id: SocketId) -> Option<(Closed, Removed)> {
+        let entry = self
+            .entries
+            .get(&id)
+            .filter(|entry| matches!(entry.nature, Nature::Real(_)))?;
+        let mut removed = Removed::new();
+        if entry.first_child.is_some() {
+            self.remove_descendants(id, &mut removed);
+        }
+        let entry = self.entries.remove(&id)?;
+        let Nature::Real(real) = entry.nature else {
+            return None;
+        };
+        if !entry.channels.is_empty() {
+            removed.push((id, entry.channels));
+        }
+        self.reals -= 1;
+        Some((
+            Closed {
+                info: real.info,
+                token: real.token.map(|token| *token),
+            },
+            removed,
+        ))
+    }
+
+    /// Makes a virtual socket of `target`; hands the annotation back if there is no such target.
+    pub(crate) fn attach(
+        &mut self,
+        target: SocketId,
+        annotation: Option<Annotation>,
+    ) -> Result<SocketId, Option<Annotation>> {
+        let Some(parent) = self.entries.get(&target).filter(|entry| entry.exists()) else {
+            return Err(annotation);
+        };
+        let route = parent.route;
+        let (depth, live, inherited) = match &parent.nature {
+            Nature::Real(_) => (1, true, None),
+            Nature::Virtual(alias) => (
+                alias.depth.saturating_add(1),
+                alias.state == AliasState::Live,
+                alias.annotation.as_ref(),
+            ),
+        };
+        let state = if live && depth < CHAIN_STEPS {
+            AliasState::Live
+        } else {
+            AliasState::Dangling
+        };
+        let own = annotation.is_some();
+        let annotation = annotation
+            .map(Arc::new)
+            .or_else(|| inherited.map(Arc::clone));
+        let alias = Alias {
+            target,
+            next: None,
+            previous: None,
+            depth,
+            state,
+            own,
+            annotation,
+        };
+        let id = self.allocate();
+        self.entries.insert(
+            id,
+            Box::new(Entry::new(route, Nature::Virtual(Box::new(alias)))),
+        );
+        self.link(id, target);
+        self.virtuals += 1;
+        Ok(id)
+    }
+
+    /// Deletes a virtual socket; those aimed at it resolve to nothing from now on.
+    pub(crate) fn delete(&mut self, id: SocketId, expected: Option<SocketId>) -> Option<Removed> {
+        let entry = self.entries.get_mut(&id).filter(|entry| entry.exists())?;
+        let Nature::Virtual(alias) = &mut entry.nature else {
+            return None;
+        };
+        if expected.is_some_and(|expected| expected != alias.target) {
+            return None;
+        }
+        let before = std::mem::replace(&mut alias.state, AliasState::Deleted);
+        let mut removed = Removed::new();
+        entry.take_channels(id, &mut removed);
+        if before == AliasState::Live {
+            self.let_dangle(id, &mut removed);
+        }
+        self.prune(id);
+        self.virtuals -= 1;
+        Some(removed)
+    }
+
+    /// Notes that a socket is in a channel, if it resolves; where it lives and what marks its copies.
+    pub(crate) fn join(
+        &mut self,
+        id: SocketId,
+        channel: &Name,
+    ) -> Option<(Route, Option<Arc<Annotation>>)> {
+        let entry = self.entries.get_mut(&id)?;
+        let (route, annotation) = entry.resolve()?;
+        let annotation = annotation.cloned();
+        entry.channels.insert(channel.clone());
+        Some((route, annotation))
+    }
+
+    /// Notes that a socket, if it still exists, is no longer in a channel.
+    pub(crate) fn leave(&mut self, id: SocketId, channel: &Name) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.channels.remove(channel);
+        }
+    }
+
+    /// Replaces a real socket's token and returns the one before; `Err` if there is no such socket.
+    pub(crate) fn set_token(&mut self, id: SocketId, token: Bytes) -> Result<Option<Bytes>, Bytes> {
+        match self.entries.get_mut(&id).map(|entry| &mut entry.nature) {
+            Some(Nature::Real(real)) => {
+                Ok(real.token.replace(Box::new(token)).map(|before| *before))
+            }
+            _ => Err(token),
+        }
+    }
+
+    pub(crate) fn token(&self, id: SocketId) -> Option<Bytes> {
+        match &self.entries.get(&id)?.nature {
+            Nature::Real(real) => real.token.as_deref().cloned(),
+            Nature::Virtual(_) => None,
+        }
+    }
+
+    /// Where a socket's messages go and what marks them; `None` if there is no such socket or it dangles.
+    pub(crate) fn resolve(&self, id: SocketId) -> Option<(Route, Option<&Arc<Annotation>>)> {
+        self.entries.get(&id)?.resolve()
+    }
+
+    /// The entry, unless it was deleted.
+    pub(crate) fn get(&self, id: SocketId) -> Option<&Entry> {
+        self.entries
+            .get(&id)
+            .map(|entry| &**entry)
+            .filter(|entry| entry.exists())
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SocketId, &Entry)> {
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.exists())
+            .map(|(id, entry)| (*id, &**entry))
+    }
+
+    /// How many real sockets there are.
+    pub(crate) fn reals(&self) -> usize {
+        self.reals
+    }
+
+    /// How many virtual sockets there are, dangling ones included.
+    pub(crate) fn virtuals(&self) -> usize {
+        self.virtuals
+    }
+}
+
+impl Entry {
+    fn new(route: Route, nature: Nature) -> Self {
+        Self {
+            route,
+            channels: ChannelList::Empty,
+            first_child: None,
+            nature,
+        }
+    }
+
+    fn take_channels(&mut self, id: SocketId, removed: &mut Removed) {
+        let channels = std::mem::take(&mut self.channels);
+        if !channels.is_empty() {
+            removed.push((id, channels));
+        }
+    }
+
+    pub(crate) fn channels(&self) -> &ChannelList {
+        &self.channels
+    }
+
+    /// Where its messages go and its effective annotation, if it resolves.
+    fn resolve(&self) -> Option<(Route, Option<&Arc<Annotation>>)> {
+        let annotation = match &self.nature {
+            Nature::Real(_) => None,
+            Nature::Virtual(alias) if alias.state == AliasState::Live => alias.annotation.as_ref(),
+            Nature::Virtual(_) => return None,
+        };
+        Some((self.route, annotation))
+    }
+
+    fn exists(&self) -> bool {
+        !matches!(&self.nature, Nature::Virtual(alias) if alias.state == AliasState::Deleted)
+    }
+}
+
+impl Alias {
+    /// The annotation this socket was created with.
+    pub(crate) fn own_annotation(&self) -> Option<&Arc<Annotation>> {
+        self.annotation.as_ref().filter(|_| self.own)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! Locks and atomics. Owns the choice between the real ones and loom's model of them, and how many lock
+//! shards there are; no other file names either library. Never nests two locks.
+
+use std::fmt;
+
+#[cfg(not(loom))]
+pub(crate) use parking_lot::{Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::MutexGuard;
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+
+/// loom's mutex with the real one's face: no poisoning.
+#[cfg(loom)]
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+#[cfg(loom)]
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0
+            .lock()
+            .expect("a model that panicked has already failed")
+    }
+}
+
+/// One value per lock shard, each behind its own lock and on its own cache lines.
+pub(crate) struct Sharded<T>(Box<[Padded<Mutex<T>>]>);
+
+#[repr(align(128))]
+struct Padded<T>(T);
+
+impl<T> Sharded<T> {
+    /// Makes the values; `make` is given the index of each lock shard.
+    pub(crate) fn new(make: impl FnMut(u64) -> T) -> Self {
+        Self(
+            (0..LOCK_SHARDS)
+                .map(make)
+                .map(|value| Padded(Mutex::new(value)))
+                .collect(),
+        )
+    }
+
+    /// Locks the shard that `key` falls into: `key` modulo the number of shards.
+    pub(crate) fn lock(&self, key: u64) -> MutexGuard<'_, T> {
+        #[expect(
+            clippy::as_conversions,
+            reason = "below LOCK_SHARDS; on every send and publish"
+        )]
+        let index = (key % LOCK_SHARDS) as usize;
+        self.0[index].0.lock()
+    }
+
+    /// Locks one shard after the other, never two at once.
+    pub(crate) fn each(&self) -> impl Iterator<Item = MutexGuard<'_, T>> {
+        self.0.iter().map(|shard| shard.0.lock())
+    }
+}
+
+impl<T> fmt::Debug for Sharded<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sharded")
+            .field("shards", &self.0.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Lock shards per table. Two in loom's models, which explore every interleaving.
+pub(crate) const LOCK_SHARDS: u64 = if cfg!(loom) { 2 } else { 64 };
