@@ -151,7 +151,9 @@ mod tests {
         for length in [0, 1, 5, 30] {
             let names: Vec<Name> = (0..length).map(name).collect();
             let mut list = ChannelList::default();
-            names.iter().for_each(|name| list.insert(name.clone()));
+            for name in &names {
+                list.insert(name.clone());
+            }
             list.remove(&name(99));
             assert_eq!(sorted(&list).len(), length);
         }

@@ -245,9 +245,7 @@ fn a_very_long_chain_closes_without_recursion() {
 
 #[test]
 fn an_idle_socket_is_small() {
-    // what the heap rounds it up to, and its place in the map at the lowest load, are added to this
-    assert_eq!(
-        (size_of::<Entry>(), size_of::<(SocketId, Box<Entry>)>()),
-        (88, 16)
-    );
+    // what the heap adds, and the map's spare places, come on top of this
+    assert!(size_of::<Entry>() <= 80, "{} bytes", size_of::<Entry>());
+    assert!(size_of::<(SocketId, Box<Entry>)>() <= 16);
 }
