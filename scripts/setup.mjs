@@ -1,0 +1,93 @@
+// Brings a fresh clone, or a changed one, to where it runs: npm packages, addon, TypeScript. Each is left alone
+// when its sources have not changed. `--debug` builds the addon without optimisation.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { checkPrerequisites } from './prerequisites.mjs';
+import { Failure, fail, npm, ROOT, run, tool } from './process.mjs';
+import { dropStamp, hashOf, readStamp, writeStamp } from './stamp.mjs';
+
+/**
+ * @param {{debug?: boolean}} [options] debug: the addon without optimisation
+ * @throws {Failure} when something is missing or a build fails
+ */
+export async function setUp({ debug = false } = {}) {
+  checkPrerequisites();
+  await installPackages();
+  await buildAddon(debug);
+  await buildTypeScript();
+}
+
+/** `npm ci` where node_modules is missing or was made from another lock file. Install scripts are not needed. */
+async function installPackages() {
+  const stamp = 'node_modules/.millrace-lock';
+  const hash = hashOf(['package-lock.json']);
+  if (readStamp(stamp) === hash) return;
+  console.log('Installing the npm packages');
+  await run(npm('ci', '--ignore-scripts', '--no-audit', '--no-fund'));
+  writeStamp(stamp, hash);
+}
+
+/** The native addon, into js/native: `millrace.<platform>.node`, its loader index.js and index.d.ts. */
+async function buildAddon(debug) {
+  const stamp = 'js/native/.stamp';
+  const rustc = execFileSync('rustc', ['-vV'], { cwd: ROOT, encoding: 'utf8' });
+  const sources = ['Cargo.toml', 'Cargo.lock', '.cargo', 'package-lock.json', ...rustSources()];
+  const hash = hashOf(sources, `${rustc}${debug ? 'debug' : 'release'} ${process.env.RUSTFLAGS ?? ''}`);
+  if (readStamp(stamp) === hash && addonExists()) return;
+  console.log(`Building the addon (${debug ? 'debug' : 'release; the first time takes minutes'})`);
+  dropStamp(stamp);
+  await run([
+    ...tool('@napi-rs/cli', 'napi'),
+    'build',
+    '--platform',
+    ...(debug ? [] : ['--release']),
+    '--manifest-path',
+    'crates/node/Cargo.toml',
+    '--output-dir',
+    'js/native',
+    ...(process.env.CI ? ['--', '--locked'] : []),
+  ]);
+  if (!addonExists()) throw new Failure('the addon was built, but js/native holds no millrace.<platform>.node');
+  writeStamp(stamp, hash);
+}
+
+/** js/src to js/dist: CommonJS with declarations, and thin ESM entries beside them. */
+async function buildTypeScript() {
+  const stamp = 'js/dist/.stamp';
+  const hash = hashOf([
+    'js/src',
+    'js/native/index.d.ts',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'package-lock.json',
+    'scripts/esm.mjs',
+  ]);
+  if (readStamp(stamp) === hash) return;
+  console.log('Compiling the TypeScript');
+  rmSync(path.join(ROOT, 'js/dist'), { recursive: true, force: true });
+  await run([...tool('typescript', 'tsc'), '--project', 'tsconfig.build.json']);
+  await run([process.execPath, path.join(ROOT, 'scripts/esm.mjs')]);
+  writeStamp(stamp, hash);
+}
+
+/** Manifests and sources of the crates that the addon is made of; tests and benches do not change it. */
+function rustSources() {
+  return readdirSync(path.join(ROOT, 'crates'))
+    .filter((name) => name !== 'xtask' && name !== 'testkit')
+    .flatMap((name) => ['Cargo.toml', 'build.rs', 'src'].map((entry) => `crates/${name}/${entry}`));
+}
+
+function addonExists() {
+  const folder = path.join(ROOT, 'js/native');
+  if (!existsSync(folder)) return false;
+  const files = readdirSync(folder);
+  return files.includes('index.js') && files.some((name) => name.startsWith('millrace.') && name.endsWith('.node'));
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const unknown = process.argv.slice(2).filter((arg) => arg !== '--debug');
+  if (unknown.length > 0) fail(new Failure(`unknown argument ${unknown[0]}; --debug is the only one`));
+  await setUp({ debug: process.argv.includes('--debug') }).catch(fail);
+}

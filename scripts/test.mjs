@@ -1,0 +1,117 @@
+// `npm test`: sets up what is missing, then every check in order, and stops at the first that fails. Names of
+// steps or groups as arguments choose some: `npm test -- rust`, `npm test -- clippy ava`.
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { checkLockfile } from './lockfile.mjs';
+import { Failure, fail, ROOT, run, tool } from './process.mjs';
+import { setUp } from './setup.mjs';
+
+/** In CI a stale Cargo.lock is an error; on a developer's machine cargo brings it up to date. */
+const LOCKED = process.env.CI ? ['--locked'] : [];
+
+/** In order. A step returns a text when it was skipped, and throws when it failed. */
+const STEPS = [
+  { name: 'setup', groups: ['lint', 'rust', 'js'], run: () => setUp() },
+  { name: 'format', groups: ['lint', 'rust'], run: () => run(['cargo', 'fmt', '--all', '--check']) },
+  { name: 'clippy', groups: ['lint', 'rust'], run: clippy },
+  { name: 'tidy', groups: ['lint', 'rust'], run: () => run(['cargo', 'xtask', 'tidy']) },
+  { name: 'cargo-test', groups: ['rust'], run: () => run(['cargo', 'test', '--workspace', ...LOCKED]) },
+  { name: 'loom', groups: ['rust'], run: loom },
+  { name: 'biome', groups: ['lint', 'js'], run: biome },
+  { name: 'types', groups: ['lint', 'js'], run: () => run([...tool('typescript', 'tsc'), '--noEmit']) },
+  { name: 'lockfile', groups: ['lint', 'js'], run: checkLockfile },
+  { name: 'deny', groups: ['lint', 'rust'], run: deny },
+  { name: 'ava', groups: ['js'], run: () => run(tool('ava')) },
+];
+
+function clippy() {
+  return run(['cargo', 'clippy', '--workspace', '--all-targets', ...LOCKED, '--', '-D', 'warnings']);
+}
+
+function biome() {
+  const colors = process.stdout.isTTY ? [] : ['--colors=off'];
+  return run([...tool('@biomejs/biome', 'biome'), 'check', '--error-on-warnings', ...colors]);
+}
+
+/** The models of our locks and atomics. `--cfg loom` changes every crate, so they have a target folder of their own. */
+async function loom() {
+  const tests = loomTests();
+  if (tests.length === 0) throw new Failure('no crates/*/tests/loom_*.rs was found, and there must be some');
+  const env = {
+    RUSTFLAGS: `${process.env.RUSTFLAGS ?? ''} --cfg loom`.trim(),
+    CARGO_TARGET_DIR: path.join(process.env.CARGO_TARGET_DIR ?? path.join(ROOT, 'target'), 'loom'),
+    CARGO_PROFILE_DEV_OPT_LEVEL: '2',
+    LOOM_MAX_PREEMPTIONS: process.env.LOOM_MAX_PREEMPTIONS ?? '3',
+  };
+  for (const { crate, names } of tests) {
+    const chosen = names.flatMap((name) => ['--test', name]);
+    await run(['cargo', 'test', '--package', crate, ...LOCKED, ...chosen], { env });
+  }
+}
+
+/** @returns {{crate: string, names: string[]}[]} */
+function loomTests() {
+  return readdirSync(path.join(ROOT, 'crates')).flatMap((folder) => {
+    const names = loomFiles(path.join(ROOT, 'crates', folder, 'tests'));
+    if (names.length === 0) return [];
+    const manifest = readFileSync(path.join(ROOT, 'crates', folder, 'Cargo.toml'), 'utf8');
+    return [{ crate: /^name = "(.+)"$/m.exec(manifest)[1], names }];
+  });
+}
+
+function loomFiles(folder) {
+  try {
+    const files = readdirSync(folder).filter((file) => /^loom_\w+\.rs$/.test(file));
+    return files.map((file) => file.slice(0, -'.rs'.length)).sort();
+  } catch (error) {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Licences, bans and sources of the crates; cargo-deny is not everywhere, and MILLRACE_REQUIRE_ALL says where it must be. */
+async function deny() {
+  if (spawnSync('cargo', ['deny', '--version'], { stdio: 'ignore' }).status !== 0) {
+    const missing = 'cargo-deny is not installed: cargo install --locked cargo-deny';
+    if (process.env.MILLRACE_REQUIRE_ALL) throw new Failure(missing);
+    return missing;
+  }
+  await run(['cargo', 'deny', '--log-level', 'error', 'check', 'bans', 'licenses', 'sources']);
+}
+
+/** @param {string[]} names steps or groups; none is everything */
+function choose(names) {
+  for (const name of names) {
+    if (!STEPS.some((step) => step.name === name || step.groups.includes(name))) {
+      const known = [...new Set(STEPS.flatMap((step) => step.groups)), ...STEPS.map((step) => step.name)];
+      throw new Failure(`unknown step ${name}; there are ${known.join(', ')}`);
+    }
+  }
+  if (names.length === 0) return STEPS;
+  return STEPS.filter((step) => names.includes(step.name) || step.groups.some((group) => names.includes(group)));
+}
+
+async function test() {
+  const steps = choose(process.argv.slice(2));
+  const report = [];
+  for (const [index, step] of steps.entries()) {
+    console.log(`\n=== ${index + 1}/${steps.length} ${step.name} ===`);
+    const began = performance.now();
+    const outcome = await step.run().then(
+      (skipped) => (typeof skipped === 'string' ? { text: `skipped: ${skipped}` } : { text: 'ok' }),
+      (error) => ({ text: 'FAILED', error }),
+    );
+    const seconds = ((performance.now() - began) / 1000).toFixed(1);
+    report.push(`${step.name.padEnd(12)}${seconds.padStart(7)} s  ${outcome.text}`);
+    console.log(`--- ${step.name}: ${outcome.text} (${seconds} s)`);
+    if (outcome.error !== undefined) {
+      console.error(`\n${report.join('\n')}`);
+      fail(outcome.error);
+    }
+  }
+  console.log(`\n${report.join('\n')}`);
+}
+
+await test().catch(fail);
