@@ -1,1 +1,4 @@
-//! Test partners: the naive model of the core and clients. Development only.
+//! Test partners: the naive model of the core. Development only; never a dependency of what is shipped.
+#![forbid(unsafe_code)]
+
+pub mod model;

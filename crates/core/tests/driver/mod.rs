@@ -1,0 +1,355 @@
+//! Applies operations, decoded from bytes, to a core and to the naive model, and compares every answer
+//! and everything that can be seen after each. Shared by the model test and the fuzz target `core_ops`.
+
+mod compare;
+mod mirror;
+
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv4Addr};
+
+use bytes::Bytes;
+use millrace_core::{
+    Annotation, Core, ShardIndex, ShardSet, SocketId, SocketInfo, Target, TokenError,
+};
+use millrace_testkit::model::{Mark, Model, Who};
+
+use self::mirror::Mirror;
+
+/// One operation: a verb and what its arguments are chosen by.
+pub(crate) type Op = [u8; 8];
+
+/// A core, its model and the I/O shards between them.
+pub(crate) struct Driver {
+    core: Core,
+    model: Model,
+    mirror: Mirror,
+    /// Every id ever returned, oldest first; gone ones stay, to be tried again.
+    ids: Vec<u64>,
+    /// Those, and the ones not worth keeping.
+    used: HashSet<u64>,
+    opened: u32,
+    said: u32,
+}
+
+/// Runs operations from a new core on.
+pub(crate) fn run(ops: &[Op]) {
+    let mut driver = Driver::new();
+    for op in ops {
+        driver.apply(op);
+        driver.compare();
+    }
+    driver.close_all();
+}
+
+impl Driver {
+    fn new() -> Self {
+        Self {
+            core: Core::new(),
+            model: Model::default(),
+            mirror: Mirror::default(),
+            ids: Vec::new(),
+            used: HashSet::new(),
+            opened: 0,
+            said: 0,
+        }
+    }
+
+    fn apply(&mut self, op: &Op) {
+        let [verb, a, b, c, d, e, f, g] = *op;
+        match verb % 32 {
+            0..=3 => self.open(a),
+            4..=5 => self.close(a),
+            6..=10 => self.create_virtual(a, b, c),
+            11 => self.chain(a, b),
+            12..=14 => self.delete_virtual(a, b, c),
+            15..=21 => self.subscribe([a, b, c], d, e),
+            22..=25 => self.publish(a, [b, c, d, e], f),
+            26..=28 => self.send(a, [b, c, d, e], f),
+            29 => self.token(a, b),
+            30 => self.set_key(a, b),
+            _ => self.set_key_if(a, b, g),
+        }
+    }
+
+    fn open(&mut self, a: u8) {
+        let shard = a % 5;
+        let slot = self.opened;
+        self.opened += 1;
+        let info = SocketInfo {
+            address: address(slot),
+            worker: u32::from(a),
+        };
+        let id = self
+            .core
+            .open(ShardIndex::new(shard).expect("below 5"), slot, info);
+        self.remember(id);
+        self.model.open(id.get(), shard, slot, info.worker);
+    }
+
+    fn close(&mut self, a: u8) {
+        let id = self.pick(a);
+        let closed = self.core.close(id, &mut self.mirror);
+        let slot = closed.as_ref().and_then(|closed| closed.info.address);
+        let closed =
+            closed.map(|closed| (closed.info.worker, closed.token.map(|token| token.to_vec())));
+        assert_eq!(closed, self.model.close(id.get()));
+        assert!(slot.is_none_or(|address| address.is_ipv4()));
+    }
+
+    fn create_virtual(&mut self, a: u8, b: u8, c: u8) {
+        let target = self.pick(a);
+        let annotation = match b % 4 {
+            0 => Some(Annotation::UserData(i32::from(c))),
+            1 => Annotation::prefix(&vec![c; usize::from(c % 16)]).expect("at most 15 bytes"),
+            _ => None,
+        };
+        let given = annotation.as_ref().map(mirror::mark);
+        let id = self.core.create_virtual(target, annotation);
+        self.remember(id);
+        self.model.create_virtual(id.get(), target.get(), given);
+    }
+
+    /// Several virtual sockets in a row, up to beyond where a chain ends.
+    fn chain(&mut self, a: u8, b: u8) {
+        let mut target = self.pick(a);
+        for link in 0..b % 110 {
+            let annotation = (link == 50).then_some(Annotation::UserData(50));
+            let given = (link == 50).then_some(Mark::Number(50));
+            let id = self.core.create_virtual(target, annotation);
+            self.model.create_virtual(id.get(), target.get(), given);
+            target = id;
+            if link % 16 == 0 || link > 96 {
+                self.remember(id);
+            } else {
+                self.expect_new(id);
+            }
+        }
+    }
+
+    fn delete_virtual(&mut self, a: u8, b: u8, c: u8) {
+        let id = self.pick(a);
+        let expected = match b % 4 {
+            0 => Some(self.pick(c)),
+            1 => self.target(id),
+            _ => None,
+        };
+        let deleted = self.core.delete_virtual(id, expected, &mut self.mirror);
+        assert_eq!(
+            deleted,
+            self.model
+                .delete_virtual(id.get(), expected.map(SocketId::get))
+        );
+    }
+
+    fn subscribe(&mut self, who: [u8; 3], d: u8, e: u8) {
+        let name = name(d);
+        let count = usize::from(d >> 4) % 4;
+        let targets: Vec<Who> = who[..count].iter().map(|byte| self.who(*byte)).collect();
+        let given: Vec<Target<'_>> = targets
+            .iter()
+            .map(|who| match who {
+                Who::Socket(id) => Target::Socket(SocketId::new(*id).expect("picked")),
+                Who::Channel(name) => Target::Channel(name),
+            })
+            .collect();
+        let delta = DELTAS[usize::from(e) % DELTAS.len()];
+        self.mirror.naming.clone_from(&name);
+        let changed = self.core.subscribe(&given, &name, delta, &mut self.mirror);
+        let changed: Vec<u64> = changed.into_iter().map(SocketId::get).collect();
+        let expected = self.model.subscribe(&targets, &name, delta);
+        if targets.iter().all(|who| matches!(who, Who::Socket(_))) {
+            assert_eq!(changed, expected, "in the order of `who`");
+        }
+        // the members of a source channel come in any order
+        assert_eq!(sorted(changed), sorted(expected));
+    }
+
+    fn publish(&mut self, a: u8, except: [u8; 4], f: u8) {
+        let name = name(a);
+        let except = self.except(except, f);
+        self.mirror.full = full(f);
+        let message = self.say();
+        let posted = self
+            .core
+            .publish(&name, message.as_str(), &ids(&except), &mut self.mirror);
+        let mut expected = self.model.publish(&name, &except);
+        expected.retain(|delivery| !self.is_full(delivery.socket));
+        assert_eq!(posted, expected.len());
+        let mut deliveries = std::mem::take(&mut self.mirror.deliveries);
+        deliveries.sort();
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|delivery| (delivery, message.clone()))
+            .collect();
+        assert_eq!(deliveries, expected);
+    }
+
+    fn send(&mut self, a: u8, except: [u8; 4], f: u8) {
+        let target = self.pick(a);
+        let except = self.except(except, f);
+        self.mirror.full = full(f);
+        let message = self.say();
+        let posted = self
+            .core
+            .send(target, message.as_str(), &ids(&except), &mut self.mirror);
+        let expected = self.model.send(target.get(), &except);
+        let expected = expected.filter(|delivery| !self.is_full(delivery.socket));
+        assert_eq!(posted, usize::from(expected.is_some()));
+        let mut deliveries = std::mem::take(&mut self.mirror.deliveries);
+        for (delivery, _) in &mut deliveries {
+            delivery.subscriber = target.get();
+        }
+        assert_eq!(
+            deliveries,
+            expected
+                .map(|delivery| (delivery, message))
+                .into_iter()
+                .collect::<Vec<_>>()
+        );
+    }
+
+    fn token(&mut self, a: u8, b: u8) {
+        let id = self.pick(a);
+        let token = vec![b; usize::from(b % 3)];
+        let before = self.core.set_token(id, Bytes::from(token.clone()));
+        match self.model.set_token(id.get(), token) {
+            Ok(expected) => assert_eq!(before, Ok(expected.map(Bytes::from))),
+            Err(_) => assert_eq!(before, Err(TokenError::SocketNotFound(id))),
+        }
+    }
+
+    fn set_key(&mut self, a: u8, b: u8) {
+        let before = self.core.set_key(&name(a), value(b).map(Bytes::from));
+        assert_eq!(
+            before,
+            self.model.set_key(&name(a), value(b)).map(Bytes::from)
+        );
+    }
+
+    fn set_key_if(&mut self, a: u8, b: u8, g: u8) {
+        let check = value(g);
+        let done = self
+            .core
+            .set_key_if(&name(a), value(b).map(Bytes::from), check.as_deref());
+        assert_eq!(
+            done,
+            self.model.set_key_if(&name(a), value(b), check.as_deref())
+        );
+    }
+
+    fn close_all(&mut self) {
+        for id in ids(&self.ids) {
+            self.core.close(id, &mut self.mirror);
+            self.model.close(id.get());
+        }
+        self.compare();
+        let counts = self.core.counts();
+        assert_eq!(
+            (counts.sockets, counts.channels, counts.subscriptions),
+            (0, 0, 0)
+        );
+    }
+
+    /// Keeps an id that the core just gave, to be picked later.
+    fn remember(&mut self, id: SocketId) {
+        self.expect_new(id);
+        self.ids.push(id.get());
+    }
+
+    fn expect_new(&mut self, id: SocketId) {
+        assert!(self.used.insert(id.get()), "{id} was never used before");
+    }
+
+    /// An id that was returned, more often a late one; sometimes one that was not, or not yet.
+    fn pick(&self, byte: u8) -> SocketId {
+        let back = usize::from(byte) * usize::from(byte) / 256;
+        let place = self.ids.len().checked_sub(1 + back % (self.ids.len() + 1));
+        let id = match place {
+            Some(place) => self.ids[place],
+            None => self.ids.iter().max().copied().unwrap_or(0) + 1 + u64::from(byte),
+        };
+        SocketId::new(id).expect("small")
+    }
+
+    fn who(&self, byte: u8) -> Who {
+        if byte % 3 == 0 {
+            Who::Channel(name(byte))
+        } else {
+            Who::Socket(self.pick(byte).get())
+        }
+    }
+
+    fn except(&self, bytes: [u8; 4], f: u8) -> Vec<u64> {
+        let count = usize::from(f % 8).saturating_sub(3);
+        bytes[..count]
+            .iter()
+            .map(|byte| self.pick(*byte).get())
+            .collect()
+    }
+
+    fn is_full(&self, socket: u64) -> bool {
+        let shard = self.model.shard(socket).and_then(ShardIndex::new);
+        shard.is_some_and(|shard| self.mirror.full.contains(shard))
+    }
+
+    /// A message that was not sent before.
+    fn say(&mut self) -> String {
+        self.said += 1;
+        format!("message {}", self.said)
+    }
+}
+
+const DELTAS: [i32; 16] = [
+    1,
+    1,
+    1,
+    1,
+    1,
+    2,
+    3,
+    -1,
+    -1,
+    -2,
+    0,
+    70_000,
+    65_534,
+    -65_535,
+    i32::MAX,
+    i32::MIN,
+];
+
+fn address(slot: u32) -> Option<IpAddr> {
+    (slot % 3 > 0).then(|| IpAddr::V4(Ipv4Addr::from(slot)))
+}
+
+fn name(byte: u8) -> Vec<u8> {
+    match byte % 8 {
+        0 => Vec::new(),
+        1 => vec![0xff; 300],
+        short => vec![b'a' + short],
+    }
+}
+
+fn value(byte: u8) -> Option<Vec<u8>> {
+    (byte % 4 > 0).then(|| vec![byte % 4; usize::from(byte % 4) - 1])
+}
+
+/// Mostly no shard is full.
+fn full(byte: u8) -> ShardSet {
+    let mut set = ShardSet::default();
+    if byte >= 224 {
+        set.insert(ShardIndex::new(byte % 5).expect("below 5"));
+    }
+    set
+}
+
+fn ids(ids: &[u64]) -> Vec<SocketId> {
+    ids.iter()
+        .map(|id| SocketId::new(*id).expect("picked"))
+        .collect()
+}
+
+fn sorted(mut ids: Vec<u64>) -> Vec<u64> {
+    ids.sort_unstable();
+    ids
+}

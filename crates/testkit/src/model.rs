@@ -1,0 +1,277 @@
+//! The core, written as plainly as its specification. Owns the rules only: one map per noun, walks over
+//! everything, no locks, no indexes, no care for speed. It never makes ids; those of the core under test
+//! are told to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything the core knows, by plain numbers and bytes.
+#[derive(Debug, Default)]
+pub struct Model {
+    /// Real and virtual sockets that exist.
+    pub sockets: BTreeMap<u64, Socket>,
+    /// Reference counts by channel name and socket id.
+    pub channels: BTreeMap<Vec<u8>, BTreeMap<u64, u16>>,
+    /// The key/value store.
+    pub keys: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// A socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Socket {
+    /// A real one.
+    Real {
+        /// The I/O shard it lives on.
+        shard: u8,
+        /// Its place there.
+        slot: u32,
+        /// The worker it is pinned to.
+        worker: u32,
+        /// Its token.
+        token: Option<Vec<u8>>,
+    },
+    /// A virtual one.
+    Virtual {
+        /// Its immediate target.
+        target: u64,
+        /// What it was created with.
+        mark: Option<Mark>,
+        /// The real socket it dies with; `None` if the chain was broken from the beginning.
+        root: Option<u64>,
+    },
+}
+
+/// An annotation.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// Bytes put in front.
+    Prefix(Vec<u8>),
+    /// A number.
+    Number(i32),
+}
+
+/// Whom an operation means.
+#[derive(Clone, Debug)]
+pub enum Who {
+    /// One socket.
+    Socket(u64),
+    /// The subscribers of a channel.
+    Channel(Vec<u8>),
+}
+
+/// One message for one real socket.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Delivery {
+    /// The subscriber, or the target of a direct message.
+    pub subscriber: u64,
+    /// The real socket at the end of its chain.
+    pub socket: u64,
+    /// The outermost annotation of the chain.
+    pub mark: Option<Mark>,
+}
+
+/// There is no real socket with that id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoSuchSocket;
+
+impl Model {
+    /// A real socket with the id that the core gave it.
+    pub fn open(&mut self, id: u64, shard: u8, slot: u32, worker: u32) {
+        self.sockets.insert(
+            id,
+            Socket::Real {
+                shard,
+                slot,
+                worker,
+                token: None,
+            },
+        );
+    }
+
+    /// Forgets a real socket and its virtual sockets; its worker and token.
+    pub fn close(&mut self, id: u64) -> Option<(u32, Option<Vec<u8>>)> {
+        let Some(Socket::Real { worker, token, .. }) = self.sockets.get(&id).cloned() else {
+            return None;
+        };
+        self.sockets.remove(&id);
+        self.sockets.retain(
+            |_, socket| !matches!(socket, Socket::Virtual { root, .. } if *root == Some(id)),
+        );
+        self.sweep();
+        Some((worker, token))
+    }
+
+    /// A virtual socket with the id that the core gave it.
+    pub fn create_virtual(&mut self, id: u64, target: u64, mark: Option<Mark>) {
+        let root = match self.sockets.get(&target) {
+            Some(Socket::Real { .. }) => Some(target),
+            Some(Socket::Virtual { root, .. }) => *root,
+            None => None,
+        };
+        self.sockets
+            .insert(id, Socket::Virtual { target, mark, root });
+    }
+
+    /// Forgets a virtual socket.
+    pub fn delete_virtual(&mut self, id: u64, expected: Option<u64>) -> bool {
+        match self.sockets.get(&id) {
+            Some(Socket::Virtual { target, .. })
+                if expected.is_none_or(|expected| expected == *target) =>
+            {
+                self.sockets.remove(&id);
+                self.sweep();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Stores a token; the one before.
+    pub fn set_token(&mut self, id: u64, new: Vec<u8>) -> Result<Option<Vec<u8>>, NoSuchSocket> {
+        match self.sockets.get_mut(&id) {
+            Some(Socket::Real { token, .. }) => Ok(token.replace(new)),
+            _ => Err(NoSuchSocket),
+        }
+    }
+
+    /// The ids that became subscribed or unsubscribed.
+    pub fn subscribe(&mut self, who: &[Who], channel: &[u8], delta: i32) -> Vec<u64> {
+        let mut ids = Vec::new();
+        for one in who {
+            match one {
+                Who::Socket(id) => ids.push(*id),
+                Who::Channel(name) => ids.extend(self.members(name)),
+            }
+        }
+        let mut changed = Vec::new();
+        for id in ids {
+            let before = self.count(channel, id);
+            let after = (i64::from(before) + i64::from(delta)).clamp(0, 65535);
+            let after = u16::try_from(after).expect("clamped");
+            if self.resolve(id).is_some() {
+                self.set_count(channel, id, after);
+            }
+            let notable = if delta > 0 {
+                before == 0
+            } else {
+                before > 0 && after == 0
+            };
+            if notable && !changed.contains(&id) {
+                changed.push(id);
+            }
+        }
+        changed
+    }
+
+    /// Stores a value if the present one is `check`.
+    pub fn set_key_if(&mut self, key: &[u8], new: Option<Vec<u8>>, check: Option<&[u8]>) -> bool {
+        let allowed = match (self.keys.get(key), check) {
+            (None, None) => true,
+            (Some(present), Some(check)) => present == check,
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        if allowed {
+            self.set_key(key, new);
+        }
+        allowed
+    }
+
+    /// Stores or deletes a value; the one before.
+    pub fn set_key(&mut self, key: &[u8], new: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        match new {
+            Some(value) => self.keys.insert(key.to_vec(), value),
+            None => self.keys.remove(key),
+        }
+    }
+
+    /// What a direct message leads to.
+    pub fn send(&self, target: u64, except: &[u64]) -> Option<Delivery> {
+        let chain = self.chain(target)?;
+        if chain.iter().any(|link| except.contains(link)) {
+            return None;
+        }
+        let mark = chain.iter().find_map(|link| match self.sockets.get(link) {
+            Some(Socket::Virtual { mark, .. }) => mark.clone(),
+            _ => None,
+        });
+        Some(Delivery {
+            subscriber: target,
+            socket: *chain.last()?,
+            mark,
+        })
+    }
+
+    /// What a publication leads to, sorted.
+    pub fn publish(&self, channel: &[u8], except: &[u64]) -> Vec<Delivery> {
+        self.members(channel)
+            .into_iter()
+            .filter_map(|id| self.send(id, except))
+            .collect()
+    }
+
+    /// The real socket at the end of a chain.
+    pub fn resolve(&self, id: u64) -> Option<u64> {
+        self.chain(id)?.last().copied()
+    }
+
+    /// The names of the channels a socket is in.
+    pub fn channels_of(&self, id: u64) -> BTreeSet<Vec<u8>> {
+        let mut names = self.channels.clone();
+        names.retain(|_, members| members.contains_key(&id));
+        names.into_keys().collect()
+    }
+
+    /// The I/O shard a real socket lives on.
+    pub fn shard(&self, id: u64) -> Option<u8> {
+        match self.sockets.get(&id)? {
+            Socket::Real { shard, .. } => Some(*shard),
+            Socket::Virtual { .. } => None,
+        }
+    }
+
+    /// The links from a socket to its real one, both included, if it resolves within 100 steps.
+    fn chain(&self, id: u64) -> Option<Vec<u64>> {
+        let mut chain = vec![id];
+        for _ in 0..100 {
+            match self.sockets.get(chain.last()?)? {
+                Socket::Real { .. } => return Some(chain),
+                Socket::Virtual { root: None, .. } => return None,
+                Socket::Virtual { target, .. } => chain.push(*target),
+            }
+        }
+        None
+    }
+
+    fn members(&self, channel: &[u8]) -> Vec<u64> {
+        self.channels
+            .get(channel)
+            .map(|members| members.keys().copied().collect())
+            .unwrap_or_default()
+    }
+
+    fn count(&self, channel: &[u8], id: u64) -> u16 {
+        self.channels
+            .get(channel)
+            .and_then(|members| members.get(&id))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    fn set_count(&mut self, channel: &[u8], id: u64, count: u16) {
+        self.channels
+            .entry(channel.to_vec())
+            .or_default()
+            .insert(id, count);
+        self.sweep();
+    }
+
+    /// Drops subscriptions of sockets that resolve to nothing, those without references, and then the
+    /// channels without subscriptions.
+    fn sweep(&mut self) {
+        let mut channels = std::mem::take(&mut self.channels);
+        for members in channels.values_mut() {
+            members.retain(|id, count| *count > 0 && self.resolve(*id).is_some());
+        }
+        channels.retain(|_, members| !members.is_empty());
+        self.channels = channels;
+    }
+}
