@@ -67,7 +67,7 @@ impl Assembly {
             self.validated = self.bytes.len();
             return Ok(());
         }
-        self.ascii = self.ascii && ascii;
+        self.ascii = false; // either new bytes are not, or a character begun by older ones is not
         match simdutf8::compat::from_utf8(pending) {
             Ok(_) => self.validated = self.bytes.len(),
             Err(error) if error.error_len().is_none() => self.validated += error.valid_up_to(),
@@ -194,5 +194,14 @@ mod tests {
                 matches!(assembly.finish(), Ok(Item::Message { ascii, .. }) if ascii == expected)
             );
         }
+    }
+    #[test]
+    fn no_byte_is_checked_over_and_over() {
+        let mut assembly = Assembly::new(Kind::Text, false);
+        for chunk in "\u{1f980}".repeat(100).as_bytes().chunks(3) {
+            assembly.push(chunk, false, 0, 0).unwrap();
+            assert!(assembly.bytes.len() - assembly.validated <= 3);
+        }
+        assert_eq!(assembly.validated, 400);
     }
 }
