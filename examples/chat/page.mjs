@@ -1,0 +1,89 @@
+// @ts-check
+/**
+ * Serves the chat's page, and hands WebSocket connections on to Millrace.
+ *
+ * Browser, page and WebSocket see one host and one port. So `origins: 'same-host'` protects the
+ * chat as it is, the page needs no configuration, and it works the same through a port forward or
+ * from a phone. Two ports would need a list of every name the machine is called by. The price is
+ * that the bytes of a connection pass through this thread once: fine for an example.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+
+/**
+ * @param {URL} folder its files are read once, here: no path from the network reaches the disk
+ * @param {{ host: string, port: number }} gateway where Millrace listens
+ * @returns {Promise<import('node:http').Server>} not yet listening
+ */
+export async function createPageServer(folder, gateway) {
+  const files = await readFiles(folder);
+  const server = createServer((request, response) => {
+    const file = files.get(String(request.url).replace(/\?.*/s, ''));
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.writeHead(405, { allow: 'GET, HEAD' }).end();
+    } else if (file === undefined) {
+      response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('Not found\n');
+    } else {
+      response.writeHead(200, { ...HEADERS, 'content-type': file.type, 'content-length': file.body.length });
+      response.end(request.method === 'HEAD' ? undefined : file.body);
+    }
+  });
+  return server.on('upgrade', (request, socket, early) => {
+    handOn(request, /** @type {import('node:net').Socket} */ (socket), early, gateway);
+  });
+}
+
+/** @param {URL} folder */
+async function readFiles(folder) {
+  /** @type {Map<string, { type: string, body: Buffer }>} */
+  const files = new Map();
+  for (const name of await readdir(folder)) {
+    const type = TYPES[name.slice(name.lastIndexOf('.'))];
+    if (type === undefined) continue;
+    const file = { type, body: await readFile(new URL(name, folder)) };
+    files.set(name === 'index.html' ? '/' : `/${name}`, file);
+  }
+  return files;
+}
+
+/**
+ * Repeats the request to Millrace as it came, then joins the two connections. Millrace checks it
+ * all: method, version, key, Origin against Host.
+ * @param {import('node:http').IncomingMessage} request
+ * @param {import('node:net').Socket} browser
+ * @param {Buffer} early bytes that came right behind the request
+ * @param {{ host: string, port: number }} gateway
+ */
+function handOn(request, browser, early, gateway) {
+  const millrace = connect(gateway, () => {
+    let head = `${request.method} ${request.url} HTTP/1.1\r\n`;
+    for (let i = 0; i < request.rawHeaders.length; i += 2) {
+      head += `${request.rawHeaders[i]}: ${request.rawHeaders[i + 1]}\r\n`;
+    }
+    millrace.write(`${head}\r\n`, 'latin1');
+    millrace.write(early);
+    browser.pipe(millrace).pipe(browser);
+  });
+  millrace.setNoDelay(true);
+  browser.on('error', () => millrace.destroy());
+  browser.on('close', () => millrace.destroy());
+  millrace.on('error', () => browser.destroy());
+  // What Millrace said last still goes out.
+  millrace.on('close', () => browser.destroySoon());
+}
+
+/** @type {Record<string, string>} */
+const TYPES = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.mjs': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+const HEADERS = {
+  'cache-control': 'no-cache',
+  'content-security-policy': "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+};

@@ -1,0 +1,133 @@
+// @ts-check
+/**
+ * The chat's worker: runs in each of Millrace's worker threads and answers what browsers send.
+ *
+ * A connection's whole state is its token, `{alias, room}` as JSON. A worker keeps nothing of its
+ * own: when one dies, `handleClose` runs on another with the same token, and the room is told.
+ */
+import { send, setToken, subscribe, unsubscribe } from 'millrace';
+import { problem, readRequest } from './protocol.mjs';
+import { enter, history, leave, ROOM_SIZE, record } from './rooms.mjs';
+
+/** @typedef {{ alias: string, room: string }} Seat  who a connection is, and where */
+
+/**
+ * @param {string} text
+ * @param {number} socketId
+ * @param {Uint8Array} [token]
+ */
+export function handleTextMessage(text, socketId, token) {
+  const request = readRequest(text);
+  const seat = readToken(token);
+  if (request.type === 'error') reply(socketId, request);
+  else if (request.type === 'join') join(socketId, request, seat);
+  else if (seat === undefined) reply(socketId, problem('not-joined', 'Join a room first.'));
+  else if (request.type === 'message') say(socketId, request.body, seat);
+  else broadcast(seat.room, { type: 'typing', from: socketId, alias: seat.alias }, socketId);
+}
+
+/**
+ * @param {Uint8Array} _data
+ * @param {number} socketId
+ */
+export function handleBinaryMessage(_data, socketId) {
+  reply(socketId, problem('bad-json', 'Send text.'));
+}
+
+/**
+ * @param {number} socketId already gone: nothing can be sent to it
+ * @param {Uint8Array} [token]
+ */
+export function handleClose(socketId, token) {
+  const seat = readToken(token);
+  if (seat !== undefined) depart(socketId, seat);
+}
+
+/**
+ * @param {number} socketId
+ * @param {Seat} request
+ * @param {Seat | undefined} seat where the connection was until now
+ */
+function join(socketId, { alias, room }, seat) {
+  if (seat !== undefined) depart(socketId, seat);
+  // The token goes first: whatever happens from here on, handleClose knows the room to tidy.
+  if (!seatAt(socketId, JSON.stringify({ alias, room }))) return;
+  // Subscribed before the list is read: what happens in between arrives twice, never not at all,
+  // and the page knows the second by its version or id.
+  subscribe(socketId, channelOf(room));
+  const presence = enter(room, { id: socketId, alias });
+  if (presence === undefined) {
+    unsubscribe(socketId, channelOf(room));
+    seatAt(socketId, NO_SEAT);
+    reply(socketId, problem('room-full', `This room has its ${ROOM_SIZE} members.`));
+    return;
+  }
+  const { version, members } = presence;
+  const timestamp = Date.now();
+  reply(socketId, { type: 'joined', id: socketId, alias, room, members, version, history: history(room), timestamp });
+  broadcast(room, { type: 'user-joined', id: socketId, alias, version, timestamp }, socketId);
+}
+
+/**
+ * @param {number} socketId
+ * @param {string} body
+ * @param {Seat} seat
+ */
+function say(socketId, body, { alias, room }) {
+  broadcast(room, { type: 'chat-message', ...record(room, { from: socketId, alias, body }) });
+}
+
+/**
+ * @param {number} socketId
+ * @param {Seat} seat
+ */
+function depart(socketId, { alias, room }) {
+  unsubscribe(socketId, channelOf(room));
+  const version = leave(room, socketId);
+  if (version === undefined) return;
+  broadcast(room, { type: 'user-left', id: socketId, alias, version, timestamp: Date.now() });
+}
+
+/**
+ * @param {number} socketId
+ * @param {string} token
+ * @returns {boolean} false: the browser went away while its message waited here
+ */
+function seatAt(socketId, token) {
+  try {
+    setToken(socketId, token);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * @param {number} socketId
+ * @param {object} message
+ */
+function reply(socketId, message) {
+  send(socketId, JSON.stringify(message));
+}
+
+/**
+ * @param {string} room
+ * @param {object} message
+ * @param {number} [except]
+ */
+function broadcast(room, message, except) {
+  send(channelOf(room), JSON.stringify({ ...message, room }), except === undefined ? undefined : { except });
+}
+
+/** @param {string} room */
+function channelOf(room) {
+  return `chat/${room}`;
+}
+
+/** @param {Uint8Array} [token] @returns {Seat | undefined} */
+function readToken(token) {
+  return token?.length ? JSON.parse(decoder.decode(token)) : undefined;
+}
+
+const NO_SEAT = '';
+const decoder = new TextDecoder();
