@@ -1,0 +1,117 @@
+// An example program as its user runs it: a child process that prints its address and ends on a signal. And the
+// browser that looks at it.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { SOON, within } from './deadline.mjs';
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
+
+/** The runtime the examples run in: node (default), bun or deno, from MILLRACE_TEST_RUNTIME. */
+const RUNTIME = process.env.MILLRACE_TEST_RUNTIME ?? 'node';
+
+export class Example {
+  output = '';
+  #child;
+  #exited;
+
+  /**
+   * Starts it and waits for the line with its address.
+   * @param {string} script path inside the repository
+   * @param {string[]} args
+   */
+  static async start(script, args = [], env = {}) {
+    const example = new Example();
+    const [program, before] = commandOf(RUNTIME);
+    example.#child = spawn(program, [...before, path.join(root, script), ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env },
+    });
+    example.#exited = new Promise((resolve) => {
+      example.#child.once('close', (code, signal) => resolve(code ?? signal));
+    });
+    const printed = new Promise((resolve, reject) => {
+      for (const stream of [example.#child.stdout, example.#child.stderr]) {
+        stream.on('data', (chunk) => {
+          example.output = (example.output + chunk).slice(-16_384);
+          const line = /^.+: (http:\/\/\S+:\d+)$/m.exec(example.output);
+          if (line) resolve(line[1]);
+        });
+      }
+      example.#exited.then((code) => reject(new Error(`${script} ended with ${code}:\n${example.output}`)));
+    });
+    printed.catch(() => {});
+    try {
+      example.url = await within(printed, () => `the address of ${script}\n${example.output}`, 2 * SOON);
+    } catch (error) {
+      example.kill();
+      throw error;
+    }
+    return example;
+  }
+
+  /** "localhost:40123" */
+  get address() {
+    return new URL(this.url).host;
+  }
+
+  get port() {
+    return new URL(this.url).port;
+  }
+
+  /** Asks it to end, as Ctrl-C does, and resolves with its exit code. */
+  async end(signal = 'SIGINT') {
+    this.#child.kill(signal);
+    try {
+      return await within(this.#exited, () => `the end of the example\n${this.output}`, 2 * SOON);
+    } finally {
+      this.kill();
+    }
+  }
+
+  kill() {
+    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.kill('SIGKILL');
+  }
+}
+
+function commandOf(runtime) {
+  if (runtime === 'node') return [process.execPath, []];
+  const installed = path.join(root, 'node_modules', '.bin', runtime);
+  const program = existsSync(installed) ? installed : runtime;
+  return [program, runtime === 'deno' ? ['run', '-A', '--quiet'] : ['run']];
+}
+
+const CHROMIUMS = ['chromium-headless-shell', 'chrome-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
+
+/** Where Chromium is; undefined: not on this machine. */
+export const CHROMIUM =
+  process.env.MILLRACE_CHROMIUM ?? CHROMIUMS.map((name) => `/usr/bin/${name}`).find((file) => existsSync(file));
+
+/**
+ * `test.serial` for tests that need a browser. Without one they are skipped and say why, or fail where nothing may
+ * be skipped (MILLRACE_REQUIRE_ALL=1).
+ */
+export function browserTests(test) {
+  if (CHROMIUM !== undefined) return test.serial;
+  const missing = "no Chromium: install Debian's chromium-headless-shell, or name another in MILLRACE_CHROMIUM";
+  if (process.env.MILLRACE_REQUIRE_ALL === '1') return (title) => test.serial(title, (t) => t.fail(missing));
+  return (title, run) => test.serial.skip(`${title} (${missing})`, run);
+}
+
+/** Starts the browser. Nothing it does by itself leaves this machine. */
+export async function launchBrowser() {
+  const { chromium } = await import('playwright-core');
+  return chromium.launch({
+    executablePath: CHROMIUM,
+    args: [
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+    ],
+  });
+}
