@@ -1,0 +1,77 @@
+//! Error codes are one list: what Rust or TypeScript raises stands in `ERROR_CODES`, and nothing stands there
+//! that is never raised.
+
+use std::collections::BTreeSet;
+
+use crate::finding::Finding;
+use crate::generate::errors::{self, SOURCE};
+use crate::rust_code::identifier;
+use crate::tree::{SourceFile, Tree};
+
+const PREFIX: &str = "ERR_MILLRACE_";
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let Some(Ok(listed)) = tree.text(SOURCE).map(|text| errors::parse(text)) else {
+        return Vec::new(); // the check of generated pages tells
+    };
+    let listed: BTreeSet<&str> = listed.iter().map(|error| error.code.as_str()).collect();
+    let raising = tree.files().iter().filter(|file| raises(file));
+    let used: Vec<(&SourceFile, usize, &str)> = raising.flat_map(codes).collect();
+    let raised: BTreeSet<&str> = used.iter().map(|(_, _, code)| *code).collect();
+    let unlisted = used
+        .iter()
+        .filter(|(_, _, code)| !listed.contains(code))
+        .map(|(file, at, code)| {
+            Finding::error(
+                &file.path,
+                file.line_at(*at),
+                format!("{code} is not in ERROR_CODES of {SOURCE}"),
+            )
+        });
+    let unraised = listed
+        .difference(&raised)
+        .map(|code| Finding::error(SOURCE, 0, format!("{code} is never raised")));
+    unlisted.chain(unraised).collect()
+}
+
+fn raises(file: &SourceFile) -> bool {
+    let rust = file.is_rust()
+        && file.path.starts_with("crates/")
+        && !file.path.starts_with("crates/xtask/");
+    rust || (file.is_script() && file.path.starts_with("js/src/") && file.path != SOURCE)
+}
+
+fn codes(file: &SourceFile) -> Vec<(&SourceFile, usize, &str)> {
+    let found = file
+        .text
+        .match_indices(PREFIX)
+        .map(|(at, _)| (file, at, identifier(&file.text[at..])));
+    found.filter(|(_, _, code)| *code != PREFIX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_directions_are_checked() {
+        let list = "// A.\nexport const ERROR_CODES = {\n  ERR_MILLRACE_A: 'a',\n  ERR_MILLRACE_B: 'b',\n} as const;\n";
+        let tree = Tree::of(&[
+            (SOURCE, list),
+            (
+                "js/src/start.ts",
+                "// A.\nthrow new MillraceError('ERR_MILLRACE_A');\n",
+            ),
+            (
+                "crates/node/src/a.rs",
+                "//! A.\nconst CODE: &str = \"ERR_MILLRACE_C\";\n",
+            ),
+        ]);
+        let messages: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();
+        let expected = [
+            "crates/node/src/a.rs:2: error: ERR_MILLRACE_C is not in ERROR_CODES of js/src/errors.ts",
+            "js/src/errors.ts: error: ERR_MILLRACE_B is never raised",
+        ];
+        assert_eq!(messages, expected);
+    }
+}

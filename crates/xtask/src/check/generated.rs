@@ -1,0 +1,80 @@
+//! The pages generated from code say what the code says. `cargo xtask generate` writes them.
+
+use crate::finding::Finding;
+use crate::generate;
+use crate::tree::Tree;
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let stale = generate::pages(tree)
+        .into_iter()
+        .filter_map(|page| match page.text {
+            Err(problem) => Some(Finding::error(page.source, 0, problem.to_string())),
+            Ok(text) if tree.text(page.path) == Some(&text) => None,
+            Ok(_) => Some(Finding::error(
+                page.path,
+                0,
+                format!("differs from {}: run cargo xtask generate", page.source),
+            )),
+        });
+    stale.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: &str =
+        "//! A.\nlimits! {\n/// L.\npub struct L {\n/// A.\na: u32 = 1, \"closed\";\n}\n}\n";
+    const ERRORS: &str =
+        "// A.\nexport const ERROR_CODES = {\n  ERR_MILLRACE_A: 'an a',\n} as const;\n";
+
+    fn paths(files: &[(&str, &str)]) -> Vec<String> {
+        check(&Tree::of(files))
+            .into_iter()
+            .map(|finding| finding.path)
+            .collect()
+    }
+
+    #[test]
+    fn a_page_that_is_missing_or_stale_is_found() {
+        let sources = [
+            ("crates/gateway/src/limits.rs", LIMITS),
+            ("js/src/errors.ts", ERRORS),
+        ];
+        assert_eq!(paths(&sources), ["docs/limits.md", "docs/errors.md"]);
+        let stale = [
+            sources[0],
+            sources[1],
+            ("docs/limits.md", "old\n"),
+            ("docs/errors.md", "old\n"),
+        ];
+        assert_eq!(paths(&stale), ["docs/limits.md", "docs/errors.md"]);
+    }
+
+    #[test]
+    fn a_fresh_page_passes() {
+        let sources = [
+            ("crates/gateway/src/limits.rs", LIMITS),
+            ("js/src/errors.ts", ERRORS),
+        ];
+        let texts: Vec<String> = generate::pages(&Tree::of(&sources))
+            .into_iter()
+            .map(|page| page.text.unwrap())
+            .collect();
+        let fresh = [
+            sources[0],
+            sources[1],
+            ("docs/limits.md", &texts[0]),
+            ("docs/errors.md", &texts[1]),
+        ];
+        assert!(paths(&fresh).is_empty());
+    }
+
+    #[test]
+    fn a_missing_source_is_found() {
+        assert_eq!(
+            paths(&[]),
+            ["crates/gateway/src/limits.rs", "js/src/errors.ts"]
+        );
+    }
+}

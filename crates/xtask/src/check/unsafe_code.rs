@@ -1,0 +1,69 @@
+//! I1: `unsafe` stands only where a foreign interface needs it, and each block says in a SAFETY comment which
+//! invariant it rests on.
+
+use crate::finding::Finding;
+use crate::rust_code::words;
+use crate::tree::{SourceFile, Tree};
+
+const ALLOWED: [&str; 3] = ["crates/node/", "crates/sockets/", "benchmark/load/"];
+
+/// How far above a block its comment may begin: attributes and a broken statement lie between.
+const REACH: usize = 8;
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    tree.rust().flat_map(findings).collect()
+}
+
+fn findings(file: &SourceFile) -> Vec<Finding> {
+    let allowed = ALLOWED.iter().any(|folder| file.path.starts_with(folder));
+    let judge = |at: usize| {
+        let line = file.line_at(at);
+        if !allowed {
+            let message = "unsafe is for crates/node, crates/sockets and benchmark/load only (I1)";
+            return Some(Finding::error(&file.path, line, message));
+        }
+        let rest = file.code[at + "unsafe".len()..].trim_start();
+        let needs_comment = rest.starts_with('{') || rest.starts_with("impl");
+        let message = "say in a SAFETY: comment above which invariant makes this sound";
+        (needs_comment && !has_comment(file, line))
+            .then(|| Finding::error(&file.path, line, message))
+    };
+    words(&file.code, "unsafe")
+        .into_iter()
+        .filter_map(judge)
+        .collect()
+}
+
+fn has_comment(file: &SourceFile, line: usize) -> bool {
+    let first = line.saturating_sub(REACH + 1);
+    file.text
+        .lines()
+        .skip(first)
+        .take(line - first)
+        .any(|text| text.contains("SAFETY:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        check(&Tree::of(&[(path, text)]))
+            .into_iter()
+            .map(|finding| finding.line)
+            .collect()
+    }
+
+    #[test]
+    fn unsafe_outside_its_crates_is_found() {
+        let text = "//! No unsafe here.\n#![forbid(unsafe_code)]\nfn f() {\n    // SAFETY: none\n    unsafe { g() }\n}\n";
+        assert_eq!(lines("crates/core/src/a.rs", text), [5]);
+        assert!(lines("crates/node/src/a.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_block_without_its_comment_is_found() {
+        let text = "//! A.\nfn f() {\n    unsafe { g() }\n}\nunsafe impl Send for A {}\nunsafe extern \"C\" fn h() {}\n";
+        assert_eq!(lines("crates/node/src/a.rs", text), [3, 5]);
+    }
+}
