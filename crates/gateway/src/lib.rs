@@ -1,1 +1,39 @@
-//! I/O shards, listeners, adapters, worker queues and limits: the whole server without JavaScript.
+//! The whole server without JavaScript: I/O shards, listeners, adapters, worker queues and limits.
+//!
+//! A [`Gateway`] is one core with its shards, listeners and workers. It knows workers only as
+//! queues with a [`Doorbell`], so that it runs and is tested without any JavaScript.
+#![forbid(unsafe_code)]
+
+mod adapter;
+mod address;
+mod close_reason;
+pub mod config;
+mod frame;
+mod gateway;
+mod http;
+pub mod limits;
+mod listener;
+mod notice;
+mod shard;
+mod stats;
+mod stream;
+mod sync;
+mod worker;
+
+pub use address::{BindAddress, ListenError};
+pub use config::{GatewayConfig, ListenerConfig, Origins};
+pub use gateway::{Gateway, Listening, StartError};
+pub use millrace_core::{
+    Annotation, AnnotationError, ChannelState, Core, Counts, Kind, ShardSet, SocketId, SocketState,
+    Target, TokenError,
+};
+pub use notice::Notice;
+pub use stats::{Stats, Traffic, WorkerStats};
+pub use worker::{
+    Acceptance, Batch, Doorbell, Handlers, Rejection, TOKEN_WORDS, TokenWords, Worker,
+};
+
+/// Whether an application may close with this code: 1000 to 1003, 1007 to 1014, 3000 to 4999.
+pub fn is_sendable_close_code(code: u16) -> bool {
+    millrace_protocol::websocket::close::is_sendable(code)
+}

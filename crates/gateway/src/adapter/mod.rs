@@ -1,0 +1,90 @@
+//! The adapter registry. An adapter ties one protocol's codec to the gateway: it knows the wire
+//! and nothing of other adapters. A new transport is one file here, its codec, and its lines below.
+
+pub(crate) mod websocket;
+
+use std::borrow::Cow;
+
+use millrace_core::Kind;
+
+use crate::close_reason::CloseReason;
+use crate::http::{Answer, Asked, Exchange};
+
+/// Answers an HTTP request: the endpoints in the order of their precedence.
+pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
+    websocket::answer(exchange, request).await
+}
+
+/// What a connection speaks. One value per connection; lives on its I/O shard.
+pub(crate) trait Adapter {
+    /// Takes bytes just read (or given back earlier). Returns how many were taken: fewer than given
+    /// means the connection is out of credit, and the rest is given again when it has some.
+    fn input(&mut self, bytes: &mut [u8], intake: &mut dyn Intake) -> Result<usize, CloseReason>;
+
+    /// Which shared frames this connection takes.
+    fn encoding(&self) -> Encoding;
+
+    /// Encodes the protocol's sign-of-life question.
+    fn append_ping(&mut self, out: &mut Vec<u8>);
+
+    /// Encodes the protocol's goodbye.
+    fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>);
+
+    /// Bytes received of a message not yet complete; `None` between messages.
+    fn unfinished(&self) -> Option<usize>;
+}
+
+/// What an adapter tells of its input.
+pub(crate) trait Intake {
+    /// A complete message for the worker. `false`: take nothing more now.
+    fn deliver(
+        &mut self,
+        kind: Kind,
+        ascii: bool,
+        payload: Cow<'_, [u8]>,
+    ) -> Result<bool, CloseReason>;
+
+    /// Bytes to answer with at once.
+    fn reply(&mut self, encode: &mut dyn FnMut(&mut Vec<u8>));
+
+    /// Something complete arrived: the peer lives.
+    fn alive(&mut self);
+
+    /// Milliseconds since the gateway was made.
+    fn now(&self) -> u64;
+}
+
+/// The forms in which a message goes onto a wire. Connections of one encoding share frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// Unmasked, uncompressed WebSocket frames.
+    WebSocket,
+}
+
+impl Encoding {
+    /// How many there are.
+    pub(crate) const COUNT: usize = 1;
+
+    pub(crate) const fn index(self) -> usize {
+        match self {
+            Self::WebSocket => 0,
+        }
+    }
+
+    /// Appends a message in this form.
+    pub(crate) fn append(self, kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Self::WebSocket => websocket::append_message(kind, payload, out),
+        }
+    }
+
+    /// A message in this form, in a buffer of just its size.
+    pub(crate) fn encode(self, kind: Kind, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::with_capacity(payload.len() + LONGEST_HEADER);
+        self.append(kind, payload, &mut out);
+        out
+    }
+}
+
+/// Bytes that any encoding puts around a payload.
+const LONGEST_HEADER: usize = 10;

@@ -1,0 +1,252 @@
+//! The opening handshake: judged strictly, admitted by the application, upgraded by
+//! fastwebsockets. Ends where the connection is handed to its shard.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fastwebsockets::upgrade::UpgradeFut;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
+use hyper::upgrade::Upgraded;
+use hyper::{Method, Response, StatusCode, Version};
+use hyper_util::rt::TokioIo;
+use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
+
+use super::{WebSocket, head};
+use crate::http::{Answer, Asked, Exchange, plain};
+use crate::shard::Shard;
+use crate::shard::connection::{Admission, Shared};
+use crate::stream::Stream;
+use crate::worker::record::Opening;
+use crate::worker::{Acceptance, Rejection};
+
+/// Answers a request for a WebSocket: 101, or the error that fits.
+pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
+    let protocols = match offered(&request) {
+        Ok(protocols) => protocols,
+        Err(refusal) => return refuse(refusal),
+    };
+    let Exchange { shard, visitor } = &exchange;
+    if !head::origin_allowed(&visitor.listener.config.origins, request.headers()) {
+        return plain(StatusCode::FORBIDDEN, "Origin not allowed");
+    }
+    if visitor.crowded {
+        return plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Too many connections from this address",
+        );
+    }
+    if visitor.listener.is_stopping() {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, "Server is stopping");
+    }
+    let Some(worker) = shard.gateway().workers().pick() else {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
+    };
+    let Ok((response, upgrade)) = fastwebsockets::upgrade::upgrade(&mut request) else {
+        return refuse(Refusal::Key);
+    };
+    let adapter = Box::new(WebSocket::new(Arc::clone(&visitor.listener.decoder)));
+    let Some(seat) = visitor.seat.borrow_mut().take() else {
+        return plain(StatusCode::BAD_REQUEST, "Already upgraded");
+    };
+    let address = visitor.address;
+    let (connection, admission) =
+        shard.reserve(worker, &visitor.listener, (address, seat), adapter);
+    let introduced = shard.introduce(
+        &connection,
+        &Opening {
+            socket: connection.socket,
+            answer: connection.worker.handlers().open,
+            address: &address
+                .map(|address| address.to_string())
+                .unwrap_or_default(),
+            target: request
+                .uri()
+                .path_and_query()
+                .map_or("/", |target| target.as_str()),
+            headers: &head::header_block(request.headers()),
+        },
+    );
+    if !introduced {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
+    }
+    // hyper drops this future when the client leaves; the connection must then not be forgotten
+    let guard = Leaving {
+        shard: Rc::clone(shard),
+        connection: Some(connection),
+    };
+    let patience = visitor
+        .listener
+        .config
+        .limits
+        .handshake_timeout
+        .mul_f32(PATIENCE);
+    let answer = match tokio::time::timeout(patience, admission).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available"),
+        Err(_) => return plain(StatusCode::GATEWAY_TIMEOUT, "No answer in time"),
+    };
+    admit(
+        guard,
+        answer,
+        response.map(|_| Full::default()),
+        upgrade,
+        &protocols,
+    )
+}
+
+/// The part of the handshake timeout left to `handleOpen`, so that there is time to answer.
+const PATIENCE: f32 = 0.9;
+
+/// Judges the head and gives back the subprotocols offered.
+fn offered(request: &Asked) -> Result<Vec<String>, Refusal> {
+    let headers: Vec<(&str, &[u8])> = request
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_bytes()))
+        .collect();
+    let head = RequestHead {
+        get: request.method() == Method::GET,
+        http_1_1: request.version() == Version::HTTP_11,
+        headers: &headers,
+    };
+    handshake::check(&head).map(|offer| {
+        offer
+            .protocols
+            .iter()
+            .map(|&name| name.to_owned())
+            .collect()
+    })
+}
+
+fn refuse(refusal: Refusal) -> Answer {
+    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
+    let mut answer = Response::new(Full::new(Bytes::from(refusal.to_string())));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    match refusal.status() {
+        426 => {
+            headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade, close"));
+            headers.insert(
+                HeaderName::from_static("sec-websocket-version"),
+                HeaderValue::from_static("13"),
+            );
+        }
+        405 => {
+            headers.insert(ALLOW, HeaderValue::from_static("GET"));
+        }
+        _ => {}
+    }
+    answer
+}
+
+/// Turns `handleOpen`'s answer into the HTTP one.
+fn admit(
+    mut guard: Leaving,
+    answer: Admission,
+    mut response: Answer,
+    upgrade: UpgradeFut,
+    offered: &[String],
+) -> Answer {
+    let Some(connection) = guard.connection.take() else {
+        return plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error");
+    };
+    let shard = &guard.shard;
+    let acceptance = match answer {
+        Ok(acceptance) => acceptance,
+        Err(rejection) => return rejected(*rejection),
+    };
+    if let Err(problem) = apply(&acceptance, &mut response, offered) {
+        shard
+            .gateway()
+            .report("ERR_MILLRACE_INVALID_ACCEPTANCE", problem);
+        shard.lost(&connection);
+        return plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error");
+    }
+    let shard = Rc::clone(shard);
+    tokio::task::spawn_local(async move {
+        // the 101 is written once this resolves
+        match tokio::time::timeout(UPGRADE_TIMEOUT, upgrade)
+            .await
+            .map(|upgraded| upgraded.map(|socket| socket.into_inner()))
+        {
+            Ok(Ok(upgraded)) => connected(&shard, &connection, upgraded.into_inner()),
+            _ => shard.lost(&connection),
+        }
+    });
+    response
+}
+
+/// Time to write the 101.
+const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
+
+fn connected(shard: &Rc<Shard>, connection: &Shared, upgraded: Upgraded) {
+    match upgraded.downcast::<TokioIo<Stream>>() {
+        Ok(parts) => shard.connected(connection, parts.io.into_inner(), &parts.read_buf),
+        Err(_) => shard.lost(connection),
+    }
+}
+
+fn rejected(rejection: Rejection) -> Answer {
+    let mut answer = Response::new(Full::new(rejection.body));
+    *answer.status_mut() = StatusCode::from_u16(rejection.status).unwrap_or(StatusCode::FORBIDDEN);
+    for (name, value) in rejection.headers {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            answer.headers_mut().append(name, value);
+        }
+    }
+    answer
+}
+
+fn apply(
+    acceptance: &Acceptance,
+    response: &mut Answer,
+    offered: &[String],
+) -> Result<(), &'static str> {
+    if let Some(protocol) = &acceptance.protocol {
+        if !offered.contains(protocol) {
+            return Err("handleOpen selected a subprotocol that the client did not offer");
+        }
+        let value = HeaderValue::try_from(protocol)
+            .map_err(|_| "handleOpen selected an invalid subprotocol")?;
+        response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, value);
+    }
+    for (name, value) in &acceptance.headers {
+        let name =
+            HeaderName::try_from(name).map_err(|_| "handleOpen returned an invalid header name")?;
+        let value = HeaderValue::try_from(value)
+            .map_err(|_| "handleOpen returned an invalid header value")?;
+        if RESERVED.contains(&name.as_str()) {
+            return Err("handleOpen returned a header that belongs to the handshake");
+        }
+        response.headers_mut().append(name, value);
+    }
+    Ok(())
+}
+
+/// Headers of the 101 that are ours to write.
+const RESERVED: [&str; 6] = [
+    "connection",
+    "upgrade",
+    "sec-websocket-accept",
+    "sec-websocket-protocol",
+    "sec-websocket-extensions",
+    "content-length",
+];
+
+/// Tells the shard when the client leaves while its admission is pending.
+struct Leaving {
+    shard: Rc<Shard>,
+    connection: Option<Shared>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.shard.abandoned(&connection);
+        }
+    }
+}

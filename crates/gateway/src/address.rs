@@ -1,0 +1,262 @@
+//! Bind addresses: parsing what the user wrote and opening the listening socket. Accepts nothing.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// A parsed bind address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BindAddress {
+    /// One or more socket addresses to try together (`localhost` has two, of which one must work).
+    Tcp(Vec<SocketAddr>),
+    /// A unix socket's path.
+    Unix(PathBuf),
+}
+
+/// Why an address cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// Not one of the accepted forms.
+    #[error(
+        "invalid bind address '{0}': expected 'ip:port', '[ipv6]:port', 'localhost:port', ':port' or 'unix:/path'"
+    )]
+    InvalidAddress(String),
+    /// Somebody listens there already.
+    #[error("failed to bind to {address}: address already in use")]
+    InUse {
+        /// As the user wrote it.
+        address: String,
+    },
+    /// The system refused.
+    #[error("failed to bind to {address}: {source}")]
+    Bind {
+        /// As the user wrote it.
+        address: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The gateway has not been started, or has been shut down.
+    #[error("the gateway is not running")]
+    NotRunning,
+}
+
+impl ListenError {
+    /// The stable code shown to JavaScript.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidAddress(_) => "ERR_MILLRACE_INVALID_ADDRESS",
+            Self::InUse { .. } => "ERR_MILLRACE_ADDRESS_IN_USE",
+            Self::Bind { .. } => "ERR_MILLRACE_BIND_FAILED",
+            Self::NotRunning => "ERR_MILLRACE_NOT_RUNNING",
+        }
+    }
+}
+
+impl BindAddress {
+    /// Parses `ip:port`, `[ipv6]:port`, `localhost:port`, `:port` (every interface) or `unix:/path`.
+    pub fn parse(text: &str) -> Result<Self, ListenError> {
+        let invalid = || ListenError::InvalidAddress(text.to_owned());
+        if let Some(path) = text.strip_prefix("unix:") {
+            return if path.is_empty() || path.contains('\0') {
+                Err(invalid())
+            } else {
+                Ok(Self::Unix(path.into()))
+            };
+        }
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Ok(Self::Tcp(vec![address]));
+        }
+        let (host, port) = text.rsplit_once(':').ok_or_else(invalid)?;
+        if port.is_empty() || !port.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(invalid());
+        }
+        let port = port.parse::<u16>().map_err(|_| invalid())?;
+        match host {
+            "" => Ok(Self::Tcp(vec![
+                SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port),
+                SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port),
+            ])),
+            "localhost" => Ok(Self::Tcp(vec![
+                SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
+                SocketAddr::new(IpAddr::V6(Ipv6Addr::LOCALHOST), port),
+            ])),
+            _ => Err(invalid()),
+        }
+    }
+}
+
+/// A socket that listens, not yet registered with an event loop.
+#[derive(Debug)]
+pub(crate) enum Bound {
+    Tcp(Vec<std::net::TcpListener>),
+    #[cfg(unix)]
+    Unix(std::os::unix::net::UnixListener, PathBuf),
+}
+
+/// Opens the listening socket(s) and says what was bound.
+pub(crate) fn bind(text: &str) -> Result<(Bound, String), ListenError> {
+    let failed = |source: io::Error| {
+        if source.kind() == io::ErrorKind::AddrInUse {
+            ListenError::InUse {
+                address: text.to_owned(),
+            }
+        } else {
+            ListenError::Bind {
+                address: text.to_owned(),
+                source,
+            }
+        }
+    };
+    match BindAddress::parse(text)? {
+        BindAddress::Tcp(addresses) => bind_tcp(text, &addresses).map_err(failed),
+        #[cfg(unix)]
+        BindAddress::Unix(path) => {
+            let listener = bind_unix(&path).map_err(failed)?;
+            let shown = format!("unix:{}", path.display());
+            Ok((Bound::Unix(listener, path), shown))
+        }
+        #[cfg(not(unix))]
+        BindAddress::Unix(_) => Err(failed(io::Error::from(io::ErrorKind::Unsupported))),
+    }
+}
+
+fn bind_tcp(text: &str, addresses: &[SocketAddr]) -> io::Result<(Bound, String)> {
+    let dual_stack = text.starts_with(':');
+    let mut listeners: Vec<std::net::TcpListener> = Vec::new();
+    let mut failure = None;
+    for &address in addresses {
+        // every address of one listener shares the port that the first one got
+        let port = listeners
+            .first()
+            .and_then(|first| first.local_addr().ok())
+            .map_or(address.port(), |bound| bound.port());
+        match open_tcp(SocketAddr::new(address.ip(), port), dual_stack) {
+            Ok(listener) => {
+                listeners.push(listener);
+                if dual_stack {
+                    break;
+                }
+            }
+            // a machine without IPv6 serves the other family; an occupied port is a failure
+            Err(error) if addresses.len() > 1 && error.kind() != io::ErrorKind::AddrInUse => {
+                failure = Some(error)
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let Some(first) = listeners.first() else {
+        return Err(failure.unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable)));
+    };
+    let shown = first.local_addr()?.to_string();
+    Ok((Bound::Tcp(listeners), shown))
+}
+
+fn open_tcp(address: SocketAddr, dual_stack: bool) -> io::Result<std::net::TcpListener> {
+    use socket2::{Domain, Protocol, Socket, Type};
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    if address.is_ipv6() {
+        socket.set_only_v6(!dual_stack)?;
+    }
+    #[cfg(unix)]
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(LISTEN_BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Connections the kernel holds before they are accepted; it caps this itself.
+const LISTEN_BACKLOG: i32 = 4096;
+
+#[cfg(unix)]
+fn bind_unix(path: &std::path::Path) -> io::Result<std::os::unix::net::UnixListener> {
+    use std::os::unix::net::{UnixListener, UnixStream};
+    let listener = match UnixListener::bind(path) {
+        // a file left behind by a process that is gone refuses connections; only such a file is replaced
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => match UnixStream::connect(path) {
+            Err(refused) if refused.kind() == io::ErrorKind::ConnectionRefused => {
+                std::fs::remove_file(path)?;
+                UnixListener::bind(path)?
+            }
+            _ => return Err(error),
+        },
+        other => other?,
+    };
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_the_documented_forms() {
+        assert_eq!(
+            BindAddress::parse("127.0.0.1:80").unwrap(),
+            BindAddress::Tcp(vec!["127.0.0.1:80".parse().unwrap()])
+        );
+        assert_eq!(
+            BindAddress::parse("[::1]:80").unwrap(),
+            BindAddress::Tcp(vec!["[::1]:80".parse().unwrap()])
+        );
+        assert!(
+            matches!(BindAddress::parse(":0").unwrap(), BindAddress::Tcp(list) if list.len() == 2)
+        );
+        assert!(
+            matches!(BindAddress::parse("localhost:1").unwrap(), BindAddress::Tcp(list) if list.len() == 2)
+        );
+        assert_eq!(
+            BindAddress::parse("unix:/tmp/x").unwrap(),
+            BindAddress::Unix("/tmp/x".into())
+        );
+    }
+
+    #[test]
+    fn refuses_everything_else() {
+        for text in [
+            "",
+            "80",
+            "host:80",
+            "127.0.0.1",
+            "127.0.0.1:",
+            ":+1",
+            ":65536",
+            "unix:",
+            "example.org:1",
+            ":-1",
+        ] {
+            assert!(
+                matches!(
+                    BindAddress::parse(text),
+                    Err(ListenError::InvalidAddress(_))
+                ),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_occupied_port_is_in_use() {
+        let (first, shown) = bind("127.0.0.1:0").unwrap();
+        assert!(matches!(bind(&shown), Err(ListenError::InUse { .. })));
+        drop(first);
+        assert!(bind(&shown).is_ok());
+    }
+
+    #[test]
+    fn localhost_serves_one_port_in_both_families() {
+        let (bound, shown) = bind("localhost:0").unwrap();
+        let Bound::Tcp(listeners) = bound else {
+            panic!("tcp expected")
+        };
+        for listener in &listeners {
+            assert!(shown.ends_with(&format!(":{}", listener.local_addr().unwrap().port())));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Why a connection ends, in the terms every protocol can translate.
+
+use std::borrow::Cow;
+
+use millrace_protocol::websocket::{DecodeError, close};
+
+/// See the module. Codes are those of RFC 6455 §7.4; other protocols say the same in their own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CloseReason {
+    pub(crate) code: u16,
+    pub(crate) reason: Cow<'static, str>,
+    /// What to do about the peer.
+    pub(crate) farewell: Farewell,
+    by_peer: bool,
+}
+
+/// How to part from the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    /// Say goodbye and wait for the answer.
+    Handshake,
+    /// The peer said goodbye, or did wrong: say goodbye and end the stream.
+    Final,
+    /// Cut the stream.
+    Cut,
+}
+
+impl CloseReason {
+    pub(crate) const fn new(code: u16, reason: &'static str, farewell: Farewell) -> Self {
+        Self {
+            code,
+            reason: Cow::Borrowed(reason),
+            farewell,
+            by_peer: false,
+        }
+    }
+
+    /// The stream broke.
+    pub(crate) const ABNORMAL: Self = Self::new(close::ABNORMAL, "", Farewell::Cut);
+    /// The listener stops.
+    pub(crate) const GOING_AWAY: Self = Self::new(close::GOING_AWAY, "", Farewell::Handshake);
+    /// The gateway ends without waiting for anybody.
+    pub(crate) const SHUT_DOWN: Self = Self::new(close::GOING_AWAY, "", Farewell::Cut);
+    /// The worker exports no handler for this kind of message.
+    pub(crate) const NO_HANDLER: Self = Self::new(
+        close::INTERNAL_ERROR,
+        "Server worker has no handler",
+        Farewell::Handshake,
+    );
+    /// The worker is gone.
+    pub(crate) const WORKER_DOWN: Self = Self::new(
+        close::INTERNAL_ERROR,
+        "Server worker is down",
+        Farewell::Handshake,
+    );
+    /// A bug of ours.
+    pub(crate) const INTERNAL: Self = Self::new(
+        close::INTERNAL_ERROR,
+        "Internal server error",
+        Farewell::Final,
+    );
+    /// The peer does not read.
+    pub(crate) const OVERFLOW: Self = Self::new(
+        close::TRY_AGAIN_LATER,
+        "Outgoing queue is full",
+        Farewell::Handshake,
+    );
+    /// A message was begun and not finished.
+    pub(crate) const MESSAGE_DEADLINE: Self = Self::new(
+        close::POLICY_VIOLATION,
+        "Message took too long",
+        Farewell::Final,
+    );
+    /// Nothing happened for too long.
+    pub(crate) const IDLE: Self = Self::new(close::NORMAL, "Idle timeout", Farewell::Handshake);
+
+    /// The peer closed with this code, or none.
+    pub(crate) fn by_peer(code: Option<u16>, reason: &str) -> Self {
+        Self {
+            code: code.unwrap_or(close::NO_STATUS),
+            reason: Cow::Owned(reason.to_owned()),
+            farewell: Farewell::Final,
+            by_peer: true,
+        }
+    }
+
+    /// Whether the peer began.
+    pub(crate) fn is_by_peer(&self) -> bool {
+        self.by_peer
+    }
+
+    /// The application closes.
+    pub(crate) fn by_application(code: u16, reason: Box<str>) -> Self {
+        Self {
+            code,
+            reason: Cow::Owned(reason.into()),
+            farewell: Farewell::Handshake,
+            by_peer: false,
+        }
+    }
+}
+
+impl From<&DecodeError> for CloseReason {
+    fn from(error: &DecodeError) -> Self {
+        Self::new(error.close_code(), error.close_reason(), Farewell::Final)
+    }
+}

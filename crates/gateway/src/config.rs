@@ -1,0 +1,46 @@
+//! The configuration of a gateway and its listeners: plain values, built whole at the boundary,
+//! immutable while running.
+
+use crate::limits::{GatewayLimits, ListenerLimits};
+
+/// What the first start fixes for the whole gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GatewayConfig {
+    /// I/O shards, 1 to [`MAX_SHARDS`](crate::limits::MAX_SHARDS).
+    pub io_threads: usize,
+    /// Bounds.
+    pub limits: GatewayLimits,
+}
+
+impl Default for GatewayConfig {
+    fn default() -> Self {
+        let parallelism = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self {
+            io_threads: parallelism.min(crate::limits::MAX_SHARDS),
+            limits: GatewayLimits::default(),
+        }
+    }
+}
+
+/// Which browser origins may open a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origins {
+    /// Any, and requests without an `Origin`.
+    #[default]
+    Any,
+    /// The origin's host and port must equal the request's `Host`; requests without `Origin` are no browser's and pass.
+    SameHost,
+    /// One of these (`scheme://host[:port]`, compared without case); requests without `Origin` pass.
+    List(Vec<String>),
+}
+
+/// One address to listen on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListenerConfig {
+    /// `ip:port`, `[ipv6]:port`, `localhost:port`, `:port` or `unix:/path`; port 0 picks a free one.
+    pub address: String,
+    /// Which origins may connect.
+    pub origins: Origins,
+    /// Bounds of its connections.
+    pub limits: ListenerLimits,
+}

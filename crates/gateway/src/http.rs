@@ -1,0 +1,119 @@
+//! HTTP in front of everything: hyper parses the request, an endpoint of the adapter registry
+//! answers it. Knows no protocol but HTTP.
+
+use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+
+use crate::adapter;
+use crate::listener::{ListenerState, Peer, Seat};
+use crate::shard::Shard;
+use crate::stream::Stream;
+
+/// What an endpoint answers with.
+pub(crate) type Answer = Response<Full<Bytes>>;
+
+/// One request's surroundings.
+pub(crate) struct Exchange {
+    pub(crate) shard: Rc<Shard>,
+    pub(crate) visitor: Rc<Visitor>,
+}
+
+/// The peer of an HTTP connection.
+pub(crate) struct Visitor {
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) listener: Arc<ListenerState>,
+    /// Its address has too many connections already.
+    pub(crate) crowded: bool,
+    /// Moves on when the connection is upgraded.
+    pub(crate) seat: RefCell<Option<Seat>>,
+}
+
+/// Serves a connection on this shard, until it is answered or upgraded.
+pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {
+    let listener = peer.listener.id;
+    let key = Rc::new(Cell::new(usize::MAX));
+    let task = tokio::task::spawn_local(handshake(Rc::clone(shard), stream, peer, Rc::clone(&key)));
+    key.set(shard.keep_handshake(listener, task.abort_handle()));
+}
+
+async fn handshake(shard: Rc<Shard>, stream: Stream, peer: Peer, key: Rc<Cell<usize>>) {
+    let _kept = Kept {
+        shard: Rc::clone(&shard),
+        key,
+    };
+    let Peer {
+        address,
+        listener,
+        seat,
+        crowded,
+    } = peer;
+    let limits = &listener.config.limits;
+    let timeout = limits.handshake_timeout;
+    let mut builder = http1::Builder::new();
+    builder
+        .keep_alive(false)
+        .half_close(false)
+        .auto_date_header(true)
+        .header_read_timeout(None)
+        .max_buf_size(limits.request_head.max(SMALLEST_BUFFER))
+        .max_header_size(limits.request_head);
+    let visitor = Rc::new(Visitor {
+        address,
+        listener,
+        crowded,
+        seat: RefCell::new(Some(seat)),
+    });
+    let service = service_fn(move |request| {
+        let exchange = Exchange {
+            shard: Rc::clone(&shard),
+            visitor: Rc::clone(&visitor),
+        };
+        async move { Ok::<_, Infallible>(adapter::answer(exchange, request).await) }
+    });
+    let connection = builder
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
+    // a peer that breaks off or is too slow is closed, whatever stage it is at
+    let _ended = tokio::time::timeout(timeout, connection).await;
+}
+
+/// Takes the handshake off the shard's list, however it ends.
+struct Kept {
+    shard: Rc<Shard>,
+    key: Rc<Cell<usize>>,
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.shard.forget_handshake(self.key.get());
+    }
+}
+
+/// An answer with a short text.
+pub(crate) fn plain(status: StatusCode, text: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(
+        CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    answer
+}
+
+/// The request as endpoints get it.
+pub(crate) type Asked = Request<Incoming>;
+
+/// The smallest buffer hyper accepts.
+const SMALLEST_BUFFER: usize = 8192;

@@ -1,0 +1,116 @@
+//! Every bound of the gateway: its name, default and what happens when it is met. Owns no
+//! behaviour; `docs/limits.md` is generated from this file.
+
+use std::time::Duration;
+
+/// What happens to a socket whose outbox is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutboxPolicy {
+    /// The socket is closed with 1013.
+    #[default]
+    Close,
+    /// The newest messages are dropped and counted.
+    DropNewest,
+    /// The oldest messages not yet begun are dropped and counted.
+    DropOldest,
+}
+
+macro_rules! limits {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+        $($(#[$doc:meta])* $field:ident: $type:ty = $default:expr, $met:literal;)*
+    }) => {
+        $(#[$meta])*
+        $vis struct $name {
+            $($(#[$doc])* #[doc = concat!("\n\nWhen met: ", $met, ".")] pub $field: $type,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+    };
+}
+
+limits! {
+    /// Bounds that hold for each listener on its own.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct ListenerLimits {
+        /// Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included.
+        handshake_timeout: Duration = Duration::from_secs(10), "the connection is closed, 408 where a request was begun";
+        /// Bytes of an HTTP request line with its headers.
+        request_head: usize = 16 * 1024, "HTTP 431";
+        /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16.
+        message_bytes: usize = 16 * 1024 * 1024, "closed with 1009";
+        /// Time from a message's first byte to its last; a message that arrives with at least 1 KiB/s may take longer.
+        message_deadline: Duration = Duration::from_secs(60), "closed with 1008";
+        /// Silence after which a ping is sent; zero is off.
+        ping_interval: Duration = Duration::from_secs(25), "a ping is sent";
+        /// Time to answer a ping; only complete frames count as life.
+        pong_timeout: Duration = Duration::from_secs(10), "closed with 1006";
+        /// Time without a message in either direction; zero is off.
+        idle_timeout: Duration = Duration::ZERO, "closed with 1000";
+        /// Control frames per second, sustained.
+        control_frames: u32 = 100, "closed with 1008 once the burst is used up";
+        /// Control frames above the sustained rate.
+        control_frames_burst: u32 = 1000, "closed with 1008";
+        /// Messages per second of one connection; zero is off.
+        messages_per_second: u32 = 0, "reading pauses";
+    }
+}
+
+limits! {
+    /// Bounds of a gateway, fixed by its first start.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct GatewayLimits {
+        /// Connections open at once, handshakes included.
+        connections: u32 = 100_000, "accepting waits";
+        /// Connections of one remote address; zero is off.
+        connections_per_address: u32 = 0, "HTTP 503";
+        /// Bytes of a socket's outbox, each entry charged its length + 64, judged after an attempted write; one message always fits.
+        outbox_bytes: usize = 4 * 1024 * 1024, "the outbox policy";
+        /// Messages of a socket's outbox.
+        outbox_frames: usize = 65_536, "the outbox policy";
+        /// What happens at `outbox_bytes` and `outbox_frames`.
+        outbox_policy: OutboxPolicy = OutboxPolicy::Close, "closed with 1013, or messages are dropped and counted";
+        /// Bytes in a socket's outbox above which it is not read.
+        outbox_read_pause: usize = 256 * 1024, "reading pauses until it drains";
+        /// Bytes held by all outboxes together.
+        outboxes_total_bytes: usize = 256 * 1024 * 1024, "the fullest are closed with 1013";
+        /// Time without progress of a blocked write.
+        write_timeout: Duration = Duration::from_secs(30), "the connection is cut";
+        /// Events of one socket that its worker has not handled yet.
+        unhandled_events: u32 = 64, "reading pauses, and with it the pong deadline";
+        /// Bytes of one socket's unhandled events; one message always fits.
+        unhandled_bytes: usize = 1024 * 1024, "reading pauses, and with it the pong deadline";
+        /// Events waiting for one worker.
+        worker_queue_events: usize = 16_384, "reading pauses";
+        /// Bytes of the events waiting for one worker.
+        worker_queue_bytes: usize = 64 * 1024 * 1024, "reading pauses";
+        /// Bytes posted to one I/O shard and not yet processed; from a quarter of it on, workers stop taking events.
+        shard_inbox_bytes: usize = 256 * 1024 * 1024, "the delivery is refused, counted and reported";
+        /// Bytes of a channel's name; the empty name is valid.
+        channel_name_bytes: usize = 64 * 1024, "refused with a `TypeError`";
+        /// Time a worker may leave its doorbell unanswered; zero is off.
+        worker_timeout: Duration = Duration::from_secs(3), "the worker is replaced";
+        /// Time a closing connection may take to finish its closing handshake.
+        close_timeout: Duration = Duration::from_secs(5), "the connection is cut";
+    }
+}
+
+/// Extra bytes an outbox entry is charged, for its bookkeeping.
+pub(crate) const ENTRY_CHARGE: usize = 64;
+
+/// Bytes per second that keep a message alive beyond `message_deadline`.
+pub(crate) const MESSAGE_RATE_FLOOR: u64 = 1024;
+
+/// The most I/O shards a gateway runs.
+pub const MAX_SHARDS: usize = 64;
+
+/// Bytes of a batch handed to a worker (one record may exceed it).
+pub const BATCH_BYTES: usize = 256 * 1024;
+
+/// Payloads above this travel beside the batch.
+pub const SIDECAR_BYTES: usize = 16 * 1024;

@@ -1,0 +1,311 @@
+//! Listeners: accepting connections, counting them, dealing them to the I/O shards in turn, and
+//! the record of a stop in progress.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ahash::AHashMap;
+use millrace_core::ShardIndex;
+use millrace_protocol::websocket::{DecoderConfig, Role};
+use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
+use tokio::sync::Notify;
+
+use crate::address::Bound;
+use crate::config::ListenerConfig;
+use crate::gateway::Gateway;
+use crate::shard::Shard;
+use crate::shard::inbox::Command;
+use crate::stream::{RawStream, Stream};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+
+/// A listener, shared by everything accepted on it.
+#[derive(Debug)]
+pub(crate) struct ListenerState {
+    pub(crate) id: u32,
+    pub(crate) config: ListenerConfig,
+    /// The bounds as the WebSocket decoder wants them.
+    pub(crate) decoder: Arc<DecoderConfig>,
+    stopping: AtomicBool,
+}
+
+/// A listening socket on its way to the shard that accepts on it.
+#[derive(Debug)]
+pub(crate) struct Listening {
+    pub(crate) bound: Bound,
+    pub(crate) state: Arc<ListenerState>,
+}
+
+/// A peer, before and during its handshake.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    /// `None` on a unix socket.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) listener: Arc<ListenerState>,
+    pub(crate) seat: Seat,
+    /// Its address has too many connections already.
+    pub(crate) crowded: bool,
+}
+
+/// An accepted connection dealt to another shard.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    pub(crate) stream: RawStream,
+    pub(crate) peer: Peer,
+}
+
+/// Counts the connections of a gateway against their bounds.
+#[derive(Debug)]
+pub(crate) struct Seats {
+    taken: AtomicUsize,
+    limit: AtomicUsize,
+    per_address_limit: AtomicUsize,
+    per_address: Mutex<AHashMap<IpAddr, usize>>,
+    freed: Notify,
+}
+
+/// One counted connection; dropping it makes room.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    gateway: Arc<Gateway>,
+    address: Option<IpAddr>,
+}
+
+/// A stop of some listeners, in progress on every shard.
+#[derive(Debug)]
+pub(crate) struct Stopping {
+    pub(crate) ticket: u32,
+    pub(crate) listeners: Vec<u32>,
+    pub(crate) deadline: Instant,
+    pub(crate) shards_left: AtomicUsize,
+    pub(crate) cut: AtomicU64,
+}
+
+impl ListenerState {
+    pub(crate) fn new(id: u32, config: ListenerConfig) -> Self {
+        let decoder = Arc::new(DecoderConfig {
+            message_bytes: config.limits.message_bytes,
+            role: Role::Server,
+            control_per_second: config.limits.control_frames,
+            control_burst: config.limits.control_frames_burst,
+        });
+        Self {
+            id,
+            config,
+            decoder,
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::SeqCst)
+    }
+}
+
+impl Seats {
+    pub(crate) fn new() -> Self {
+        Self {
+            taken: AtomicUsize::new(0),
+            limit: AtomicUsize::new(usize::MAX),
+            per_address_limit: AtomicUsize::new(0),
+            per_address: Mutex::new(AHashMap::new()),
+            freed: Notify::new(),
+        }
+    }
+
+    pub(crate) fn set_limits(&self, connections: u32, per_address: u32) {
+        self.limit.store(
+            usize::try_from(connections).unwrap_or(usize::MAX),
+            Ordering::Relaxed,
+        );
+        self.per_address_limit.store(
+            usize::try_from(per_address).unwrap_or(usize::MAX),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Connections open now, handshakes included.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Waits while every seat is taken.
+    async fn room(&self) {
+        loop {
+            let freed = self.freed.notified();
+            if self.taken() < self.limit.load(Ordering::Relaxed) {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// Takes a seat; the flag says that this address has too many.
+    fn take(gateway: &Arc<Gateway>, address: Option<IpAddr>) -> (Seat, bool) {
+        let seats = gateway.seats();
+        seats.taken.fetch_add(1, Ordering::Relaxed);
+        let limit = seats.per_address_limit.load(Ordering::Relaxed);
+        let counted = address.filter(|_| limit > 0);
+        let crowded = counted.is_some_and(|address| {
+            let mut per_address = seats.per_address.lock();
+            let count = per_address.entry(address).or_default();
+            *count += 1;
+            *count > limit
+        });
+        (
+            Seat {
+                gateway: Arc::clone(gateway),
+                address: counted,
+            },
+            crowded,
+        )
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let seats = self.gateway.seats();
+        if let Some(address) = self.address {
+            let mut per_address = seats.per_address.lock();
+            if let Some(count) = per_address.get_mut(&address) {
+                *count -= 1;
+                if *count == 0 {
+                    per_address.remove(&address);
+                }
+            }
+        }
+        let before = seats.taken.fetch_sub(1, Ordering::Relaxed);
+        if before >= seats.limit.load(Ordering::Relaxed) {
+            seats.freed.notify_waiters();
+        }
+    }
+}
+
+/// Starts accepting on this shard's event loop. The tasks end when they are aborted.
+pub(crate) fn listen(shard: &Rc<Shard>, listening: Listening) {
+    let Listening { bound, state } = listening;
+    let tasks = match bound {
+        Bound::Tcp(listeners) => listeners
+            .into_iter()
+            .map(|listener| {
+                let (shard, state) = (Rc::clone(shard), Arc::clone(&state));
+                tokio::task::spawn_local(accept_tcp(shard, listener, state)).abort_handle()
+            })
+            .collect(),
+        #[cfg(unix)]
+        Bound::Unix(listener, path) => {
+            let (shard, state) = (Rc::clone(shard), Arc::clone(&state));
+            vec![tokio::task::spawn_local(accept_unix(shard, listener, path, state)).abort_handle()]
+        }
+    };
+    shard.keep_acceptors(state.id, tasks);
+}
+
+async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Arc<ListenerState>) {
+    let listener = match TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            return shard
+                .gateway()
+                .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
+        }
+    };
+    loop {
+        shard.gateway().seats().room().await;
+        match listener.accept().await {
+            Ok((stream, address)) => {
+                // a peer that is gone already fails at its first read
+                let _gone = stream.set_nodelay(true);
+                deal(
+                    &shard,
+                    Stream::Tcp(stream),
+                    Some(address.ip().to_canonical()),
+                    &state,
+                );
+            }
+            Err(error) => accept_failed(&shard, &error).await,
+        }
+    }
+}
+
+#[cfg(unix)]
+async fn accept_unix(
+    shard: Rc<Shard>,
+    listener: std::os::unix::net::UnixListener,
+    path: std::path::PathBuf,
+    state: Arc<ListenerState>,
+) {
+    let _file = UnixFile(path);
+    let listener = match UnixListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            return shard
+                .gateway()
+                .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
+        }
+    };
+    loop {
+        shard.gateway().seats().room().await;
+        match listener.accept().await {
+            Ok((stream, _)) => deal(&shard, Stream::Unix(stream), None, &state),
+            Err(error) => accept_failed(&shard, &error).await,
+        }
+    }
+}
+
+/// Removes a unix socket's file when its listener ends.
+#[cfg(unix)]
+struct UnixFile(std::path::PathBuf);
+
+#[cfg(unix)]
+impl Drop for UnixFile {
+    fn drop(&mut self) {
+        // somebody may have removed it already
+        let _gone = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Out of descriptors, or a peer that left the backlog: neither may spin.
+async fn accept_failed(shard: &Shard, error: &std::io::Error) {
+    shard
+        .gateway()
+        .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
+    tokio::time::sleep(ACCEPT_PAUSE).await;
+}
+
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+fn deal(shard: &Rc<Shard>, stream: Stream, address: Option<IpAddr>, listener: &Arc<ListenerState>) {
+    let gateway = shard.gateway();
+    let (seat, crowded) = Seats::take(gateway, address);
+    let peer = Peer {
+        address,
+        listener: Arc::clone(listener),
+        seat,
+        crowded,
+    };
+    let target = gateway.next_shard();
+    if target == shard.index() {
+        return crate::http::adopt(shard, stream, peer);
+    }
+    hand_over(gateway, target, stream, peer);
+}
+
+fn hand_over(gateway: &Arc<Gateway>, target: ShardIndex, stream: Stream, peer: Peer) {
+    match stream.into_raw() {
+        Ok(stream) => {
+            gateway
+                .inboxes()
+                .post(target, Command::Adopt(Box::new(Incoming { stream, peer })));
+            gateway.inboxes().wake_bits(1 << target.get());
+        }
+        Err(error) => gateway.report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
+    }
+}

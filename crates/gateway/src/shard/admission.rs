@@ -1,0 +1,158 @@
+//! A connection's beginning: from a valid upgrade request to the first byte of messages.
+
+use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use millrace_core::SocketInfo;
+use tokio::sync::oneshot;
+
+use super::Shard;
+use super::connection::{Admission, Connection, Io, Phase, Shared};
+use super::rate::Rate;
+use super::transfer::Driver;
+use crate::adapter::Adapter;
+use crate::close_reason::CloseReason;
+use crate::listener::{ListenerState, Seat};
+use crate::stream::Stream;
+use crate::worker::record::Opening;
+use crate::worker::{Acceptance, Rejection, Worker};
+
+impl Shard {
+    /// Makes a connection known under a new socket id: it can be sent to and subscribed from now
+    /// on. The receiver gets `handleOpen`'s answer.
+    pub(crate) fn reserve(
+        &self,
+        worker: Arc<Worker>,
+        listener: &Arc<ListenerState>,
+        (address, seat): (Option<IpAddr>, Seat),
+        adapter: Box<dyn Adapter>,
+    ) -> (Shared, oneshot::Receiver<Admission>) {
+        let (sender, receiver) = oneshot::channel();
+        let now = self.now.get();
+        let per_second = listener.config.limits.messages_per_second;
+        let rate = (per_second > 0).then(|| Box::new(Rate::new(per_second, now)));
+        let mut connections = self.connections.borrow_mut();
+        let entry = connections.vacant_entry();
+        let slot = u32::try_from(entry.key()).expect("a shard has fewer than 2^32 connections");
+        let info = SocketInfo {
+            address,
+            worker: worker.id(),
+        };
+        let socket = self.gateway.core().open(self.index, slot, info);
+        let connection = Rc::new(Connection {
+            socket,
+            slot,
+            worker,
+            worker_slot: Cell::new(0),
+            listener: Arc::clone(listener),
+            touched: Cell::new(false),
+            waker: RefCell::new(None),
+            io: RefCell::new(Io::new(Phase::Pending(sender), adapter, rate, now)),
+            seat: RefCell::new(Some(seat)),
+        });
+        entry.insert(Rc::clone(&connection));
+        (connection, receiver)
+    }
+
+    /// Tells the worker. False: it was retired this moment, and the connection is forgotten.
+    pub(crate) fn introduce(&self, connection: &Shared, opening: &Opening<'_>) -> bool {
+        let Some(slot) = connection.worker.queue().open(opening) else {
+            let io = &mut *connection.io.borrow_mut();
+            io.phase = Phase::Gone;
+            self.with_core(|core, poster| core.close(connection.socket, poster));
+            self.forget(connection, io);
+            return false;
+        };
+        connection.worker_slot.set(slot);
+        self.ring_later(&connection.worker);
+        if !opening.answer {
+            self.admit(connection, Ok(Box::new(Acceptance::default())));
+        }
+        true
+    }
+
+    /// `handleOpen` answered, or somebody else decided in its place.
+    pub(super) fn admit(&self, connection: &Shared, answer: Admission) {
+        let io = &mut *connection.io.borrow_mut();
+        let Phase::Pending(waiting) = std::mem::replace(&mut io.phase, Phase::Admitted) else {
+            return;
+        };
+        let refused = answer.is_err();
+        let left = waiting.send(answer).is_err();
+        if refused {
+            self.stats.refused.add(1);
+            io.phase = Phase::Gone;
+            // refused: what was queued is discarded uncounted, and no close is told
+            self.with_core(|core, poster| core.close(connection.socket, poster));
+            connection
+                .worker
+                .queue()
+                .free_slot(connection.worker_slot.get());
+            self.forget(connection, io);
+            return;
+        }
+        self.stats.opened.add(1);
+        if left {
+            self.depart(connection, io, &CloseReason::ABNORMAL);
+            io.phase = Phase::Gone;
+            self.forget(connection, io);
+        }
+    }
+
+    /// Refuses a connection whose `handleOpen` has not answered.
+    pub(super) fn refuse(&self, connection: &Shared, status: u16, body: &'static str) {
+        let rejection = Rejection {
+            status,
+            headers: Vec::new(),
+            body: Bytes::from_static(body.as_bytes()),
+        };
+        self.admit(connection, Err(Box::new(rejection)));
+    }
+
+    /// The client left while `handleOpen` runs: its answer is still awaited, because a connection
+    /// it accepts has to be closed again.
+    pub(crate) fn abandoned(&self, connection: &Shared) {
+        let admitted = matches!(connection.io.borrow().phase, Phase::Admitted);
+        connection.seat.borrow_mut().take();
+        if admitted {
+            self.lost(connection);
+        }
+    }
+
+    /// Accepted, but the 101 never left.
+    pub(crate) fn lost(&self, connection: &Shared) {
+        let io = &mut *connection.io.borrow_mut();
+        if matches!(io.phase, Phase::Gone) {
+            return;
+        }
+        self.close(connection, io, CloseReason::ABNORMAL);
+        self.forget(connection, io);
+    }
+
+    /// The 101 is written: messages may flow. `early` came right behind the handshake.
+    pub(crate) fn connected(self: &Rc<Self>, connection: &Shared, stream: Stream, early: &Bytes) {
+        {
+            let io = &mut *connection.io.borrow_mut();
+            match io.phase {
+                Phase::Admitted => io.phase = Phase::Open,
+                // closed meanwhile: the goodbye is in the outbox
+                Phase::Closing { .. } => {}
+                _ => return,
+            }
+            let now = self.now.get();
+            (io.times.alive, io.times.message) = (now, now);
+            io.stream = Some(stream);
+            io.stash = early.to_vec();
+            self.arm_first(connection, io);
+        }
+        tokio::task::spawn_local(Driver {
+            shard: Rc::clone(self),
+            connection: Rc::clone(connection),
+        });
+        // the driver's first run registers it, then the turn writes what handleOpen sent
+        self.touch(connection);
+    }
+}

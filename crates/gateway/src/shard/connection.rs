@@ -1,0 +1,266 @@
+//! One connection as its I/O shard sees it: the stream, the outbox, the credit and the phase of its
+//! life. Only that shard's thread ever touches it.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+
+use millrace_core::SocketId;
+use tokio::sync::oneshot;
+
+use super::outbox::Outbox;
+use super::rate::Rate;
+use crate::adapter::Adapter;
+use crate::limits::GatewayLimits;
+use crate::listener::{ListenerState, Seat};
+use crate::stream::Stream;
+use crate::worker::{Acceptance, Rejection, Worker};
+
+/// See the module.
+pub(crate) struct Connection {
+    pub(crate) socket: SocketId,
+    pub(crate) slot: u32,
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) worker_slot: Cell<u32>,
+    pub(crate) listener: Arc<ListenerState>,
+    /// In the list of connections to be written at the end of the turn.
+    pub(crate) touched: Cell<bool>,
+    /// Wakes the connection's task.
+    pub(crate) waker: RefCell<Option<Waker>>,
+    pub(crate) io: RefCell<Io>,
+    /// Counts the connection for as long as it holds a descriptor.
+    pub(crate) seat: RefCell<Option<Seat>>,
+}
+
+/// What changes while the connection lives.
+pub(crate) struct Io {
+    pub(crate) phase: Phase,
+    /// `None` until the handshake's answer is written.
+    pub(crate) stream: Option<Stream>,
+    pub(crate) adapter: Box<dyn Adapter>,
+    pub(crate) outbox: Outbox,
+    pub(crate) credit: Credit,
+    /// Bytes read and not yet decoded, for lack of credit.
+    pub(crate) stash: Vec<u8>,
+    /// In the shard's list of connections that wait for their worker.
+    pub(crate) waiting: bool,
+    /// The worker's queue was full when this connection last added to it.
+    pub(crate) queue_full: bool,
+    /// Once the outbox exceeded its read pause; a drain event is due when it falls.
+    pub(crate) swollen: bool,
+    /// The earliest deadline set in the wheel.
+    pub(crate) armed: u64,
+    pub(crate) times: Times,
+    /// Messages per second, where limited.
+    pub(crate) rate: Option<Box<Rate>>,
+    /// What of the outbox is counted in the shard's ledger.
+    pub(crate) charged_entries: usize,
+}
+
+/// When things last happened, in milliseconds of the shard's clock; 0 is never.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    /// Something complete arrived.
+    pub(crate) alive: u64,
+    /// A message went in or out.
+    pub(crate) message: u64,
+    /// An unanswered ping was sent.
+    pub(crate) ping: u64,
+    /// The first byte of a message not yet complete.
+    pub(crate) unfinished: u64,
+    /// The last progress of a blocked write.
+    pub(crate) blocked: u64,
+    /// A closing connection is cut.
+    pub(crate) deadline: u64,
+}
+
+/// The phases of a connection's life.
+pub(crate) enum Phase {
+    /// `handleOpen` has not answered; the answer goes to the HTTP request that waits.
+    Pending(oneshot::Sender<Admission>),
+    /// Accepted; the handshake's answer is on its way.
+    Admitted,
+    /// Messages flow.
+    Open,
+    /// Our goodbye is said or queued; the peer's is awaited unless `heard`.
+    Closing { heard: bool },
+    /// Everything is said; the peer's end of the stream is awaited.
+    Draining,
+    /// Nothing left to do.
+    Gone,
+}
+
+/// `handleOpen`'s answer.
+pub(crate) type Admission = Result<Box<Acceptance>, Box<Rejection>>;
+
+/// Events of a connection that its worker has not handled.
+#[derive(Debug, Default)]
+pub(crate) struct Credit {
+    /// The newest batch that holds one of its events.
+    batch: u64,
+    events: u32,
+    bytes: usize,
+    held_events: u32,
+    held_bytes: usize,
+}
+
+impl Connection {
+    /// Makes the connection's task run.
+    pub(crate) fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("socket", &self.socket)
+            .field("slot", &self.slot)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Io {
+    pub(crate) fn new(
+        phase: Phase,
+        adapter: Box<dyn Adapter>,
+        rate: Option<Box<Rate>>,
+        now: u64,
+    ) -> Self {
+        Self {
+            phase,
+            stream: None,
+            adapter,
+            outbox: Outbox::default(),
+            credit: Credit::default(),
+            stash: Vec::new(),
+            waiting: false,
+            queue_full: false,
+            swollen: false,
+            armed: u64::MAX,
+            times: Times {
+                alive: now,
+                message: now,
+                ..Times::default()
+            },
+            rate,
+            charged_entries: 0,
+        }
+    }
+
+    /// Whether the application may still be told of messages and send some.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Pending(_) | Phase::Admitted | Phase::Open
+        )
+    }
+}
+
+impl Credit {
+    /// One event of `bytes` bytes went into batch `batch`.
+    pub(crate) fn spend(&mut self, batch: u64, bytes: usize) {
+        self.batch = batch;
+        self.events += 1;
+        self.bytes += bytes;
+    }
+
+    /// Whether another event may be taken from the wire. `handled` is the newest batch that the
+    /// worker is done with.
+    pub(crate) fn has_room(&mut self, handled: u64, limits: &GatewayLimits) -> bool {
+        if handled >= self.batch {
+            (self.events, self.bytes) = (0, 0);
+        }
+        self.events + self.held_events < limits.unhandled_events
+            && self.bytes + self.held_bytes < limits.unhandled_bytes.max(1)
+    }
+
+    /// Whether a bound is reached, without looking at what the worker did meanwhile.
+    pub(crate) fn is_spent(&self, limits: &GatewayLimits) -> bool {
+        self.events + self.held_events >= limits.unhandled_events
+            || self.bytes + self.held_bytes >= limits.unhandled_bytes.max(1)
+    }
+
+    /// Events of a batch wait behind a promise.
+    pub(crate) fn hold(&mut self, events: u32, bytes: u32) {
+        self.held_events = self.held_events.saturating_add(events);
+        self.held_bytes = self
+            .held_bytes
+            .saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// … and are handled.
+    pub(crate) fn release(&mut self, events: u32, bytes: u32) {
+        self.held_events = self.held_events.saturating_sub(events);
+        self.held_bytes = self
+            .held_bytes
+            .saturating_sub(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+}
+
+/// A connection shared between the shard's table, its task and the turn.
+pub(crate) type Shared = Rc<Connection>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credit_comes_back_when_its_last_batch_is_handled() {
+        let limits = GatewayLimits {
+            unhandled_events: 2,
+            ..GatewayLimits::default()
+        };
+        let mut credit = Credit::default();
+        credit.spend(5, 10);
+        assert!(credit.has_room(4, &limits));
+        credit.spend(6, 10);
+        assert!(credit.is_spent(&limits));
+        assert!(
+            !credit.has_room(5, &limits),
+            "an earlier batch alone brings nothing back"
+        );
+        assert!(credit.has_room(6, &limits));
+    }
+
+    #[test]
+    fn held_events_count_until_they_are_released() {
+        let limits = GatewayLimits {
+            unhandled_events: 2,
+            ..GatewayLimits::default()
+        };
+        let mut credit = Credit::default();
+        credit.spend(1, 10);
+        credit.spend(1, 10);
+        credit.hold(2, 20);
+        assert!(!credit.has_room(1, &limits));
+        credit.release(1, 10);
+        assert!(credit.has_room(1, &limits));
+    }
+
+    #[test]
+    fn bytes_are_bounded_and_one_message_fits() {
+        let limits = GatewayLimits {
+            unhandled_bytes: 100,
+            ..GatewayLimits::default()
+        };
+        let mut credit = Credit::default();
+        assert!(credit.has_room(0, &limits));
+        credit.spend(1, 1_000_000);
+        assert!(!credit.has_room(0, &limits));
+        assert!(credit.has_room(1, &limits));
+    }
+
+    #[test]
+    fn a_connection_is_compact() {
+        assert!(
+            size_of::<Connection>() <= 512,
+            "{}",
+            size_of::<Connection>()
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! A connection's end: leaving the core at once, telling the worker, saying goodbye in the
+//! protocol's words, and cutting the stream when that takes too long.
+
+use super::Shard;
+use super::connection::{Connection, Io, Phase, Shared};
+use crate::close_reason::{CloseReason, Farewell};
+use crate::limits::OutboxPolicy;
+use crate::worker::queue::PendingClose;
+
+use std::pin::Pin;
+use std::task::Context;
+use tokio::io::AsyncWrite;
+
+impl Shard {
+    /// Begins the end: the socket is gone for the application, the peer is told. On a connection
+    /// that is closing already, only what makes the end come sooner counts.
+    pub(super) fn close(&self, connection: &Shared, io: &mut Io, reason: CloseReason) {
+        match io.phase {
+            Phase::Gone => return,
+            Phase::Closing { .. } | Phase::Draining => {
+                match reason.farewell {
+                    Farewell::Handshake => {}
+                    Farewell::Final => {
+                        if matches!(io.phase, Phase::Closing { .. }) {
+                            io.phase = Phase::Closing { heard: true };
+                            self.touch(connection);
+                        }
+                    }
+                    Farewell::Cut => self.cut(connection, io),
+                }
+                return;
+            }
+            Phase::Pending(_) | Phase::Admitted | Phase::Open => {}
+        }
+        let cut = reason.farewell == Farewell::Cut;
+        self.depart(connection, io, &reason);
+        if cut {
+            return self.cut(connection, io);
+        }
+        io.phase = Phase::Closing {
+            heard: reason.farewell == Farewell::Final,
+        };
+        io.stash = Vec::new();
+        io.outbox
+            .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
+        let Io {
+            outbox, adapter, ..
+        } = io;
+        outbox.append_control(self.gateway.ledger(), |out| {
+            adapter.append_close(&reason, out)
+        });
+        io.times.deadline = self.now.get() + super::millis(self.limits.close_timeout);
+        self.arm(connection, io, io.times.deadline);
+        self.touch(connection);
+        connection.wake();
+    }
+
+    /// The application closes a socket; one that waits for `handleOpen` is refused.
+    pub(super) fn close_by_application(&self, connection: &Shared, code: u16, reason: Box<str>) {
+        let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
+        if pending {
+            self.refuse(connection, 403, "Connection rejected");
+        } else {
+            self.close(
+                connection,
+                &mut connection.io.borrow_mut(),
+                CloseReason::by_application(code, reason),
+            );
+        }
+    }
+
+    /// Closes every connection that matches; pending ones are refused with 503.
+    pub(super) fn close_all(&self, reason: CloseReason, matches: impl Fn(&Connection) -> bool) {
+        for connection in self.select(matches) {
+            let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
+            if pending {
+                self.refuse(&connection, 503, "No worker available");
+            } else {
+                self.close(&connection, &mut connection.io.borrow_mut(), reason.clone());
+            }
+        }
+    }
+
+    /// The connections that match.
+    pub(super) fn select(&self, matches: impl Fn(&Connection) -> bool) -> Vec<Shared> {
+        let connections = self.connections.borrow();
+        connections
+            .iter()
+            .map(|(_, connection)| connection)
+            .filter(|connection| matches(connection))
+            .cloned()
+            .collect()
+    }
+
+    /// Takes the socket out of the core and tells its worker.
+    pub(super) fn depart(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
+        let closed = self.with_core(|core, poster| core.close(connection.socket, poster));
+        self.stats.closed.add(1);
+        let close = PendingClose {
+            socket: connection.socket,
+            code: reason.code,
+            reason: reason.reason.as_ref().into(),
+            token: closed.and_then(|closed| closed.token),
+        };
+        connection
+            .worker
+            .deliver_close(connection.worker_slot.get(), close);
+        io.rate = None;
+    }
+
+    /// The outbox is full: what the application chose happens.
+    pub(super) fn overflow(&self, connection: &Shared, io: &mut Io) {
+        if self.limits.outbox_policy != OutboxPolicy::Close || !matches!(io.phase, Phase::Open) {
+            let dropped = io.outbox.drop_excess(&self.limits);
+            self.stats.dropped_by_overflow.add(dropped);
+            self.charge(io);
+            return;
+        }
+        self.overflow_close(connection, io);
+    }
+
+    /// Drops the backlog and closes with 1013. The peer got every message up to here, so there is
+    /// no hole.
+    pub(super) fn overflow_close(&self, connection: &Shared, io: &mut Io) {
+        self.stats.overflow_closes.add(1);
+        self.stats.dropped_by_overflow.add(io.outbox.truncate());
+        self.charge(io);
+        self.close(connection, io, CloseReason::OVERFLOW);
+    }
+
+    /// Everything queued is written: goes on with the end, if there is one.
+    pub(super) fn said(&self, connection: &Shared, io: &mut Io) {
+        let Phase::Closing { heard } = io.phase else {
+            return;
+        };
+        if !heard {
+            return;
+        }
+        io.phase = Phase::Draining;
+        let waker = connection.waker.borrow();
+        if let (Some(stream), Some(waker)) = (io.stream.as_mut(), &*waker) {
+            // a stream that is broken already ends at its next read
+            let _broken = Pin::new(stream).poll_shutdown(&mut Context::from_waker(waker));
+        }
+        connection.wake();
+    }
+
+    /// Nothing more is read or written.
+    pub(super) fn cut(&self, connection: &Shared, io: &mut Io) {
+        io.phase = Phase::Gone;
+        if io.stream.is_none() {
+            // no task of its own yet
+            self.forget(connection, io);
+        }
+        connection.wake();
+    }
+
+    /// Drops what a connection that is gone still holds, and frees its slot.
+    pub(super) fn forget(&self, connection: &Shared, io: &mut Io) {
+        self.stats.dropped_by_close.add(io.outbox.messages());
+        io.outbox = super::outbox::Outbox::default();
+        self.charge(io);
+        io.stream = None;
+        io.stash = Vec::new();
+        connection.seat.borrow_mut().take();
+        connection.waker.borrow_mut().take();
+        let slot = usize::try_from(connection.slot).unwrap_or(usize::MAX);
+        let mut connections = self.connections.borrow_mut();
+        // forgotten before, and the slot taken by another
+        if connections
+            .get(slot)
+            .is_some_and(|known| known.socket == connection.socket)
+        {
+            connections.remove(slot);
+        }
+    }
+}

@@ -1,0 +1,561 @@
+//! The inboxes of the I/O shards: commands from any thread, in one order per shard, bounded in
+//! bytes. Appending never blocks on I/O; waking is separate, so that many posts share one wake-up.
+
+use std::cell::OnceCell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::task::Waker;
+
+use millrace_core::{
+    Annotation, ChannelId, Kind, Post, Recipient, Route, ShardIndex, ShardSet, SocketId,
+};
+
+use crate::frame::{Ledger, Publication};
+use crate::limits::MAX_SHARDS;
+use crate::listener::{Incoming, Listening, Stopping};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
+use crate::worker::{Acceptance, Rejection};
+
+/// What an I/O shard is told.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// A recipient for a channel's list.
+    Join {
+        channel: ChannelId,
+        recipient: Recipient,
+    },
+    /// … and off it again.
+    Leave {
+        channel: ChannelId,
+        subscriber: SocketId,
+    },
+    /// A message for a channel's recipients here.
+    Publish {
+        channel: ChannelId,
+        publication: Arc<Publication>,
+        except: Option<Arc<[SocketId]>>,
+    },
+    /// A small message for one socket; its payload lies in the batch's arena.
+    Small {
+        slot: u32,
+        socket: SocketId,
+        kind: Kind,
+        start: u32,
+        length: u32,
+    },
+    /// A large message for one socket.
+    Direct {
+        slot: u32,
+        socket: SocketId,
+        publication: Arc<Publication>,
+    },
+    /// The application closes a socket.
+    Close {
+        slot: u32,
+        socket: SocketId,
+        code: u16,
+        reason: Box<str>,
+    },
+    /// `handleOpen` answered.
+    Admit {
+        slot: u32,
+        socket: SocketId,
+        answer: Result<Box<Acceptance>, Box<Rejection>>,
+    },
+    /// Events wait in JavaScript behind a promise.
+    Hold {
+        slot: u32,
+        socket: SocketId,
+        events: u32,
+        bytes: u32,
+    },
+    /// … and are handled now.
+    Release {
+        slot: u32,
+        socket: SocketId,
+        events: u32,
+        bytes: u32,
+    },
+    /// A worker is gone.
+    WorkerGone { worker: u32 },
+    /// A connection dealt to this shard.
+    Adopt(Box<Incoming>),
+    /// Accept on this listener.
+    Listen(Box<Listening>),
+    /// Stop these listeners and their connections.
+    Stop(Arc<Stopping>),
+    /// End the shard.
+    End,
+}
+
+/// What a shard takes out at once.
+#[derive(Debug, Default)]
+pub(crate) struct Mail {
+    pub(crate) commands: Vec<Command>,
+    pub(crate) arena: Vec<u8>,
+}
+
+/// The inboxes of every shard a gateway can have; those of shards not running stay empty.
+pub(crate) struct Inboxes {
+    inboxes: Box<[Inbox]>,
+    /// How many are above their high water.
+    above: AtomicUsize,
+    /// Bound per inbox, in bytes; set at start.
+    bound: AtomicUsize,
+}
+
+struct Inbox {
+    state: Mutex<State>,
+    ringing: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+    /// Bytes taken out and not yet processed.
+    processing: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    mail: Mail,
+    bytes: usize,
+    above: bool,
+    open: bool,
+    posted: u64,
+    refused: u64,
+}
+
+/// Deliveries of one inbox since the gateway was made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Posted {
+    pub(crate) deliveries: u64,
+    pub(crate) refused: u64,
+}
+
+/// A message on its way into the inboxes: the core's [`Post`] for this gateway.
+pub(crate) struct Poster<'p, 'm> {
+    inboxes: &'p Inboxes,
+    ledger: &'p Arc<Ledger>,
+    touched: &'p mut ShardSet,
+    unannotated: u32,
+    message: PhantomData<&'m [u8]>,
+}
+
+/// A message as the caller gave it; shared form made at most once.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) payload: &'a [u8],
+    pub(crate) shared: OnceCell<Arc<Publication>>,
+}
+
+impl fmt::Debug for Inboxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inboxes").finish_non_exhaustive()
+    }
+}
+
+impl Inboxes {
+    pub(crate) fn new() -> Self {
+        let inboxes = (0..MAX_SHARDS)
+            .map(|_| Inbox {
+                state: Mutex::new(State::default()),
+                ringing: AtomicBool::new(false),
+                waker: Mutex::new(None),
+                processing: AtomicUsize::new(0),
+            })
+            .collect();
+        Self {
+            inboxes,
+            above: AtomicUsize::new(0),
+            bound: AtomicUsize::new(usize::MAX),
+        }
+    }
+
+    /// Opens the inboxes of the first `shards` shards.
+    pub(crate) fn open(&self, shards: usize, bound: usize) {
+        self.bound.store(bound, Ordering::Relaxed);
+        for inbox in self.inboxes.iter().take(shards) {
+            inbox.state.lock().open = true;
+        }
+    }
+
+    /// Empties and closes a shard's inbox when the shard ends.
+    pub(crate) fn shut(&self, shard: ShardIndex) -> Mail {
+        let inbox = self.at(shard);
+        *inbox.waker.lock() = None;
+        let mut state = inbox.state.lock();
+        state.open = false;
+        state.bytes = 0;
+        if std::mem::take(&mut state.above) {
+            self.above.fetch_sub(1, Ordering::SeqCst);
+        }
+        std::mem::take(&mut state.mail)
+    }
+
+    /// Tells who is woken when mail arrives.
+    pub(crate) fn set_waker(&self, shard: ShardIndex, waker: Waker) {
+        *self.at(shard).waker.lock() = Some(waker);
+    }
+
+    /// Posts a command that is always accepted; the caller wakes the shard.
+    pub(crate) fn post(&self, shard: ShardIndex, command: Command) {
+        let mut state = self.at(shard).state.lock();
+        if state.open {
+            state.bytes += COMMAND_CHARGE;
+            state.mail.commands.push(command);
+        }
+    }
+
+    /// Posts a command to every running shard and wakes it.
+    pub(crate) fn post_all(&self, command: impl Fn() -> Command) {
+        for (index, inbox) in self.inboxes.iter().enumerate() {
+            let open = {
+                let mut state = inbox.state.lock();
+                if state.open {
+                    state.mail.commands.push(command());
+                }
+                state.open
+            };
+            if open {
+                self.wake_index(index);
+            }
+        }
+    }
+
+    /// Wakes these shards, each once; empties the set.
+    pub(crate) fn wake(&self, touched: &mut ShardSet) {
+        if touched.is_empty() {
+            return;
+        }
+        for shard in touched.take().iter() {
+            self.wake_index(shard.get());
+        }
+    }
+
+    /// Wakes the shards whose bits are set.
+    pub(crate) fn wake_bits(&self, mut bits: u64) {
+        while bits != 0 {
+            self.wake_index(usize::try_from(bits.trailing_zeros()).unwrap_or_default());
+            bits &= bits - 1;
+        }
+    }
+
+    /// Whether some inbox is above its high water, so that workers should take no more events.
+    pub(crate) fn congested(&self) -> bool {
+        self.above.load(Ordering::SeqCst) > 0
+    }
+
+    /// Takes everything out, in exchange for the emptied buffers of the last time.
+    pub(crate) fn take(&self, shard: ShardIndex, mail: &mut Mail) {
+        let inbox = self.at(shard);
+        // before the look into the box, so that mail arriving behind it rings again
+        inbox.ringing.store(false, Ordering::SeqCst);
+        let mut state = inbox.state.lock();
+        std::mem::swap(&mut state.mail, mail);
+        inbox
+            .processing
+            .store(std::mem::take(&mut state.bytes), Ordering::Relaxed);
+    }
+
+    /// What was taken is processed. True: no inbox is above its high water any more, starved
+    /// workers can go on.
+    pub(crate) fn processed(&self, shard: ShardIndex, mail: &mut Mail) -> bool {
+        mail.commands.clear();
+        mail.arena.clear();
+        if mail.arena.capacity() > KEPT_ARENA {
+            mail.arena = Vec::new();
+        }
+        if mail.commands.capacity() > KEPT_COMMANDS {
+            mail.commands = Vec::new();
+        }
+        let inbox = self.at(shard);
+        if inbox.processing.swap(0, Ordering::Relaxed)
+            < self.bound.load(Ordering::Relaxed) / HIGH_WATER_PART / 2
+            && self.above.load(Ordering::Relaxed) == 0
+        {
+            return false;
+        }
+        let mut state = inbox.state.lock();
+        if state.above && state.bytes < self.high_water() {
+            state.above = false;
+            return self.above.fetch_sub(1, Ordering::SeqCst) == 1;
+        }
+        false
+    }
+
+    /// What has been posted to this shard.
+    pub(crate) fn posted(&self) -> Posted {
+        self.inboxes.iter().fold(Posted::default(), |sum, inbox| {
+            let state = inbox.state.lock();
+            Posted {
+                deliveries: sum.deliveries + state.posted,
+                refused: sum.refused + state.refused,
+            }
+        })
+    }
+
+    fn high_water(&self) -> usize {
+        self.bound.load(Ordering::Relaxed) / HIGH_WATER_PART
+    }
+
+    /// Posts deliveries unless the inbox is full.
+    fn deliver(
+        &self,
+        shard: ShardIndex,
+        charge: usize,
+        count: u32,
+        command: impl FnOnce(&mut Mail) -> Command,
+    ) -> bool {
+        let inbox = self.at(shard);
+        let mut state = inbox.state.lock();
+        let bytes = state.bytes + inbox.processing.load(Ordering::Relaxed);
+        // one message always fits an empty inbox
+        if !state.open || (bytes > 0 && bytes + charge > self.bound.load(Ordering::Relaxed)) {
+            state.refused += u64::from(count);
+            return false;
+        }
+        state.bytes += charge;
+        state.posted += u64::from(count);
+        let command = command(&mut state.mail);
+        state.mail.commands.push(command);
+        if !state.above && bytes + charge > self.high_water() {
+            state.above = true;
+            self.above.fetch_add(1, Ordering::SeqCst);
+        }
+        true
+    }
+
+    fn wake_index(&self, index: usize) {
+        let Some(inbox) = self.inboxes.get(index) else {
+            return;
+        };
+        if !inbox.ringing.swap(true, Ordering::SeqCst)
+            && let Some(waker) = &*inbox.waker.lock()
+        {
+            waker.wake_by_ref();
+        }
+    }
+
+    fn at(&self, shard: ShardIndex) -> &Inbox {
+        &self.inboxes[shard.get()]
+    }
+}
+
+impl Outgoing<'_> {
+    pub(crate) fn new(kind: Kind, payload: &[u8]) -> Outgoing<'_> {
+        Outgoing {
+            kind,
+            payload,
+            shared: OnceCell::new(),
+        }
+    }
+
+    fn share(&self, ledger: &Arc<Ledger>) -> Arc<Publication> {
+        Arc::clone(
+            self.shared
+                .get_or_init(|| Arc::new(Publication::new(self.kind, self.payload, ledger))),
+        )
+    }
+}
+
+impl<'p> Poster<'p, '_> {
+    /// A poster that collects the shards to wake in `touched`.
+    pub(crate) fn new(
+        inboxes: &'p Inboxes,
+        ledger: &'p Arc<Ledger>,
+        touched: &'p mut ShardSet,
+    ) -> Self {
+        Self {
+            inboxes,
+            ledger,
+            touched,
+            unannotated: 0,
+            message: PhantomData,
+        }
+    }
+
+    /// How many text payloads were no JSON object and so could not take a virtual socket's user data.
+    pub(crate) fn unannotated(&self) -> u32 {
+        self.unannotated
+    }
+
+    fn send_one(
+        &mut self,
+        route: Route,
+        kind: Kind,
+        payload: &[u8],
+        shared: impl FnOnce() -> Arc<Publication>,
+    ) -> bool {
+        let Route {
+            shard,
+            slot,
+            socket,
+        } = route;
+        self.touched.insert(shard);
+        if payload.len() > SMALL_BYTES {
+            let publication = shared();
+            return self
+                .inboxes
+                .deliver(shard, payload.len() + COMMAND_CHARGE, 1, |_| {
+                    Command::Direct {
+                        slot,
+                        socket,
+                        publication,
+                    }
+                });
+        }
+        self.inboxes
+            .deliver(shard, payload.len() + COMMAND_CHARGE, 1, |mail| {
+                let start =
+                    u32::try_from(mail.arena.len()).expect("the inbox is bounded below 4 GiB");
+                mail.arena.extend_from_slice(payload);
+                Command::Small {
+                    slot,
+                    socket,
+                    kind,
+                    start,
+                    length: u32::try_from(payload.len()).unwrap_or_default(),
+                }
+            })
+    }
+}
+
+impl<'m> Post for Poster<'_, 'm> {
+    type Message = Outgoing<'m>;
+
+    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
+        let shard = recipient.route.shard;
+        self.touched.insert(shard);
+        self.inboxes
+            .post(shard, Command::Join { channel, recipient });
+    }
+
+    fn leave(&mut self, channel: ChannelId, subscriber: SocketId, route: Route) {
+        self.touched.insert(route.shard);
+        self.inboxes.post(
+            route.shard,
+            Command::Leave {
+                channel,
+                subscriber,
+            },
+        );
+    }
+
+    fn publish(
+        &mut self,
+        shard: ShardIndex,
+        channel: ChannelId,
+        message: &Outgoing<'m>,
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        self.touched.insert(shard);
+        let publication = message.share(self.ledger);
+        let except = (!except.is_empty()).then(|| Arc::from(except));
+        let charge = message.payload.len() + COMMAND_CHARGE;
+        self.inboxes
+            .deliver(shard, charge, recipients, |_| Command::Publish {
+                channel,
+                publication,
+                except,
+            })
+    }
+
+    fn direct(
+        &mut self,
+        route: Route,
+        annotation: Option<&Arc<Annotation>>,
+        message: &Outgoing<'m>,
+    ) -> bool {
+        let annotated =
+            annotation.map(|annotation| annotation.apply(message.kind, message.payload));
+        match annotated {
+            Some(Ok(payload)) => {
+                let ledger = Arc::clone(self.ledger);
+                self.send_one(route, message.kind, &payload, || {
+                    Arc::new(Publication::new(message.kind, &payload, &ledger))
+                })
+            }
+            other => {
+                self.unannotated += u32::from(other.is_some());
+                let ledger = self.ledger;
+                self.send_one(route, message.kind, message.payload, || {
+                    message.share(ledger)
+                })
+            }
+        }
+    }
+}
+
+/// Payloads up to this size are copied into the inbox instead of being shared.
+const SMALL_BYTES: usize = 4096;
+
+/// What a command costs in an inbox beside its payload.
+const COMMAND_CHARGE: usize = size_of::<Command>();
+
+/// An inbox is above its high water from this part of its bound on.
+const HIGH_WATER_PART: usize = 4;
+
+/// Buffers kept between two turns.
+const KEPT_ARENA: usize = 1024 * 1024;
+const KEPT_COMMANDS: usize = 32 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shard() -> ShardIndex {
+        ShardIndex::new(0).unwrap()
+    }
+
+    fn send(inboxes: &Inboxes, payload: &[u8]) -> bool {
+        let ledger = Arc::new(Ledger::new());
+        let mut touched = ShardSet::default();
+        let mut poster = Poster::new(inboxes, &ledger, &mut touched);
+        let route = Route {
+            shard: shard(),
+            slot: 0,
+            socket: SocketId::new(1).unwrap(),
+        };
+        poster.direct(route, None, &Outgoing::new(Kind::Text, payload))
+    }
+
+    #[test]
+    fn a_full_inbox_refuses_and_counts() {
+        let inboxes = Inboxes::new();
+        inboxes.open(1, 1000);
+        let mut accepted = 0;
+        while send(&inboxes, &[b'x'; 100]) {
+            accepted += 1;
+        }
+        assert!(accepted > 1);
+        assert_eq!(inboxes.posted().deliveries, accepted);
+        assert_eq!(inboxes.posted().refused, 1);
+        assert!(inboxes.congested());
+        let mut mail = Mail::default();
+        inboxes.take(shard(), &mut mail);
+        assert!(
+            !send(&inboxes, &[b'x'; 100]),
+            "what is being processed still counts"
+        );
+        assert!(inboxes.processed(shard(), &mut mail));
+        assert!(!inboxes.congested());
+        assert!(send(&inboxes, &[b'x'; 100]));
+    }
+
+    #[test]
+    fn one_message_always_fits_an_empty_inbox() {
+        let inboxes = Inboxes::new();
+        inboxes.open(1, 10);
+        assert!(send(&inboxes, &[b'x'; 100_000]));
+        assert!(!send(&inboxes, b"y"));
+    }
+
+    #[test]
+    fn an_inbox_without_shard_takes_nothing() {
+        assert!(!send(&Inboxes::new(), b"x"));
+    }
+
+    #[test]
+    fn a_command_stays_small() {
+        assert!(size_of::<Command>() <= 48, "{}", size_of::<Command>());
+    }
+}

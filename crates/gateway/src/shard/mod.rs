@@ -1,0 +1,226 @@
+//! An I/O shard: one thread, one event loop, and the connections it owns for life. This file holds
+//! the shard itself; its siblings hold what it does: [`turn`], [`transfer`], [`admission`],
+//! [`farewell`], [`timers`].
+
+mod admission;
+pub(crate) mod connection;
+mod farewell;
+pub(crate) mod inbox;
+mod outbox;
+mod rate;
+mod recipients;
+mod stop;
+mod timers;
+mod transfer;
+mod turn;
+mod wheel;
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+use millrace_core::{ShardIndex, ShardSet};
+use slab::Slab;
+use tokio::sync::Notify;
+use tokio::task::{AbortHandle, LocalSet};
+
+use crate::gateway::Gateway;
+use crate::limits::GatewayLimits;
+use crate::notice::Notice;
+use crate::stats::ShardStats;
+use crate::worker::Worker;
+use connection::Shared;
+use inbox::Poster;
+use recipients::Recipients;
+use wheel::Wheel;
+
+/// See the module. Lives on its thread, shared by the thread's tasks.
+pub(crate) struct Shard {
+    index: ShardIndex,
+    gateway: Arc<Gateway>,
+    limits: GatewayLimits,
+    stats: Arc<ShardStats>,
+    epoch: Instant,
+    /// Milliseconds since the epoch, as of this turn.
+    now: Cell<u64>,
+    connections: RefCell<Slab<Shared>>,
+    recipients: RefCell<Recipients>,
+    /// Connections to be written at the end of the turn.
+    touched: RefCell<Vec<Shared>>,
+    /// Connections that wait for their worker.
+    waiting: RefCell<Vec<Shared>>,
+    /// Workers to ring at the end of the turn.
+    to_ring: RefCell<Vec<Arc<Worker>>>,
+    /// What every connection reads into.
+    read_buffer: RefCell<Box<[u8]>>,
+    /// Emptied chunk buffers.
+    spare: RefCell<Vec<Vec<u8>>>,
+    wheel: RefCell<Wheel>,
+    wheel_armed: Notify,
+    turn_waker: RefCell<Option<Waker>>,
+    acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
+    /// Handshakes in progress, by listener.
+    handshakes: RefCell<Slab<(u32, AbortHandle)>>,
+    ended: Notify,
+}
+
+impl fmt::Debug for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shard")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Bytes read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+impl Shard {
+    fn new(
+        index: ShardIndex,
+        gateway: Arc<Gateway>,
+        limits: GatewayLimits,
+        stats: Arc<ShardStats>,
+    ) -> Self {
+        let epoch = gateway.epoch();
+        let now = millis(epoch.elapsed());
+        Self {
+            index,
+            gateway,
+            limits,
+            stats,
+            epoch,
+            now: Cell::new(now),
+            connections: RefCell::default(),
+            recipients: RefCell::default(),
+            touched: RefCell::default(),
+            waiting: RefCell::default(),
+            to_ring: RefCell::default(),
+            read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
+            spare: RefCell::default(),
+            wheel: RefCell::new(Wheel::new(now)),
+            wheel_armed: Notify::new(),
+            turn_waker: RefCell::new(None),
+            acceptors: RefCell::default(),
+            handshakes: RefCell::default(),
+            ended: Notify::new(),
+        }
+    }
+
+    pub(crate) fn index(&self) -> ShardIndex {
+        self.index
+    }
+
+    pub(crate) fn gateway(&self) -> &Arc<Gateway> {
+        &self.gateway
+    }
+
+    /// Remembers the accepting tasks of a listener, to abort them when it stops.
+    pub(crate) fn keep_acceptors(&self, listener: u32, tasks: Vec<AbortHandle>) {
+        self.acceptors.borrow_mut().push((listener, tasks));
+    }
+
+    /// Remembers a handshake's task for as long as it runs.
+    pub(crate) fn keep_handshake(&self, listener: u32, task: AbortHandle) -> usize {
+        self.handshakes.borrow_mut().insert((listener, task))
+    }
+
+    /// A handshake's task ended.
+    pub(crate) fn forget_handshake(&self, key: usize) {
+        self.handshakes.borrow_mut().try_remove(key);
+    }
+
+    fn tick(&self) {
+        self.now.set(millis(self.epoch.elapsed()));
+    }
+
+    /// Makes the turn run once the event loop has done what is ready.
+    fn schedule(&self) {
+        if let Some(waker) = &*self.turn_waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Lists a connection for the writes at the end of the turn.
+    fn touch(&self, connection: &Shared) {
+        if !connection.touched.replace(true) {
+            self.touched.borrow_mut().push(Rc::clone(connection));
+            self.schedule();
+        }
+    }
+
+    fn ring_later(&self, worker: &Arc<Worker>) {
+        let mut to_ring = self.to_ring.borrow_mut();
+        if !to_ring.iter().any(|known| Arc::ptr_eq(known, worker)) {
+            to_ring.push(Arc::clone(worker));
+            self.schedule();
+        }
+    }
+
+    /// Runs a change of the core from this thread and wakes whom it touched.
+    fn with_core<R>(
+        &self,
+        change: impl FnOnce(&millrace_core::Core, &mut Poster<'_, '_>) -> R,
+    ) -> R {
+        let mut touched = ShardSet::default();
+        let result = {
+            let mut poster =
+                Poster::new(self.gateway.inboxes(), self.gateway.ledger(), &mut touched);
+            change(self.gateway.core(), &mut poster)
+        };
+        self.gateway.wake(&mut touched);
+        result
+    }
+}
+
+/// Runs a shard until it is told to end.
+pub(crate) fn run(
+    index: ShardIndex,
+    gateway: Arc<Gateway>,
+    limits: GatewayLimits,
+    stats: Arc<ShardStats>,
+) {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let local = LocalSet::new();
+        let shard = Rc::new(Shard::new(index, Arc::clone(&gateway), limits, stats));
+        local.block_on(&runtime, live(Rc::clone(&shard)));
+        shard.end();
+        Ok::<_, std::io::Error>(())
+    }));
+    gateway.inboxes().shut(index);
+    match outcome {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => gateway.notices().post(Notice::Error {
+            code: "ERR_MILLRACE_SHARD_FAILED",
+            message: format!("an I/O thread could not start: {error}"),
+        }),
+        Err(_) => gateway.notices().post(Notice::Error {
+            code: "ERR_MILLRACE_SHARD_FAILED",
+            message: "an I/O thread ended by a bug in Millrace; its connections are lost"
+                .to_owned(),
+        }),
+    }
+    gateway.shard_ended();
+}
+
+async fn live(shard: Rc<Shard>) {
+    let ended = shard.ended.notified();
+    tokio::task::spawn_local(turn::turns(Rc::clone(&shard)));
+    tokio::task::spawn_local(timers::timers(Rc::clone(&shard)));
+    if shard.index.get() == 0 {
+        let timeout = shard.limits.worker_timeout;
+        tokio::task::spawn_local(crate::worker::watch(Arc::clone(&shard.gateway), timeout));
+    }
+    ended.await;
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,361 @@
+//! A socket's outbox: what is to be written and not yet accepted by the kernel. Frames of the
+//! current turn are gathered in one private chunk while the connection keeps up; once a write
+//! falls short, everything behind it is queued by reference. Pure: writes nothing itself.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use crate::frame::{Frame, Ledger};
+use crate::limits::{ENTRY_CHARGE, GatewayLimits, OutboxPolicy};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    queue: VecDeque<Entry>,
+    /// Bytes of the first entry that are written already.
+    written: usize,
+    /// Bytes in the queue, the written part of the first entry included.
+    bytes: usize,
+    messages: usize,
+    chunk: Vec<u8>,
+    chunk_messages: u32,
+}
+
+#[derive(Debug)]
+struct Entry {
+    frame: Frame,
+    /// Messages inside; 0 for a control frame, which is never dropped.
+    messages: u32,
+}
+
+impl Outbox {
+    /// Takes a buffer for the chunk if there is none yet.
+    pub(crate) fn lend(&mut self, spare: impl FnOnce() -> Vec<u8>) {
+        if self.chunk.capacity() == 0 {
+            self.chunk = spare();
+        }
+    }
+
+    /// Gives the chunk's buffer back once it is empty.
+    pub(crate) fn reclaim(&mut self) -> Option<Vec<u8>> {
+        (self.chunk.is_empty() && self.chunk.capacity() > 0)
+            .then(|| std::mem::take(&mut self.chunk))
+    }
+
+    /// Appends one message, encoded by `encode`.
+    pub(crate) fn append(&mut self, ledger: &Arc<Ledger>, encode: impl FnOnce(&mut Vec<u8>)) {
+        self.append_counted(ledger, 1, encode);
+    }
+
+    /// Appends a control frame, encoded by `encode`.
+    pub(crate) fn append_control(
+        &mut self,
+        ledger: &Arc<Ledger>,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.append_counted(ledger, 0, encode);
+    }
+
+    /// Appends a shared frame that holds `messages` messages.
+    pub(crate) fn append_frame(&mut self, ledger: &Arc<Ledger>, frame: &Frame, messages: u32) {
+        if self.queue.is_empty() && frame.len() <= COPY_BYTES && self.chunk.len() <= CHUNK_BYTES {
+            self.chunk.extend_from_slice(frame.bytes());
+            self.chunk_messages += messages;
+            return;
+        }
+        self.seal(ledger);
+        self.push(Entry {
+            frame: frame.clone(),
+            messages,
+        });
+    }
+
+    /// Moves the chunk to the queue, so that everything is in the queue.
+    pub(crate) fn seal(&mut self, ledger: &Arc<Ledger>) {
+        if self.chunk.is_empty() {
+            return;
+        }
+        let messages = std::mem::take(&mut self.chunk_messages);
+        let frame = Frame::new(std::mem::take(&mut self.chunk), ledger);
+        self.push(Entry { frame, messages });
+    }
+
+    /// The chunk, when it is all there is.
+    pub(crate) fn chunk(&self) -> Option<&[u8]> {
+        (self.queue.is_empty() && !self.chunk.is_empty()).then_some(&self.chunk[..])
+    }
+
+    /// `count` bytes of the chunk are written; what is left moves to the queue.
+    pub(crate) fn advance_chunk(&mut self, count: usize, ledger: &Arc<Ledger>) {
+        if count == self.chunk.len() {
+            self.chunk.clear();
+            self.chunk_messages = 0;
+            return;
+        }
+        self.seal(ledger);
+        self.written = count;
+    }
+
+    /// Fills `slices` with the front of the queue; returns how many.
+    pub(crate) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        let mut used = 0;
+        let mut skip = self.written;
+        for (slice, entry) in slices.iter_mut().zip(&self.queue) {
+            *slice = IoSlice::new(entry.frame.bytes().get(skip..).unwrap_or_default());
+            skip = 0;
+            used += 1;
+        }
+        used
+    }
+
+    /// `count` bytes from the front of the queue are written.
+    pub(crate) fn advance(&mut self, count: usize) {
+        self.written += count;
+        while let Some(first) = self.queue.front() {
+            let length = first.frame.len();
+            if self.written < length {
+                break;
+            }
+            self.written -= length;
+            self.pop_front();
+        }
+        if self.queue.is_empty() && self.queue.capacity() > KEPT_ENTRIES {
+            self.queue = VecDeque::new();
+        }
+    }
+
+    /// Whether everything is written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.chunk.is_empty()
+    }
+
+    /// Whether something waits for the kernel.
+    pub(crate) fn is_backlogged(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Entries in the queue.
+    pub(crate) fn entries(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Bytes charged: each queued entry its length and [`ENTRY_CHARGE`].
+    pub(crate) fn charge(&self) -> usize {
+        self.bytes - self.written + self.queue.len() * ENTRY_CHARGE
+    }
+
+    /// Whether a limit is exceeded; one message always fits.
+    pub(crate) fn is_over(&self, limits: &GatewayLimits) -> bool {
+        self.queue.len() > 1
+            && (self.charge() > limits.outbox_bytes + ENTRY_CHARGE
+                || self.messages > limits.outbox_frames)
+    }
+
+    /// Applies a dropping policy until the limits hold; returns the messages dropped.
+    pub(crate) fn drop_excess(&mut self, limits: &GatewayLimits) -> u64 {
+        let mut dropped = 0;
+        while self.is_over(limits) {
+            // an entry begun, and the last one that fits, stay; a control frame is never dropped
+            let begun = usize::from(self.written > 0);
+            let droppable = |entry: &Entry| entry.messages > 0;
+            let index = if limits.outbox_policy == OutboxPolicy::DropOldest {
+                (begun..self.queue.len()).find(|&index| droppable(&self.queue[index]))
+            } else {
+                (begun..self.queue.len())
+                    .rev()
+                    .find(|&index| droppable(&self.queue[index]))
+            };
+            let Some(entry) = index.and_then(|index| self.queue.remove(index)) else {
+                break;
+            };
+            self.forget(&entry);
+            dropped += u64::from(entry.messages);
+        }
+        dropped
+    }
+
+    /// Drops everything but the entry begun, so that what follows makes no hole but ends the
+    /// stream; returns the messages dropped.
+    pub(crate) fn truncate(&mut self) -> u64 {
+        let mut dropped = u64::from(std::mem::take(&mut self.chunk_messages));
+        self.chunk = Vec::new();
+        let keep = usize::from(self.written > 0);
+        while self.queue.len() > keep {
+            if let Some(entry) = self.queue.pop_back() {
+                self.forget(&entry);
+                dropped += u64::from(entry.messages);
+            }
+        }
+        self.queue.shrink_to_fit();
+        dropped
+    }
+
+    /// Messages not yet written.
+    pub(crate) fn messages(&self) -> u64 {
+        u64::try_from(self.messages).unwrap_or(u64::MAX) + u64::from(self.chunk_messages)
+    }
+
+    /// Whether the chunk is large enough to be written before the turn ends.
+    pub(crate) fn wants_flush(&self) -> bool {
+        self.chunk.len() > CHUNK_BYTES
+    }
+
+    fn append_counted(
+        &mut self,
+        ledger: &Arc<Ledger>,
+        messages: u32,
+        encode: impl FnOnce(&mut Vec<u8>),
+    ) {
+        if self.queue.is_empty() && self.chunk.len() <= CHUNK_BYTES {
+            encode(&mut self.chunk);
+            self.chunk_messages += messages;
+            return;
+        }
+        self.seal(ledger);
+        let mut bytes = Vec::new();
+        encode(&mut bytes);
+        self.push(Entry {
+            frame: Frame::new(bytes, ledger),
+            messages,
+        });
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.bytes += entry.frame.len();
+        self.messages += usize::try_from(entry.messages).unwrap_or(usize::MAX);
+        self.queue.push_back(entry);
+    }
+
+    fn pop_front(&mut self) {
+        if let Some(entry) = self.queue.pop_front() {
+            self.forget(&entry);
+        }
+    }
+
+    fn forget(&mut self, entry: &Entry) {
+        self.bytes -= entry.frame.len();
+        self.messages -= usize::try_from(entry.messages).unwrap_or(usize::MAX);
+    }
+}
+
+/// Shared frames up to this size are copied into the chunk of a connection that keeps up: one
+/// contiguous write costs the kernel less than many small pieces.
+const COPY_BYTES: usize = 2048;
+
+/// A chunk of this size is written at once.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Queue capacity that an emptied outbox keeps.
+const KEPT_ENTRIES: usize = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ledger() -> Arc<Ledger> {
+        Arc::new(Ledger::new())
+    }
+
+    fn text(outbox: &mut Outbox, ledger: &Arc<Ledger>, payload: &[u8]) {
+        outbox.append(ledger, |out| out.extend_from_slice(payload));
+    }
+
+    /// Everything left, in order.
+    fn rest(outbox: &Outbox) -> Vec<u8> {
+        let mut slices = [IoSlice::new(&[]); 64];
+        let used = outbox.slices(&mut slices);
+        let mut all: Vec<u8> = slices[..used]
+            .iter()
+            .flat_map(|slice| slice.to_vec())
+            .collect();
+        all.extend_from_slice(&outbox.chunk);
+        all
+    }
+
+    #[test]
+    fn a_short_write_loses_and_repeats_nothing() {
+        let ledger = ledger();
+        let mut outbox = Outbox::default();
+        text(&mut outbox, &ledger, b"abc");
+        text(&mut outbox, &ledger, b"def");
+        outbox.advance_chunk(4, &ledger);
+        assert!(outbox.is_backlogged());
+        text(&mut outbox, &ledger, b"ghi");
+        outbox.append_frame(&ledger, &Frame::new(b"jkl".to_vec(), &ledger), 1);
+        assert_eq!(rest(&outbox), b"efghijkl");
+        outbox.advance(3);
+        assert_eq!(rest(&outbox), b"hijkl");
+        outbox.advance(5);
+        assert!(outbox.is_empty());
+        assert_eq!(outbox.charge(), 0);
+        assert_eq!(ledger.held(), 0);
+    }
+
+    #[test]
+    fn large_frames_are_shared_not_copied() {
+        let ledger = ledger();
+        let frame = Frame::new(vec![b'x'; COPY_BYTES + 1], &ledger);
+        let mut outbox = Outbox::default();
+        text(&mut outbox, &ledger, b"first");
+        outbox.append_frame(&ledger, &frame, 1);
+        assert_eq!(outbox.entries(), 2);
+        assert!(ledger.held() < 2 * frame.len());
+    }
+
+    #[test]
+    fn one_message_always_fits() {
+        let limits = GatewayLimits {
+            outbox_bytes: 10,
+            ..GatewayLimits::default()
+        };
+        let ledger = ledger();
+        let mut outbox = Outbox::default();
+        outbox.append_frame(&ledger, &Frame::new(vec![0; 100_000], &ledger), 1);
+        assert!(!outbox.is_over(&limits));
+        outbox.append_frame(&ledger, &Frame::new(vec![0; 1], &ledger), 1);
+        assert!(outbox.is_over(&limits));
+    }
+
+    fn filled(policy: OutboxPolicy) -> (Outbox, GatewayLimits, Arc<Ledger>) {
+        let limits = GatewayLimits {
+            outbox_frames: 3,
+            outbox_policy: policy,
+            ..GatewayLimits::default()
+        };
+        let ledger = ledger();
+        let mut outbox = Outbox::default();
+        text(&mut outbox, &ledger, b"00");
+        outbox.advance_chunk(1, &ledger);
+        for digit in b'1'..b'6' {
+            text(&mut outbox, &ledger, &[digit]);
+        }
+        (outbox, limits, ledger)
+    }
+
+    #[test]
+    fn the_oldest_or_the_newest_are_dropped_but_never_a_message_begun() {
+        let (mut outbox, limits, _ledger) = filled(OutboxPolicy::DropOldest);
+        assert_eq!(outbox.drop_excess(&limits), 3);
+        assert_eq!(rest(&outbox), b"045");
+        let (mut outbox, limits, _ledger) = filled(OutboxPolicy::DropNewest);
+        assert_eq!(outbox.drop_excess(&limits), 3);
+        assert_eq!(rest(&outbox), b"012");
+    }
+
+    #[test]
+    fn control_frames_are_never_dropped() {
+        let (mut outbox, limits, ledger) = filled(OutboxPolicy::DropNewest);
+        outbox.append_control(&ledger, |out| out.push(b'!'));
+        outbox.drop_excess(&limits);
+        assert_eq!(rest(&outbox), b"012!");
+    }
+
+    #[test]
+    fn truncating_keeps_the_message_begun() {
+        let (mut outbox, _limits, ledger) = filled(OutboxPolicy::Close);
+        assert_eq!(outbox.truncate(), 5);
+        outbox.append_control(&ledger, |out| out.push(b'!'));
+        assert_eq!(rest(&outbox), b"0!");
+    }
+}

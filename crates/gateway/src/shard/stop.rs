@@ -1,0 +1,96 @@
+//! Stopping listeners on one shard, and ending the shard.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Shard;
+use super::connection::{Connection, Phase};
+use crate::close_reason::CloseReason;
+use crate::listener::Stopping;
+use crate::notice::Notice;
+use crate::sync::Ordering;
+
+impl Shard {
+    /// Stops accepting, tells the clients, and waits for them until the deadline.
+    pub(super) fn stop(self: &Rc<Self>, stopping: Arc<Stopping>) {
+        self.acceptors.borrow_mut().retain(|(listener, tasks)| {
+            let stops = stopping.listeners.contains(listener);
+            if stops {
+                tasks.iter().for_each(tokio::task::AbortHandle::abort);
+            }
+            !stops
+        });
+        let shard = Rc::clone(self);
+        tokio::task::spawn_local(async move {
+            let of = |connection: &Connection| stopping.listeners.contains(&connection.listener.id);
+            // a handshake that ends meanwhile may still bring a connection, so each look tells all
+            loop {
+                shard.close_all(CloseReason::GOING_AWAY, of);
+                let connections = shard.select(of).len();
+                let handshakes = shard
+                    .handshakes
+                    .borrow()
+                    .iter()
+                    .filter(|(_, (listener, _))| stopping.listeners.contains(listener))
+                    .count();
+                let now = Instant::now();
+                if connections == 0 && handshakes == 0 || now >= stopping.deadline {
+                    break;
+                }
+                tokio::time::sleep(LOOK.min(stopping.deadline - now)).await;
+                if connections == 0 {
+                    shard.abort_handshakes(&stopping);
+                }
+            }
+            shard.abort_handshakes(&stopping);
+            shard.cut_all(&stopping, of);
+            if stopping.shards_left.fetch_sub(1, Ordering::SeqCst) == 1 {
+                let cut = stopping.cut.load(Ordering::SeqCst);
+                shard.gateway.notices().post(Notice::ListenersStopped {
+                    ticket: stopping.ticket,
+                    cut,
+                });
+            }
+        });
+    }
+
+    /// Closes what is left when the shard ends; the workers are told.
+    pub(super) fn end(&self) {
+        for connection in self.select(|_| true) {
+            let io = &mut *connection.io.borrow_mut();
+            if !matches!(io.phase, Phase::Pending(_)) {
+                self.close(&connection, io, CloseReason::SHUT_DOWN);
+            } else {
+                self.with_core(|core, poster| core.close(connection.socket, poster));
+            }
+            io.phase = Phase::Gone;
+            self.forget(&connection, io);
+        }
+        for worker in self.to_ring.borrow_mut().drain(..) {
+            worker.ring();
+        }
+    }
+
+    fn abort_handshakes(&self, stopping: &Stopping) {
+        for (_, (listener, task)) in self.handshakes.borrow().iter() {
+            if stopping.listeners.contains(listener) {
+                task.abort();
+            }
+        }
+    }
+
+    fn cut_all(&self, stopping: &Stopping, of: impl Fn(&Connection) -> bool) {
+        for connection in self.select(of) {
+            stopping.cut.fetch_add(1, Ordering::SeqCst);
+            let io = &mut *connection.io.borrow_mut();
+            self.close(&connection, io, CloseReason::ABNORMAL);
+            if io.stream.is_none() {
+                self.forget(&connection, io);
+            }
+        }
+    }
+}
+
+/// How often a stop looks whether everybody has left.
+const LOOK: Duration = Duration::from_millis(10);

@@ -1,0 +1,177 @@
+//! Deadlines of connections: pings, pongs, unfinished messages, blocked writes, idleness and
+//! closing. One look per connection and deadline, no timer per message.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::Shard;
+use super::connection::{Io, Phase, Shared};
+use super::millis;
+use super::wheel::{Due, TICK_MS};
+use crate::close_reason::CloseReason;
+use crate::limits::MESSAGE_RATE_FLOOR;
+
+/// Turns the wheel for as long as the shard lives; sleeps while nothing is armed.
+pub(super) async fn timers(shard: Rc<Shard>) {
+    let mut fired = Vec::new();
+    loop {
+        if shard.wheel.borrow().is_empty() {
+            shard.wheel_armed.notified().await;
+        }
+        tokio::time::sleep(Duration::from_millis(TICK_MS)).await;
+        shard.tick();
+        shard
+            .wheel
+            .borrow_mut()
+            .advance(shard.now.get(), &mut fired);
+        for due in fired.drain(..) {
+            if let Some(connection) = shard.find(due.slot, due.socket) {
+                shard.due(&connection, due.at);
+            }
+        }
+    }
+}
+
+impl Shard {
+    /// Sets a deadline unless an earlier one is set already.
+    pub(super) fn arm(&self, connection: &Shared, io: &mut Io, at: u64) {
+        if at >= io.armed {
+            return;
+        }
+        io.armed = at;
+        let mut wheel = self.wheel.borrow_mut();
+        if wheel.is_empty() {
+            self.wheel_armed.notify_one();
+        }
+        wheel.insert(Due {
+            slot: connection.slot,
+            socket: connection.socket,
+            at,
+        });
+    }
+
+    /// Sets the deadlines of a connection that just opened.
+    pub(super) fn arm_first(&self, connection: &Shared, io: &mut Io) {
+        if let Some(at) = self.next(connection, io) {
+            self.arm(connection, io, at);
+        }
+    }
+
+    /// Time passed while nothing was read does not count against the peer.
+    pub(super) fn restart_pong_clock(&self, io: &mut Io) {
+        if io.times.ping > 0 {
+            io.times.ping = self.now.get().max(1);
+        }
+    }
+
+    pub(super) fn message_deadline(&self, connection: &Shared) -> u64 {
+        millis(connection.listener.config.limits.message_deadline)
+    }
+
+    fn due(&self, connection: &Shared, at: u64) {
+        let io = &mut *connection.io.borrow_mut();
+        if io.armed != at {
+            // an earlier deadline was set since, and has fired or will
+            return;
+        }
+        io.armed = u64::MAX;
+        if let Some(reason) = self.judge(connection, io) {
+            self.close(connection, io, reason);
+        }
+        if let Some(at) = self.next(connection, io) {
+            self.arm(connection, io, at);
+        }
+        if matches!(io.phase, Phase::Open) {
+            // a pause for the message rate may be over
+            connection.wake();
+        }
+    }
+
+    /// Looks at every deadline; sends the ping that is due.
+    fn judge(&self, connection: &Shared, io: &mut Io) -> Option<CloseReason> {
+        let now = self.now.get();
+        let limits = &connection.listener.config.limits;
+        let times = &mut io.times;
+        if times.blocked > 0 && now >= times.blocked + millis(self.limits.write_timeout) {
+            return Some(CloseReason::ABNORMAL);
+        }
+        match io.phase {
+            Phase::Open => {}
+            Phase::Closing { .. } | Phase::Draining => {
+                return (times.blocked == 0 && now >= times.deadline)
+                    .then_some(CloseReason::ABNORMAL);
+            }
+            Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
+        }
+        if times.unfinished > 0 {
+            let age = now.saturating_sub(times.unfinished);
+            let received =
+                u64::try_from(io.adapter.unfinished().unwrap_or_default()).unwrap_or(u64::MAX);
+            if age >= millis(limits.message_deadline) && received < age * MESSAGE_RATE_FLOOR / 1000
+            {
+                return Some(CloseReason::MESSAGE_DEADLINE);
+            }
+        }
+        let idle = millis(limits.idle_timeout);
+        if idle > 0 && now >= times.message + idle {
+            return Some(CloseReason::IDLE);
+        }
+        if io.waiting || io.swollen {
+            // not reading: the peer cannot show that it lives
+            return None;
+        }
+        if times.ping > 0 {
+            if now < times.ping + millis(limits.pong_timeout) {
+                return None;
+            }
+            self.stats.ping_timeouts.add(1);
+            return Some(CloseReason::ABNORMAL);
+        }
+        let interval = millis(limits.ping_interval);
+        if interval > 0 && now + TICK_MS >= times.alive + interval {
+            times.ping = now.max(1);
+            let Io {
+                outbox, adapter, ..
+            } = io;
+            outbox.append_control(self.gateway.ledger(), |out| adapter.append_ping(out));
+            self.touch(connection);
+        }
+        None
+    }
+
+    /// The next moment worth a look.
+    fn next(&self, connection: &Shared, io: &Io) -> Option<u64> {
+        let now = self.now.get();
+        let limits = &connection.listener.config.limits;
+        let times = &io.times;
+        let blocked =
+            (times.blocked > 0).then(|| times.blocked + millis(self.limits.write_timeout));
+        let others = match io.phase {
+            Phase::Open => {
+                let interval = millis(limits.ping_interval);
+                let alive = if times.ping > 0 {
+                    times.ping + millis(limits.pong_timeout)
+                } else {
+                    times.alive + interval
+                };
+                let idle = millis(limits.idle_timeout);
+                let unfinished = times.unfinished + millis(limits.message_deadline);
+                [
+                    (interval > 0).then(|| alive.saturating_sub(TICK_MS).max(now + TICK_MS)),
+                    (idle > 0).then_some(times.message + idle),
+                    (times.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),
+                ]
+            }
+            Phase::Closing { .. } | Phase::Draining => [
+                (times.blocked == 0).then_some(times.deadline.max(now + TICK_MS)),
+                None,
+                None,
+            ],
+            Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
+        };
+        others.into_iter().chain([blocked]).flatten().min()
+    }
+}
+
+/// How often a message that outlived its deadline is looked at.
+const RATE_LOOK_MS: u64 = 1000;

@@ -1,0 +1,454 @@
+//! Bytes in and out of one connection: its task reads and decodes while there is credit, and goes
+//! on writing when the kernel has room again. The first attempt to write is the turn's.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use millrace_core::Kind;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::Shard;
+use super::connection::{Credit, Io, Phase, Shared};
+use super::outbox::Outbox;
+use super::rate::Rate;
+use crate::adapter::Intake;
+use crate::close_reason::CloseReason;
+use crate::frame::Ledger;
+use crate::stream::Stream;
+use crate::worker::Worker;
+use crate::worker::queue;
+use crate::worker::record::{RecordKind, record_bytes};
+
+/// A connection's task. Ends when the connection is gone.
+pub(super) struct Driver {
+    pub(super) shard: Rc<Shard>,
+    pub(super) connection: Shared,
+}
+
+impl Future for Driver {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Self { shard, connection } = &*self;
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| shard.drive(connection, cx)));
+        match outcome {
+            Ok(poll) => poll,
+            Err(_) => {
+                shard.stats.panics.add(1);
+                let io = &mut *connection.io.borrow_mut();
+                shard.close(connection, io, CloseReason::INTERNAL);
+                io.phase = Phase::Gone;
+                shard.forget(connection, io);
+                Poll::Ready(())
+            }
+        }
+    }
+}
+
+impl Shard {
+    fn drive(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
+        let io = &mut *connection.io.borrow_mut();
+        {
+            let mut waker = connection.waker.borrow_mut();
+            if !waker
+                .as_ref()
+                .is_some_and(|waker| waker.will_wake(cx.waker()))
+            {
+                *waker = Some(cx.waker().clone());
+            }
+        }
+        if io.outbox.is_backlogged() {
+            self.flush(connection, io);
+        }
+        self.read(connection, io, cx);
+        if !matches!(io.phase, Phase::Gone) {
+            return Poll::Pending;
+        }
+        self.forget(connection, io);
+        Poll::Ready(())
+    }
+
+    fn read(&self, connection: &Shared, io: &mut Io, cx: &mut Context<'_>) {
+        for _ in 0..READS {
+            let readable = match io.phase {
+                Phase::Open => self.may_read(connection, io),
+                Phase::Closing { .. } | Phase::Draining => true,
+                Phase::Pending(_) | Phase::Admitted | Phase::Gone => false,
+            };
+            if !readable {
+                return;
+            }
+            if !io.stash.is_empty() {
+                let mut stash = std::mem::take(&mut io.stash);
+                self.decode(connection, io, &mut stash);
+                continue;
+            }
+            let Some(stream) = io.stream.as_mut() else {
+                return;
+            };
+            let mut shared = self.read_buffer.borrow_mut();
+            let mut buffer = ReadBuf::new(&mut shared);
+            match Pin::new(stream).poll_read(cx, &mut buffer) {
+                Poll::Pending => return,
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    let count = buffer.filled().len();
+                    self.stats
+                        .bytes_in
+                        .add(u64::try_from(count).unwrap_or_default());
+                    if matches!(io.phase, Phase::Draining) {
+                        continue;
+                    }
+                    self.decode(connection, io, buffer.filled_mut());
+                }
+                Poll::Ready(_) => {
+                    self.close(connection, io, CloseReason::ABNORMAL);
+                    return;
+                }
+            }
+        }
+        // more may be waiting, and so may others
+        cx.waker().wake_by_ref();
+    }
+
+    /// Whether the connection may be read; where not, whoever ends the pause wakes its task.
+    fn may_read(&self, connection: &Shared, io: &mut Io) -> bool {
+        if io.swollen && io.outbox.charge() > self.limits.outbox_read_pause {
+            return false;
+        }
+        if let Some(rate) = &mut io.rate {
+            let wait = rate.wait(self.now.get());
+            if wait > 0 {
+                self.arm(connection, io, self.now.get() + wait);
+                return false;
+            }
+        }
+        if io.waiting {
+            return false;
+        }
+        if self.worker_has_room(connection, io) {
+            return true;
+        }
+        io.waiting = true;
+        self.waiting.borrow_mut().push(Rc::clone(connection));
+        false
+    }
+
+    /// Whether the worker can take another event of this connection; where not, the worker will
+    /// wake this shard when it has caught up.
+    pub(super) fn worker_has_room(&self, connection: &Shared, io: &mut Io) -> bool {
+        let queue = connection.worker.queue();
+        let limits = &self.limits;
+        let mut room = || {
+            io.credit.has_room(queue.handled(), limits)
+                && (!io.queue_full || {
+                    let (events, bytes) = queue.backlog();
+                    events < limits.worker_queue_events && bytes < limits.worker_queue_bytes
+                })
+        };
+        if !room() {
+            queue.pause(1 << self.index.get());
+            // a batch may have been finished between the look and the announcement
+            if !room() {
+                return false;
+            }
+        }
+        io.queue_full = false;
+        true
+    }
+
+    fn decode(&self, connection: &Shared, io: &mut Io, bytes: &mut [u8]) {
+        let Io {
+            adapter,
+            outbox,
+            credit,
+            rate,
+            times,
+            phase,
+            ..
+        } = &mut *io;
+        let now = self.now.get();
+        let mut taking = Taking {
+            shard: self,
+            worker: &connection.worker,
+            slot: connection.worker_slot.get(),
+            intake: None,
+            credit,
+            outbox,
+            rate: rate.as_deref_mut(),
+            now,
+            alive: false,
+            delivered: 0,
+            delivered_bytes: 0,
+            replied: false,
+            queue_full: false,
+            discard: !matches!(phase, Phase::Open),
+        };
+        let result = adapter.input(bytes, &mut taking);
+        let (alive, replied, queue_full) = (taking.alive, taking.replied, taking.queue_full);
+        let (delivered, delivered_bytes) = (taking.delivered, taking.delivered_bytes);
+        // unlocks the worker's queue: closing may lock it again
+        drop(taking);
+        if alive {
+            (times.alive, times.ping) = (now, 0);
+        }
+        if delivered > 0 {
+            times.message = now;
+            self.stats.messages_in.add(delivered);
+            self.stats.message_bytes_in.add(delivered_bytes);
+            self.ring_later(&connection.worker);
+        }
+        times.unfinished = match adapter.unfinished() {
+            None => 0,
+            Some(_) if times.unfinished == 0 || alive && delivered > 0 => now.max(1),
+            Some(_) => times.unfinished,
+        };
+        io.queue_full |= queue_full;
+        if io.times.unfinished > 0 {
+            self.arm(
+                connection,
+                io,
+                io.times.unfinished + self.message_deadline(connection),
+            );
+        }
+        if replied {
+            self.touch(connection);
+        }
+        match result {
+            Ok(taken) => {
+                if let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
+                    io.stash = rest.to_vec();
+                }
+            }
+            Err(reason) => self.close(connection, io, reason),
+        }
+    }
+
+    /// Writes what the kernel takes, then judges what is left.
+    pub(super) fn flush(&self, connection: &Shared, io: &mut Io) {
+        let wrote = if let (Some(stream), Some(waker)) =
+            (io.stream.as_mut(), &*connection.waker.borrow())
+        {
+            write_out(
+                stream,
+                &mut io.outbox,
+                &mut Context::from_waker(waker),
+                self.gateway.ledger(),
+            )
+        } else {
+            // the handshake is not done: all of it waits, by reference
+            io.outbox.seal(self.gateway.ledger());
+            Ok(0)
+        };
+        if let Some(buffer) = io.outbox.reclaim() {
+            self.keep_spare(buffer);
+        }
+        let wrote = match wrote {
+            Ok(wrote) => wrote,
+            Err(_) => return self.close(connection, io, CloseReason::ABNORMAL),
+        };
+        self.stats
+            .bytes_out
+            .add(u64::try_from(wrote).unwrap_or_default());
+        if io.outbox.is_backlogged() {
+            if (wrote > 0 || io.times.blocked == 0) && io.stream.is_some() {
+                io.times.blocked = self.now.get().max(1);
+                self.arm(
+                    connection,
+                    io,
+                    io.times.blocked + super::millis(self.limits.write_timeout),
+                );
+            }
+            io.swollen |= io.outbox.charge() > self.limits.outbox_read_pause;
+            if io.is_live() && io.outbox.is_over(&self.limits) {
+                self.overflow(connection, io);
+            }
+        } else {
+            io.times.blocked = 0;
+        }
+        self.charge(io);
+        if io.swollen && io.outbox.charge() <= self.limits.outbox_read_pause / DRAINED_PART {
+            self.drained(connection, io);
+        }
+        if io.outbox.is_empty() {
+            self.said(connection, io);
+        }
+    }
+
+    /// The outbox fell below its low water: reading goes on, and the application may send more.
+    fn drained(&self, connection: &Shared, io: &mut Io) {
+        io.swollen = false;
+        self.restart_pong_clock(io);
+        connection.wake();
+        if matches!(io.phase, Phase::Open) && connection.worker.handlers().drain {
+            connection
+                .worker
+                .queue()
+                .drained(connection.worker_slot.get());
+            self.ring_later(&connection.worker);
+        }
+    }
+
+    /// Keeps the ledger's count of outbox entries.
+    pub(super) fn charge(&self, io: &mut Io) {
+        let entries = io.outbox.entries();
+        let ledger = self.gateway.ledger();
+        let charge = crate::limits::ENTRY_CHARGE;
+        if entries > io.charged_entries {
+            ledger.add((entries - io.charged_entries) * charge);
+        } else if entries < io.charged_entries {
+            ledger.subtract((io.charged_entries - entries) * charge);
+        }
+        io.charged_entries = entries;
+    }
+
+    fn keep_spare(&self, buffer: Vec<u8>) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE_BUFFERS && buffer.capacity() <= SPARE_BYTES {
+            spare.push(buffer);
+        }
+    }
+}
+
+/// Reads in a row before others get their turn.
+const READS: usize = 4;
+
+/// A drained outbox holds at most this part of the read pause.
+const DRAINED_PART: usize = 4;
+
+/// Emptied chunk buffers kept, and how large each may be.
+const SPARE_BUFFERS: usize = 1024;
+const SPARE_BYTES: usize = 4096;
+
+/// Writes the outbox until it is empty or the kernel is full; returns the bytes written.
+fn write_out(
+    stream: &mut Stream,
+    outbox: &mut Outbox,
+    cx: &mut Context<'_>,
+    ledger: &Arc<Ledger>,
+) -> io::Result<usize> {
+    let mut total = 0;
+    let mut stream = Pin::new(stream);
+    if let Some(chunk) = outbox.chunk() {
+        match stream.as_mut().poll_write(cx, chunk) {
+            Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+            Poll::Ready(Ok(count)) => {
+                outbox.advance_chunk(count, ledger);
+                total += count;
+            }
+            Poll::Ready(Err(error)) => return Err(error),
+            Poll::Pending => {
+                outbox.seal(ledger);
+                return Ok(total);
+            }
+        }
+    }
+    outbox.seal(ledger);
+    while outbox.is_backlogged() {
+        let mut slices = [IoSlice::new(&[]); SLICES];
+        let used = outbox.slices(&mut slices);
+        match stream
+            .as_mut()
+            .poll_write_vectored(cx, slices.get(..used).unwrap_or_default())
+        {
+            Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
+            Poll::Ready(Ok(count)) => {
+                outbox.advance(count);
+                total += count;
+            }
+            Poll::Ready(Err(error)) => return Err(error),
+            Poll::Pending => break,
+        }
+    }
+    Ok(total)
+}
+
+/// Frames in one vectored write.
+const SLICES: usize = 64;
+
+/// An adapter's view of the connection while it decodes.
+struct Taking<'a> {
+    shard: &'a Shard,
+    worker: &'a Arc<Worker>,
+    slot: u32,
+    /// The worker's queue, locked from the first message on.
+    intake: Option<queue::Intake<'a>>,
+    credit: &'a mut Credit,
+    outbox: &'a mut Outbox,
+    rate: Option<&'a mut Rate>,
+    now: u64,
+    alive: bool,
+    delivered: u64,
+    delivered_bytes: u64,
+    replied: bool,
+    queue_full: bool,
+    /// The connection is closing: its messages are nobody's any more.
+    discard: bool,
+}
+
+impl Intake for Taking<'_> {
+    fn deliver(
+        &mut self,
+        kind: Kind,
+        ascii: bool,
+        payload: Cow<'_, [u8]>,
+    ) -> Result<bool, CloseReason> {
+        if self.discard {
+            return Ok(true);
+        }
+        let handlers = self.worker.handlers();
+        let (record, handled) = match kind {
+            Kind::Text => (RecordKind::Text, handlers.text),
+            Kind::Binary => (RecordKind::Binary, handlers.binary),
+        };
+        if !handled {
+            return Err(CloseReason::NO_HANDLER);
+        }
+        if self.intake.is_none() {
+            self.intake = self.worker.queue().intake();
+        }
+        // a retired worker's connections are about to be closed
+        let Some(intake) = &mut self.intake else {
+            return Ok(false);
+        };
+        let length = payload.len();
+        let batch = intake.message(record, self.slot, ascii, payload);
+        self.delivered += 1;
+        self.delivered_bytes += u64::try_from(length).unwrap_or_default();
+        self.credit.spend(batch, record_bytes(length));
+        let limits = &self.shard.limits;
+        let (events, bytes) = intake.backlog();
+        self.queue_full =
+            events >= limits.worker_queue_events || bytes >= limits.worker_queue_bytes;
+        let slowed = self.rate.as_mut().is_some_and(|rate| {
+            rate.spend(self.now);
+            rate.wait(self.now) > 0
+        });
+        Ok(!self.queue_full && !slowed && !self.credit.is_spent(limits))
+    }
+
+    fn reply(&mut self, encode: &mut dyn FnMut(&mut Vec<u8>)) {
+        if self.discard {
+            return;
+        }
+        self.replied = true;
+        let shard = self.shard;
+        self.outbox
+            .lend(|| shard.spare.borrow_mut().pop().unwrap_or_default());
+        self.outbox
+            .append_control(shard.gateway.ledger(), |out| encode(out));
+    }
+
+    fn alive(&mut self) {
+        self.alive = true;
+    }
+
+    fn now(&self) -> u64 {
+        self.now
+    }
+}

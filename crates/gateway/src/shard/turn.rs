@@ -1,0 +1,309 @@
+//! The turn: once the event loop has done what was ready, the shard empties its inbox, writes every
+//! touched connection once, and rings the workers it has events for.
+
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+
+use millrace_core::{Annotation, Kind, SocketId};
+
+use super::Shard;
+use super::connection::{Io, Phase, Shared};
+use super::inbox::{Command, Mail};
+use crate::close_reason::CloseReason;
+use crate::frame::Publication;
+
+/// Runs turns for as long as the shard lives.
+pub(super) async fn turns(shard: Rc<Shard>) {
+    let mut mail = Mail::default();
+    let mut registered = false;
+    loop {
+        let mut woken = false;
+        poll_fn(|cx| {
+            if !registered {
+                registered = true;
+                *shard.turn_waker.borrow_mut() = Some(cx.waker().clone());
+                shard
+                    .gateway
+                    .inboxes()
+                    .set_waker(shard.index, cx.waker().clone());
+                return Poll::Ready(());
+            }
+            if std::mem::replace(&mut woken, true) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+        shard.turn(&mut mail);
+    }
+}
+
+impl Shard {
+    fn turn(self: &Rc<Self>, mail: &mut Mail) {
+        self.tick();
+        self.gateway.inboxes().take(self.index, mail);
+        let Mail { commands, arena } = mail;
+        for command in commands.drain(..) {
+            self.obey(command, arena);
+        }
+        if self.gateway.inboxes().processed(self.index, mail) {
+            for worker in self.gateway.workers().all() {
+                worker.ring_if_starved();
+            }
+        }
+        self.resume_waiting();
+        self.flush_touched();
+        for worker in self.to_ring.borrow_mut().drain(..) {
+            worker.ring();
+        }
+    }
+
+    fn obey(self: &Rc<Self>, command: Command, arena: &[u8]) {
+        match command {
+            Command::Small {
+                slot,
+                socket,
+                kind,
+                start,
+                length,
+            } => {
+                let range = usize::try_from(start)
+                    .ok()
+                    .zip(usize::try_from(length).ok());
+                let payload = range
+                    .and_then(|(start, length)| arena.get(start..start + length))
+                    .unwrap_or_default();
+                self.direct(slot, socket, |io, ledger| {
+                    let encoding = io.adapter.encoding();
+                    io.outbox
+                        .append(ledger, |out| encoding.append(kind, payload, out));
+                });
+            }
+            Command::Direct {
+                slot,
+                socket,
+                publication,
+            } => self.direct(slot, socket, |io, ledger| {
+                let frame = publication.frame(io.adapter.encoding());
+                io.outbox.append_frame(ledger, frame, 1);
+            }),
+            Command::Publish {
+                channel,
+                publication,
+                except,
+            } => {
+                self.publish(channel, &publication, except.as_deref().unwrap_or_default());
+            }
+            Command::Join { channel, recipient } => {
+                self.recipients.borrow_mut().join(channel, recipient)
+            }
+            Command::Leave {
+                channel,
+                subscriber,
+            } => self.recipients.borrow_mut().leave(channel, subscriber),
+            Command::Hold {
+                slot,
+                socket,
+                events,
+                bytes,
+            } => {
+                if let Some(connection) = self.find(slot, socket) {
+                    connection.io.borrow_mut().credit.hold(events, bytes);
+                }
+            }
+            Command::Release {
+                slot,
+                socket,
+                events,
+                bytes,
+            } => {
+                if let Some(connection) = self.find(slot, socket) {
+                    connection.io.borrow_mut().credit.release(events, bytes);
+                }
+            }
+            Command::Close {
+                slot,
+                socket,
+                code,
+                reason,
+            } => {
+                if let Some(connection) = self.find(slot, socket) {
+                    self.close_by_application(&connection, code, reason);
+                }
+            }
+            Command::Admit {
+                slot,
+                socket,
+                answer,
+            } => {
+                if let Some(connection) = self.find(slot, socket) {
+                    self.admit(&connection, answer);
+                }
+            }
+            Command::WorkerGone { worker } => self
+                .close_all(CloseReason::WORKER_DOWN, |connection| {
+                    connection.worker.id() == worker
+                }),
+            Command::Adopt(incoming) => match crate::stream::Stream::from_raw(incoming.stream) {
+                Ok(stream) => crate::http::adopt(self, stream, incoming.peer),
+                Err(error) => self
+                    .gateway
+                    .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
+            },
+            Command::Listen(listening) => crate::listener::listen(self, *listening),
+            Command::Stop(stopping) => self.stop(stopping),
+            Command::End => self.ended.notify_one(),
+        }
+    }
+
+    /// The connection in this slot, if it is still the one meant.
+    pub(super) fn find(&self, slot: u32, socket: SocketId) -> Option<Shared> {
+        let connections = self.connections.borrow();
+        let connection = connections.get(usize::try_from(slot).ok()?)?;
+        (connection.socket == socket).then(|| Rc::clone(connection))
+    }
+
+    fn direct(
+        &self,
+        slot: u32,
+        socket: SocketId,
+        append: impl FnOnce(&mut Io, &std::sync::Arc<crate::frame::Ledger>),
+    ) {
+        let connections = self.connections.borrow();
+        let connection = usize::try_from(slot)
+            .ok()
+            .and_then(|slot| connections.get(slot));
+        let Some(connection) = connection.filter(|connection| connection.socket == socket) else {
+            return self.stats.dropped_by_close.add(1);
+        };
+        self.append(connection, append);
+    }
+
+    fn publish(
+        &self,
+        channel: millrace_core::ChannelId,
+        publication: &Publication,
+        except: &[SocketId],
+    ) {
+        let recipients = self.recipients.borrow();
+        let connections = self.connections.borrow();
+        for local in recipients.of(channel) {
+            if !except.is_empty() && except.binary_search(&local.subscriber).is_ok() {
+                continue;
+            }
+            let connection = usize::try_from(local.slot)
+                .ok()
+                .and_then(|slot| connections.get(slot));
+            let Some(connection) =
+                connection.filter(|connection| connection.socket == local.socket)
+            else {
+                self.stats.dropped_by_close.add(1);
+                continue;
+            };
+            self.append(connection, |io, ledger| {
+                let encoding = io.adapter.encoding();
+                match local
+                    .annotation
+                    .as_deref()
+                    .and_then(|annotation| self.annotate(annotation, publication))
+                {
+                    None => io
+                        .outbox
+                        .append_frame(ledger, publication.frame(encoding), 1),
+                    Some(payload) => io.outbox.append(ledger, |out| {
+                        encoding.append(publication.kind(), &payload, out)
+                    }),
+                }
+            });
+        }
+    }
+
+    /// The payload with a virtual socket's mark, or `None` when it cannot take one.
+    fn annotate(&self, annotation: &Annotation, publication: &Publication) -> Option<Vec<u8>> {
+        let annotated = annotation
+            .apply(publication.kind(), publication.payload())
+            .ok();
+        if annotated.is_none() && publication.kind() == Kind::Text {
+            self.gateway.count_unannotated(1);
+        }
+        annotated
+    }
+
+    fn append(
+        &self,
+        connection: &Shared,
+        append: impl FnOnce(&mut Io, &std::sync::Arc<crate::frame::Ledger>),
+    ) {
+        let io = &mut *connection.io.borrow_mut();
+        if !io.is_live() {
+            return self.stats.dropped_by_close.add(1);
+        }
+        io.outbox
+            .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
+        append(io, self.gateway.ledger());
+        io.times.message = self.now.get();
+        if io.outbox.wants_flush() && matches!(io.phase, Phase::Open) {
+            self.flush(connection, io);
+        }
+        self.touch(connection);
+    }
+
+    fn flush_touched(&self) {
+        let mut touched = std::mem::take(&mut *self.touched.borrow_mut());
+        for connection in touched.drain(..) {
+            connection.touched.set(false);
+            self.flush(&connection, &mut connection.io.borrow_mut());
+        }
+        let mut list = self.touched.borrow_mut();
+        if list.is_empty() {
+            *list = touched;
+        }
+        drop(list);
+        self.relieve();
+    }
+
+    /// While all outboxes together hold too much, closes this shard's fullest.
+    fn relieve(&self) {
+        let limit = self.limits.outboxes_total_bytes;
+        if self.gateway.ledger().held() <= limit {
+            return;
+        }
+        let mut backlogged: Vec<Shared> = {
+            let connections = self.connections.borrow();
+            connections
+                .iter()
+                .map(|(_, connection)| connection)
+                .filter(|connection| connection.io.borrow().outbox.is_backlogged())
+                .cloned()
+                .collect()
+        };
+        backlogged.sort_unstable_by_key(|connection| connection.io.borrow().outbox.charge());
+        while self.gateway.ledger().held() > limit {
+            let Some(fullest) = backlogged.pop() else {
+                return;
+            };
+            self.overflow(&fullest, &mut fullest.io.borrow_mut());
+        }
+    }
+
+    /// Lets connections read again whose worker has caught up.
+    fn resume_waiting(&self) {
+        if self.waiting.borrow().is_empty() {
+            return;
+        }
+        let mut waiting = std::mem::take(&mut *self.waiting.borrow_mut());
+        waiting.retain(|connection| {
+            let io = &mut *connection.io.borrow_mut();
+            if io.is_live() && !self.worker_has_room(connection, io) {
+                return true;
+            }
+            io.waiting = false;
+            self.restart_pong_clock(io);
+            connection.wake();
+            false
+        });
+        self.waiting.borrow_mut().append(&mut waiting);
+    }
+}

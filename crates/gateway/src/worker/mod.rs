@@ -1,0 +1,303 @@
+//! Workers: the JavaScript threads that handle events, seen from Rust. A worker is a queue, a
+//! doorbell and a few answers; it never calls JavaScript itself.
+
+mod liveness;
+pub(crate) mod queue;
+pub(crate) mod record;
+mod roster;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock, Weak};
+
+use bytes::Bytes;
+use millrace_core::{ShardSet, SocketId};
+
+pub(crate) use liveness::watch;
+pub use queue::Batch;
+pub(crate) use roster::Roster;
+
+use crate::gateway::Gateway;
+use crate::shard::inbox::Command;
+use crate::sync::{AtomicBool, Ordering};
+use queue::{PendingClose, Queue};
+
+/// Wakes a JavaScript thread. Called from any thread; never blocks; does nothing once its
+/// environment is gone.
+pub trait Doorbell: Send + Sync {
+    /// Makes the thread drain soon.
+    fn ring(&self);
+}
+
+/// Which handlers a worker's module exports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "one flag per handler is what it is"
+)]
+pub struct Handlers {
+    /// `handleOpen`: without it every connection is accepted.
+    pub open: bool,
+    /// `handleTextMessage`: without it a text message closes its connection with 1011.
+    pub text: bool,
+    /// `handleBinaryMessage`: without it a binary message closes its connection with 1011.
+    pub binary: bool,
+    /// `handleClose`.
+    pub close: bool,
+    /// `handleDrain`.
+    pub drain: bool,
+}
+
+/// The answer of `handleOpen`: come in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Acceptance {
+    /// The subprotocol to select.
+    pub protocol: Option<String>,
+    /// The socket's first token.
+    pub token: Option<Bytes>,
+    /// Headers added to the 101 answer.
+    pub headers: Vec<(String, String)>,
+}
+
+/// The answer of `handleOpen`: stay out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// HTTP status, 400 to 599.
+    pub status: u16,
+    /// Headers of the answer.
+    pub headers: Vec<(String, String)>,
+    /// Body of the answer.
+    pub body: Bytes,
+}
+
+/// Tells JavaScript that the token in this place changed; see [`Worker::set_token_words`].
+pub type TokenWords = Box<dyn Fn(usize) + Send + Sync>;
+
+/// How many token words a worker has; a socket's is its id modulo this.
+pub const TOKEN_WORDS: u64 = 1024;
+
+/// One JavaScript environment that runs handlers.
+pub struct Worker {
+    id: u32,
+    handlers: Handlers,
+    door: Arc<dyn Doorbell>,
+    gateway: Weak<Gateway>,
+    queue: Queue,
+    /// Set when events stay in the queue because an inbox is above its high water.
+    starved: AtomicBool,
+    retired: AtomicBool,
+    token_words: OnceLock<TokenWords>,
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("id", &self.id)
+            .field("handlers", &self.handlers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    pub(crate) fn new(
+        id: u32,
+        handlers: Handlers,
+        door: Arc<dyn Doorbell>,
+        gateway: Weak<Gateway>,
+    ) -> Self {
+        Self {
+            id,
+            handlers,
+            door,
+            gateway,
+            queue: Queue::new(),
+            starved: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
+            token_words: OnceLock::new(),
+        }
+    }
+
+    /// Positive, unique in its gateway, never reused.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// What its module exports.
+    pub fn handlers(&self) -> Handlers {
+        self.handlers
+    }
+
+    /// `handleStart` is done: connections may be pinned to it from now on.
+    pub fn activate(self: &Arc<Self>) {
+        if let Some(gateway) = self.gateway.upgrade() {
+            gateway.workers().activate(self);
+        }
+    }
+
+    /// To be called first whenever the doorbell has woken the thread: clears the ringing flag,
+    /// which is also the sign of life.
+    pub fn begin_drain(&self) {
+        self.queue.stop_ringing();
+    }
+
+    /// The next batch. `None`: nothing now, or the shards have too much to send; the doorbell
+    /// rings when that changes.
+    pub fn take(&self) -> Option<Batch> {
+        let gateway = self.gateway.upgrade()?;
+        if gateway.inboxes().congested() {
+            self.starved.store(true, Ordering::SeqCst);
+            if gateway.inboxes().congested() {
+                return None;
+            }
+        }
+        self.queue.take()
+    }
+
+    /// Every record of the batch is handled or held. True: more is pending, ring again.
+    pub fn finish(&self, batch: Batch) -> bool {
+        let (more, paused) = self.queue.finish(batch);
+        if paused != 0
+            && let Some(gateway) = self.gateway.upgrade()
+        {
+            gateway.inboxes().wake_bits(paused);
+        }
+        more
+    }
+
+    /// Rings the doorbell unless it is ringing already.
+    pub fn ring(&self) {
+        if self.queue.start_ringing() {
+            self.door.ring();
+        }
+    }
+
+    /// Records of `socket` wait in JavaScript behind a pending promise; to be called inside the drain.
+    pub fn hold(&self, socket: SocketId, events: u32, bytes: u32, touched: &mut ShardSet) {
+        self.post(socket, touched, |slot| Command::Hold {
+            slot,
+            socket,
+            events,
+            bytes,
+        });
+    }
+
+    /// Records held earlier are handled now.
+    pub fn release(&self, socket: SocketId, events: u32, bytes: u32, touched: &mut ShardSet) {
+        self.post(socket, touched, |slot| Command::Release {
+            slot,
+            socket,
+            events,
+            bytes,
+        });
+    }
+
+    /// Whether the caller may run `handleClose` for `socket`: true once; false when another worker
+    /// does it, because this one was retired.
+    pub fn claim_close(&self, socket: SocketId) -> bool {
+        self.queue.claim_close(socket)
+    }
+
+    /// `handleOpen` accepted. Its token counts from this call on.
+    pub fn accept_open(
+        &self,
+        socket: SocketId,
+        mut acceptance: Acceptance,
+        touched: &mut ShardSet,
+    ) {
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
+        if let Some(token) = acceptance.token.take() {
+            // a socket that is gone by now needs no token
+            let _gone = gateway.set_token(socket, token);
+        }
+        let acceptance = Box::new(acceptance);
+        self.post(socket, touched, |slot| Command::Admit {
+            slot,
+            socket,
+            answer: Ok(acceptance),
+        });
+    }
+
+    /// `handleOpen` refused.
+    pub fn refuse_open(&self, socket: SocketId, rejection: Rejection, touched: &mut ShardSet) {
+        let rejection = Box::new(rejection);
+        self.post(socket, touched, |slot| Command::Admit {
+            slot,
+            socket,
+            answer: Err(rejection),
+        });
+    }
+
+    /// How to tell this worker's environment that a token changed. The function must do nothing
+    /// once the environment is gone.
+    pub fn set_token_words(&self, words: TokenWords) {
+        // one environment registers once; a second call has nothing to add
+        let _already_set = self.token_words.set(words);
+    }
+
+    /// Whether nothing waits in the queue and no close is unclaimed.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The environment is gone or does not answer: its connections are closed with 1011 at once,
+    /// closes that no handler has begun go to another worker. May be called more than once.
+    pub fn retire(self: &Arc<Self>) {
+        if self.retired.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
+        gateway.workers().remove(self.id);
+        let closes = self.queue.retire();
+        gateway.workers().inherit(closes);
+        gateway
+            .inboxes()
+            .post_all(|| Command::WorkerGone { worker: self.id });
+    }
+
+    /// Whether the worker takes no more events.
+    pub fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Appends a close; a retired worker's goes to another one.
+    pub(crate) fn deliver_close(&self, slot: u32, close: PendingClose) {
+        match self.queue.close(slot, close, self.handlers.close) {
+            Ok(()) => self.ring(),
+            Err(close) => {
+                if let Some(gateway) = self.gateway.upgrade() {
+                    gateway.workers().inherit(vec![close]);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn token_changed(&self, socket: SocketId) {
+        if let Some(bump) = self.token_words.get() {
+            bump(usize::try_from(socket.get() % TOKEN_WORDS).unwrap_or_default());
+        }
+    }
+
+    /// Rings if events were left in the queue because of a full inbox.
+    pub(crate) fn ring_if_starved(&self) {
+        if self.starved.swap(false, Ordering::SeqCst) {
+            self.ring();
+        }
+    }
+
+    fn post(&self, socket: SocketId, touched: &mut ShardSet, command: impl FnOnce(u32) -> Command) {
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
+        if let Some(route) = gateway.core().route(socket) {
+            gateway.inboxes().post(route.shard, command(route.slot));
+            touched.insert(route.shard);
+        }
+    }
+}

@@ -1,0 +1,421 @@
+//! A worker's queue: many I/O shards append event records, one JavaScript thread takes them in
+//! batches. Owns the records, the credits that bound each connection, and the doorbell's flag.
+//! Never calls JavaScript.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use ahash::AHashMap;
+use bytes::Bytes;
+use millrace_core::SocketId;
+
+use super::record::{self, Closing, NO_SLOT, Opening, RecordKind};
+use crate::limits::{BATCH_BYTES, SIDECAR_BYTES};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
+
+/// What a worker is handed at once.
+#[derive(Debug)]
+pub struct Batch {
+    /// Records, see [`record`](super::record).
+    pub bytes: Vec<u8>,
+    /// Payloads too large to be copied, by index.
+    pub sidecars: Vec<Vec<u8>>,
+    seq: u64,
+}
+
+/// A close that no worker has begun to handle.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingClose {
+    pub(crate) socket: SocketId,
+    pub(crate) code: u16,
+    pub(crate) reason: Box<str>,
+    pub(crate) token: Option<Bytes>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    ringing: AtomicBool,
+    /// Sequence number of the newest batch whose records are all handled or held.
+    handled: AtomicU64,
+    /// One bit per I/O shard that has a connection waiting for room or credit.
+    paused: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    chunks: VecDeque<Chunk>,
+    /// Sequence number of the newest chunk.
+    seq: u64,
+    events: usize,
+    bytes: usize,
+    free_slots: Vec<u32>,
+    next_slot: u32,
+    connections: u64,
+    closes: AHashMap<SocketId, PendingClose>,
+    spare: Vec<Vec<u8>>,
+    retired: bool,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    seq: u64,
+    bytes: Vec<u8>,
+    sidecars: Vec<Vec<u8>>,
+    sidecar_bytes: usize,
+    events: usize,
+}
+
+/// The queue, locked for one reader's messages. Drop it before calling anything that locks.
+#[derive(Debug)]
+pub(crate) struct Intake<'a> {
+    state: MutexGuard<'a, State>,
+}
+
+impl Queue {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: Mutex::new(State::default()),
+            ringing: AtomicBool::new(false),
+            handled: AtomicU64::new(0),
+            paused: AtomicU64::new(0),
+        }
+    }
+
+    /// Locks the queue to append messages; `None` once the worker is retired.
+    pub(crate) fn intake(&self) -> Option<Intake<'_>> {
+        let state = self.state.lock();
+        if state.retired {
+            None
+        } else {
+            Some(Intake { state })
+        }
+    }
+
+    /// Appends an OPEN record and gives the connection its slot; `None` once the worker is retired.
+    pub(crate) fn open(&self, opening: &Opening<'_>) -> Option<u32> {
+        let mut state = self.state.lock();
+        if state.retired {
+            return None;
+        }
+        let slot = state.free_slots.pop().unwrap_or_else(|| {
+            state.next_slot += 1;
+            state.next_slot - 1
+        });
+        state.connections += 1;
+        let length = 24 + opening.address.len() + opening.target.len() + opening.headers.len();
+        record::append_open(&mut state.room(length).bytes, slot, opening);
+        Some(slot)
+    }
+
+    /// Takes back the slot of a connection that was refused, so had no CLOSE record.
+    pub(crate) fn free_slot(&self, slot: u32) {
+        let mut state = self.state.lock();
+        state.free_slots.push(slot);
+        state.connections -= 1;
+    }
+
+    /// Appends a DRAIN record.
+    pub(crate) fn drained(&self, slot: u32) {
+        let mut state = self.state.lock();
+        if !state.retired {
+            record::append_empty(&mut state.room(0).bytes, RecordKind::Drain, slot);
+        }
+    }
+
+    /// Appends a CLOSE record, outside the bound: there is one per connection. `claimable` closes
+    /// are remembered until a handler starts. Gives the close back once the worker is retired.
+    pub(crate) fn close(
+        &self,
+        slot: u32,
+        close: PendingClose,
+        claimable: bool,
+    ) -> Result<(), PendingClose> {
+        let mut state = self.state.lock();
+        if state.retired {
+            return Err(close);
+        }
+        let length = 20 + close.token.as_ref().map_or(0, Bytes::len) + close.reason.len();
+        let closing = Closing {
+            socket: close.socket,
+            code: close.code,
+            token: close.token.as_deref(),
+            reason: &close.reason,
+        };
+        record::append_close(&mut state.room(length).bytes, slot, &closing);
+        if slot != NO_SLOT {
+            state.free_slots.push(slot);
+            state.connections -= 1;
+        }
+        if claimable {
+            state.closes.insert(close.socket, close);
+        }
+        Ok(())
+    }
+
+    /// Whether the caller may run the close handler of `socket`: true once.
+    pub(crate) fn claim_close(&self, socket: SocketId) -> bool {
+        self.state.lock().closes.remove(&socket).is_some()
+    }
+
+    /// Takes the oldest batch.
+    pub(crate) fn take(&self) -> Option<Batch> {
+        let mut state = self.state.lock();
+        if state.retired {
+            return None;
+        }
+        let chunk = state.chunks.pop_front()?;
+        state.events -= chunk.events;
+        state.bytes -= chunk.bytes.len() + chunk.sidecar_bytes;
+        Some(Batch {
+            bytes: chunk.bytes,
+            sidecars: chunk.sidecars,
+            seq: chunk.seq,
+        })
+    }
+
+    /// Every record of `batch` is handled or held. Returns whether more is pending and which I/O
+    /// shards wait for room or credit.
+    pub(crate) fn finish(&self, batch: Batch) -> (bool, u64) {
+        let mut bytes = batch.bytes;
+        let more = {
+            let mut state = self.state.lock();
+            if state.spare.len() < SPARE_CHUNKS && bytes.capacity() <= 2 * BATCH_BYTES {
+                bytes.clear();
+                state.spare.push(bytes);
+            }
+            !state.chunks.is_empty()
+        };
+        self.handled.store(batch.seq, Ordering::SeqCst);
+        (more, self.paused.swap(0, Ordering::SeqCst))
+    }
+
+    /// Announces that a connection of I/O shard `bit` waits; the caller then looks at its
+    /// condition again, so that a batch finished meanwhile is not missed.
+    pub(crate) fn pause(&self, bit: u64) {
+        self.paused.fetch_or(bit, Ordering::SeqCst);
+    }
+
+    /// Sequence number of the newest batch whose records are all handled or held.
+    pub(crate) fn handled(&self) -> u64 {
+        self.handled.load(Ordering::SeqCst)
+    }
+
+    /// Events and bytes waiting.
+    pub(crate) fn backlog(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.events, state.bytes)
+    }
+
+    /// Connections pinned to the worker.
+    pub(crate) fn connections(&self) -> u64 {
+        self.state.lock().connections
+    }
+
+    /// Whether nothing waits, closes that no handler has begun included.
+    pub(crate) fn is_empty(&self) -> bool {
+        let state = self.state.lock();
+        state.chunks.is_empty() && state.closes.is_empty()
+    }
+
+    /// Sets the ringing flag; true when the caller has to ring.
+    pub(crate) fn start_ringing(&self) -> bool {
+        !self.ringing.swap(true, Ordering::SeqCst)
+    }
+
+    /// Whether the doorbell was rung and not yet answered.
+    pub(crate) fn is_ringing(&self) -> bool {
+        self.ringing.load(Ordering::SeqCst)
+    }
+
+    /// Clears the ringing flag: before the drain, never after.
+    pub(crate) fn stop_ringing(&self) {
+        self.ringing.store(false, Ordering::SeqCst);
+    }
+
+    /// Refuses everything from now on and gives back the closes that no handler has begun.
+    pub(crate) fn retire(&self) -> Vec<PendingClose> {
+        let mut state = self.state.lock();
+        state.retired = true;
+        state.chunks.clear();
+        state.spare.clear();
+        (state.events, state.bytes) = (0, 0);
+        std::mem::take(&mut state.closes).into_values().collect()
+    }
+}
+
+impl Intake<'_> {
+    /// Appends a message; returns the sequence number of its batch.
+    pub(crate) fn message(
+        &mut self,
+        kind: RecordKind,
+        slot: u32,
+        ascii: bool,
+        payload: Cow<'_, [u8]>,
+    ) -> u64 {
+        let length = payload.len();
+        if length > SIDECAR_BYTES {
+            return self.sidecar(kind, slot, ascii, payload.into_owned());
+        }
+        let chunk = self.state.room(length);
+        record::append_message(&mut chunk.bytes, kind, slot, ascii, &payload);
+        chunk.seq
+    }
+
+    fn sidecar(&mut self, kind: RecordKind, slot: u32, ascii: bool, payload: Vec<u8>) -> u64 {
+        let length = payload.len();
+        let chunk = self.state.room(8);
+        let index = (
+            u32::try_from(chunk.sidecars.len()).unwrap_or(u32::MAX),
+            u32::try_from(length).unwrap_or(u32::MAX),
+        );
+        record::append_sidecar(&mut chunk.bytes, kind, slot, ascii, index);
+        chunk.sidecars.push(payload);
+        chunk.sidecar_bytes += length;
+        let seq = chunk.seq;
+        self.state.bytes += length;
+        seq
+    }
+
+    /// Events and bytes waiting.
+    pub(crate) fn backlog(&self) -> (usize, usize) {
+        (self.state.events, self.state.bytes)
+    }
+}
+
+impl State {
+    /// The chunk that takes a record with this payload, already counted.
+    fn room(&mut self, payload: usize) -> &mut Chunk {
+        let needed = record::record_bytes(payload);
+        let fits = self.chunks.back().is_some_and(|chunk| {
+            chunk.bytes.len() + needed <= BATCH_BYTES && chunk.sidecar_bytes <= CHUNK_SIDECAR_BYTES
+        });
+        if !fits {
+            self.seq += 1;
+            let bytes = self.spare.pop().unwrap_or_default();
+            self.chunks.push_back(Chunk {
+                seq: self.seq,
+                bytes,
+                sidecars: Vec::new(),
+                sidecar_bytes: 0,
+                events: 0,
+            });
+        }
+        self.events += 1;
+        self.bytes += needed;
+        let chunk = self.chunks.back_mut().expect("a chunk was just pushed");
+        chunk.events += 1;
+        chunk
+    }
+}
+
+/// Emptied record buffers kept for reuse.
+const SPARE_CHUNKS: usize = 4;
+
+/// Sidecar bytes after which a new batch is begun, so that one drain stays short.
+const CHUNK_SIDECAR_BYTES: usize = 1024 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(queue: &Queue, payload: &[u8]) -> u64 {
+        queue
+            .intake()
+            .unwrap()
+            .message(RecordKind::Text, 0, true, Cow::Borrowed(payload))
+    }
+
+    #[test]
+    fn batches_are_bounded_and_keep_their_order() {
+        let queue = Queue::new();
+        let payload = vec![b'x'; 16 * 1024];
+        for _ in 0..40 {
+            text(&queue, &payload);
+        }
+        let mut total = 0;
+        let mut last = 0;
+        while let Some(batch) = queue.take() {
+            assert!(batch.bytes.len() <= BATCH_BYTES);
+            assert!(batch.seq > last);
+            last = batch.seq;
+            total += batch.bytes.len() / record::record_bytes(payload.len());
+            queue.finish(batch);
+        }
+        assert_eq!(total, 40);
+        assert_eq!(queue.backlog(), (0, 0));
+        assert_eq!(queue.handled(), last);
+    }
+
+    #[test]
+    fn large_payloads_travel_beside_the_batch() {
+        let queue = Queue::new();
+        text(&queue, &vec![b'y'; SIDECAR_BYTES + 1]);
+        let batch = queue.take().unwrap();
+        assert_eq!(batch.sidecars[0].len(), SIDECAR_BYTES + 1);
+        assert_eq!(batch.bytes.len(), record::record_bytes(8));
+        assert_eq!(queue.backlog(), (0, 0));
+    }
+
+    #[test]
+    fn a_close_is_claimed_once_and_handed_on_when_nobody_did() {
+        let queue = Queue::new();
+        let id = |n| SocketId::new(n).unwrap();
+        let close = |n| PendingClose {
+            socket: id(n),
+            code: 1000,
+            reason: "".into(),
+            token: None,
+        };
+        queue.close(NO_SLOT, close(1), true).unwrap();
+        queue.close(NO_SLOT, close(2), true).unwrap();
+        assert!(queue.claim_close(id(1)));
+        assert!(!queue.claim_close(id(1)));
+        let left = queue.retire();
+        assert_eq!(
+            left.iter().map(|close| close.socket).collect::<Vec<_>>(),
+            [id(2)]
+        );
+        assert!(!queue.claim_close(id(2)));
+        assert!(queue.close(NO_SLOT, close(3), true).is_err());
+        assert!(queue.intake().is_none());
+    }
+
+    #[test]
+    fn slots_are_reused_after_the_close_record() {
+        let queue = Queue::new();
+        let socket = SocketId::new(1).unwrap();
+        let opening = Opening {
+            socket,
+            answer: false,
+            address: "",
+            target: "/",
+            headers: b"",
+        };
+        assert_eq!(queue.open(&opening), Some(0));
+        assert_eq!(queue.open(&opening), Some(1));
+        queue
+            .close(
+                0,
+                PendingClose {
+                    socket,
+                    code: 1005,
+                    reason: "".into(),
+                    token: None,
+                },
+                false,
+            )
+            .unwrap();
+        assert_eq!(queue.open(&opening), Some(0));
+    }
+
+    #[test]
+    fn the_bell_is_rung_once_until_it_is_answered() {
+        let queue = Queue::new();
+        assert!(queue.start_ringing());
+        assert!(!queue.start_ringing());
+        queue.stop_ringing();
+        assert!(queue.start_ringing());
+    }
+}

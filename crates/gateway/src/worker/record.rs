@@ -1,0 +1,223 @@
+//! The layout of event records, as JavaScript decodes them. Bytes only: knows no queue.
+//!
+//! A record is two native-endian `u32` words and a payload padded to a multiple of four:
+//! word 0 is `kind | ascii << 4 | sidecar << 5 | length << 8`, word 1 the worker's slot.
+
+use millrace_core::SocketId;
+
+/// What a record tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordKind {
+    Open,
+    Text,
+    Binary,
+    Close,
+    Drain,
+}
+
+impl RecordKind {
+    const fn code(self) -> u64 {
+        match self {
+            Self::Open => 1,
+            Self::Text => 2,
+            Self::Binary => 3,
+            Self::Close => 4,
+            Self::Drain => 5,
+        }
+    }
+}
+
+/// Word 0 and 1 of every record, in bytes.
+pub(crate) const HEADER_BYTES: usize = 8;
+
+/// The slot of a record whose connection belonged to another worker.
+pub(crate) const NO_SLOT: u32 = u32::MAX;
+
+/// Written as the token's length where there is none.
+const NO_TOKEN: u32 = u32::MAX;
+
+const ASCII: u32 = 1 << 4;
+const SIDECAR: u32 = 1 << 5;
+const LENGTH_SHIFT: u32 = 8;
+
+/// What an OPEN record carries.
+#[derive(Debug)]
+pub(crate) struct Opening<'a> {
+    pub(crate) socket: SocketId,
+    /// Whether `handleOpen` decides; otherwise the connection is already accepted.
+    pub(crate) answer: bool,
+    pub(crate) address: &'a str,
+    /// Path and query as sent.
+    pub(crate) target: &'a str,
+    /// `name\0value\0…`, visible ASCII.
+    pub(crate) headers: &'a [u8],
+}
+
+/// What a CLOSE record carries.
+#[derive(Debug)]
+pub(crate) struct Closing<'a> {
+    pub(crate) socket: SocketId,
+    pub(crate) code: u16,
+    pub(crate) token: Option<&'a [u8]>,
+    pub(crate) reason: &'a str,
+}
+
+/// The bytes a record with this payload takes.
+pub(crate) const fn record_bytes(payload: usize) -> usize {
+    HEADER_BYTES + payload.next_multiple_of(4)
+}
+
+/// Appends a text or binary record with its payload inside.
+pub(crate) fn append_message(
+    out: &mut Vec<u8>,
+    kind: RecordKind,
+    slot: u32,
+    ascii: bool,
+    payload: &[u8],
+) {
+    let flags = if ascii { ASCII } else { 0 };
+    append_header(out, kind, flags, slot, payload.len());
+    out.extend_from_slice(payload);
+    pad(out);
+}
+
+/// Appends a text or binary record whose payload is the batch's sidecar number `index`.
+pub(crate) fn append_sidecar(
+    out: &mut Vec<u8>,
+    kind: RecordKind,
+    slot: u32,
+    ascii: bool,
+    (index, length): (u32, u32),
+) {
+    let flags = SIDECAR | if ascii { ASCII } else { 0 };
+    append_header(out, kind, flags, slot, 8);
+    append_word(out, index);
+    append_word(out, length);
+}
+
+/// Appends a record without payload.
+pub(crate) fn append_empty(out: &mut Vec<u8>, kind: RecordKind, slot: u32) {
+    append_header(out, kind, 0, slot, 0);
+}
+
+/// Appends an OPEN record.
+pub(crate) fn append_open(out: &mut Vec<u8>, slot: u32, opening: &Opening<'_>) {
+    let parts = [
+        opening.address.as_bytes(),
+        opening.target.as_bytes(),
+        opening.headers,
+    ];
+    let length = 6 * 4 + parts.iter().map(|part| part.len()).sum::<usize>();
+    append_header(out, RecordKind::Open, 0, slot, length);
+    append_socket(out, opening.socket);
+    append_word(out, u32::from(opening.answer));
+    for part in parts {
+        append_word(out, word(part.len()));
+    }
+    for part in parts {
+        out.extend_from_slice(part);
+    }
+    pad(out);
+}
+
+/// Appends a CLOSE record.
+pub(crate) fn append_close(out: &mut Vec<u8>, slot: u32, closing: &Closing<'_>) {
+    let token = closing.token.unwrap_or_default();
+    append_header(
+        out,
+        RecordKind::Close,
+        0,
+        slot,
+        5 * 4 + token.len() + closing.reason.len(),
+    );
+    append_socket(out, closing.socket);
+    append_word(out, u32::from(closing.code));
+    append_word(
+        out,
+        closing.token.map_or(NO_TOKEN, |token| word(token.len())),
+    );
+    append_word(out, word(closing.reason.len()));
+    out.extend_from_slice(token);
+    out.extend_from_slice(closing.reason.as_bytes());
+    pad(out);
+}
+
+fn append_header(out: &mut Vec<u8>, kind: RecordKind, flags: u32, slot: u32, length: usize) {
+    let first = kind.code() | u64::from(flags) | u64::from(word(length)) << LENGTH_SHIFT;
+    // one eight-byte store for both words; the low word comes first on the little-endian machines we build for
+    out.extend_from_slice(&(first & u64::from(u32::MAX) | u64::from(slot) << 32).to_le_bytes());
+}
+
+fn append_socket(out: &mut Vec<u8>, socket: SocketId) {
+    out.extend_from_slice(&socket.get().to_le_bytes());
+}
+
+fn append_word(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+fn pad(out: &mut Vec<u8>) {
+    out.resize(out.len().next_multiple_of(4), 0);
+}
+
+/// Inline payloads are bounded by the request head, tokens and `SIDECAR_BYTES`, far below 2^24.
+fn word(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_padded_to_words() {
+        let mut out = Vec::new();
+        append_message(&mut out, RecordKind::Text, 7, true, b"hello");
+        assert_eq!(out.len(), record_bytes(5));
+        assert_eq!(out[..4], (2u32 | ASCII | 5 << 8).to_le_bytes());
+        assert_eq!(out[4..8], 7u32.to_le_bytes());
+        assert_eq!(&out[8..], b"hello\0\0\0");
+    }
+
+    #[test]
+    fn a_close_without_token_says_so() {
+        let mut out = Vec::new();
+        let socket = SocketId::new(5).unwrap();
+        append_close(
+            &mut out,
+            NO_SLOT,
+            &Closing {
+                socket,
+                code: 1006,
+                token: None,
+                reason: "x",
+            },
+        );
+        assert_eq!(out[8..16], 5u64.to_le_bytes());
+        assert_eq!(out[16..20], 1006u32.to_le_bytes());
+        assert_eq!(out[20..24], u32::MAX.to_le_bytes());
+        assert_eq!(out[24..28], 1u32.to_le_bytes());
+        assert_eq!(&out[28..], b"x\0\0\0");
+    }
+
+    #[test]
+    fn an_open_record_carries_its_three_texts() {
+        let mut out = Vec::new();
+        let socket = SocketId::new(1 << 40).unwrap();
+        append_open(
+            &mut out,
+            3,
+            &Opening {
+                socket,
+                answer: true,
+                address: "::1",
+                target: "/a",
+                headers: b"h\0v\0",
+            },
+        );
+        assert_eq!(out[8..16], (1u64 << 40).to_le_bytes());
+        assert_eq!(out[16..20], 1u32.to_le_bytes());
+        assert_eq!(&out[32..41], b"::1/ah\0v\0");
+        assert_eq!(out.len() % 4, 0);
+    }
+}
