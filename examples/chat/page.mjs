@@ -14,12 +14,19 @@ import { connect } from 'node:net';
 /**
  * @param {URL} folder its files are read once, here: no path from the network reaches the disk
  * @param {{ host: string, port: number }} gateway where Millrace listens
+ * @param {Record<string, import('node:http').RequestListener>} [routes] what else is answered: 'POST /login'
  * @returns {Promise<import('node:http').Server>} not yet listening
  */
-export async function createPageServer(folder, gateway) {
+export async function createPageServer(folder, gateway, routes = {}) {
   const files = await readFiles(folder);
   const server = createServer((request, response) => {
-    const file = files.get(String(request.url).replace(/\?.*/s, ''));
+    const path = String(request.url).replace(/\?.*/s, '');
+    const route = `${request.method} ${path}`;
+    const file = files.get(path);
+    if (Object.hasOwn(routes, route)) {
+      routes[route]?.(request, response);
+      return;
+    }
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.writeHead(405, { allow: 'GET, HEAD' }).end();
     } else if (file === undefined) {

@@ -1,0 +1,44 @@
+// @ts-check
+/**
+ * Signed tokens: who someone is, what they may do, until when. Nobody without the secret can make
+ * or change one, so whoever shows one need not be looked up. This is the idea of a JWT in thirty
+ * lines; where an identity provider issues yours, use its library for `verify`.
+ *
+ * @typedef {{ user: string, roles: string[], expires: number }} Claims  expires: ms since 1970
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/**
+ * @param {Claims} claims
+ * @param {string} secret
+ * @returns {string} letters, digits, "-", "_" and one ".": fit for a cookie, a header, a URL
+ */
+export function issue(claims, secret) {
+  const body = Buffer.from(JSON.stringify(claims)).toString('base64url');
+  return `${body}.${sign(body, secret).toString('base64url')}`;
+}
+
+/**
+ * @param {unknown} token
+ * @param {string} secret
+ * @param {number} [now] ms since 1970
+ * @returns {Claims | undefined} undefined: forged, damaged or expired
+ */
+export function verify(token, secret, now = Date.now()) {
+  const [body, signature, ...rest] = typeof token === 'string' ? token.split('.') : [];
+  if (body === undefined || signature === undefined || rest.length > 0) return undefined;
+  const expected = sign(body, secret);
+  const given = Buffer.from(signature, 'base64url');
+  // A comparison that stops at the first difference tells by its duration how much was right.
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+  const claims = JSON.parse(Buffer.from(body, 'base64url').toString());
+  return claims.expires > now ? claims : undefined;
+}
+
+/**
+ * @param {string} body
+ * @param {string} secret
+ */
+function sign(body, secret) {
+  return createHmac('sha256', secret).update(body).digest();
+}

@@ -1,0 +1,182 @@
+// @ts-check
+/**
+ * A notice board: everyone logged in reads it, writers post on it.
+ *
+ * A signed token is shown in one of two ways. In `handleOpen`, before the upgrade is answered: a
+ * bad one is refused with HTTP 401. Or later in a message, by a connection that came as a guest.
+ * Either way its claims become the connection's token, which Millrace hands to every later event:
+ * no table of sessions, and nothing to clean up.
+ *
+ * @typedef {import('./tokens.mjs').Claims} Claims
+ */
+import { close, MillraceError, send, setToken, subscribe, unsubscribe } from 'millrace';
+import { verify } from './tokens.mjs';
+
+let secret = '';
+let loginMs = 0;
+
+/** @param {{ secret: string, loginMs: number }} workerArg the server's `workerArg` */
+export function handleStart(workerArg) {
+  ({ secret, loginMs } = workerArg);
+}
+
+/**
+ * @param {number} socketId
+ * @param {string} _ip
+ * @param {Record<string, string>} headers
+ * @param {import('millrace').OpenRequest} request
+ */
+export function handleOpen(socketId, _ip, headers, request) {
+  const shown = shownToken(headers, request);
+  if (shown === undefined) {
+    endAfter(socketId, loginMs, 'login timeout');
+    return true;
+  }
+  const claims = verify(shown, secret);
+  if (claims === undefined) {
+    return {
+      status: 401,
+      headers: { 'content-type': 'application/json', 'www-authenticate': 'Bearer' },
+      body: JSON.stringify({ type: 'error', code: 'bad-token' }),
+    };
+  }
+  admit(socketId, claims);
+  const token = JSON.stringify(claims);
+  // A client that offers subprotocols insists on one of them.
+  return request.protocols.includes(PROTOCOL) ? { token, protocol: PROTOCOL } : { token };
+}
+
+/**
+ * @param {string} text
+ * @param {number} socketId
+ * @param {Uint8Array} [token] the claims, or nothing
+ */
+export function handleTextMessage(text, socketId, token) {
+  const request = parse(text);
+  const claims = token?.length ? /** @type {Claims} */ (JSON.parse(decoder.decode(token))) : undefined;
+  if (request?.type === 'login') login(socketId, request.token);
+  else if (claims === undefined) reply(socketId, { type: 'error', code: 'not-logged-in' });
+  else if (request?.type === 'whoami') reply(socketId, { type: 'you', ...claims });
+  else if (request?.type === 'logout') logout(socketId);
+  else if (request?.type === 'post') post(socketId, request.text, claims);
+  else reply(socketId, { type: 'error', code: 'bad-request' });
+}
+
+/** @param {number} socketId */
+export function handleClose(socketId) {
+  clearTimeout(ends.get(socketId));
+  ends.delete(socketId);
+}
+
+/**
+ * @param {number} socketId
+ * @param {unknown} shown
+ */
+function login(socketId, shown) {
+  const claims = verify(shown, secret);
+  if (claims === undefined) reply(socketId, { type: 'error', code: 'bad-token' });
+  else if (attach(socketId, JSON.stringify(claims))) admit(socketId, claims);
+}
+
+/** @param {number} socketId */
+function logout(socketId) {
+  if (!attach(socketId, '')) return;
+  unsubscribe(socketId, BOARD);
+  endAfter(socketId, loginMs, 'login timeout');
+  reply(socketId, { type: 'bye' });
+}
+
+/**
+ * @param {number} socketId
+ * @param {unknown} text
+ * @param {Claims} claims
+ */
+function post(socketId, text, { user, roles }) {
+  if (!roles.includes('writer')) reply(socketId, { type: 'error', code: 'forbidden' });
+  else if (typeof text !== 'string' || text.trim() === '') reply(socketId, { type: 'error', code: 'bad-request' });
+  else send(BOARD, JSON.stringify({ type: 'posted', user, text: text.trim(), timestamp: Date.now() }));
+}
+
+/**
+ * @param {number} socketId
+ * @param {Claims} claims
+ */
+function admit(socketId, claims) {
+  // Logging in once more must not subscribe twice: subscriptions are counted.
+  unsubscribe(socketId, BOARD);
+  subscribe(socketId, BOARD);
+  // Also for those who only listen: nothing is sent to them once their token has expired.
+  endAfter(socketId, claims.expires - Date.now(), 'token expired');
+  reply(socketId, { type: 'you', ...claims });
+}
+
+/**
+ * @param {number} socketId
+ * @param {string} token
+ * @returns {boolean} false: the client went away while its message waited here
+ */
+function attach(socketId, token) {
+  try {
+    setToken(socketId, token);
+    return true;
+  } catch (error) {
+    if (error instanceof MillraceError) return false;
+    throw error;
+  }
+}
+
+/** @type {Map<number, NodeJS.Timeout>} */
+const ends = new Map();
+
+/**
+ * @param {number} socketId
+ * @param {number} ms
+ * @param {string} reason
+ */
+function endAfter(socketId, ms, reason) {
+  clearTimeout(ends.get(socketId));
+  ends.set(
+    socketId,
+    setTimeout(() => close(socketId, UNAUTHORIZED, reason), Math.min(ms, LONGEST_TIMER)),
+  );
+}
+
+/**
+ * Where a client can show a token: programs in a header; browsers, whose WebSocket can set none, in
+ * a cookie (best: the page's scripts cannot read it) or beside the subprotocol. Not in the address:
+ * addresses end up in logs.
+ * @param {Record<string, string>} headers
+ * @param {import('millrace').OpenRequest} request
+ * @returns {string | undefined}
+ */
+function shownToken(headers, request) {
+  const bearer = /^Bearer (.+)$/i.exec(headers.authorization ?? '');
+  const cookie = /(?:^|;\s*)session=([^;]*)/.exec(headers.cookie ?? '');
+  const beside = request.protocols.find((protocol) => protocol.startsWith('token.'));
+  return bearer?.[1] ?? beside?.slice('token.'.length) ?? cookie?.[1];
+}
+
+/**
+ * @param {number} socketId
+ * @param {object} message
+ */
+function reply(socketId, message) {
+  send(socketId, JSON.stringify(message));
+}
+
+/** @param {string} text @returns {{ type?: unknown, token?: unknown, text?: unknown } | undefined} */
+function parse(text) {
+  try {
+    return JSON.parse(text) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const BOARD = 'board';
+const PROTOCOL = 'board';
+// 4000 to 4999 are the application's own close codes.
+const UNAUTHORIZED = 4401;
+// A timer set for longer fires at once.
+const LONGEST_TIMER = 2 ** 31 - 1;
+const decoder = new TextDecoder();
