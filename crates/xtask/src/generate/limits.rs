@@ -206,7 +206,7 @@ limits! {
             "| `messageBytes` | 16 MiB | Bytes of a message | closed \\| 1009 |",
             "| `connections` | 100,000 | Connections | accepting waits |",
             "| `messagesPerSecond` | off | Messages per second; zero is off | reading pauses |",
-            "| `outboxPolicy` | `drop-newest` | What happens | dropped |",
+            "| `outboxPolicy` | `'dropNewest'` | What happens | dropped |",
         ];
         assert_eq!(rows, expected);
     }

@@ -9,7 +9,7 @@ pub(super) fn default(kind: &str, expression: &str, zero_is_off: bool) -> Option
         .strip_prefix(kind)
         .and_then(|rest| rest.strip_prefix("::"))
     {
-        return Some(format!("`{}`", kebab(variant)));
+        return Some(format!("`{}`", string(variant)));
     }
     let factors: Option<Vec<u64>> = expression
         .split('*')
@@ -24,16 +24,11 @@ pub(super) fn default(kind: &str, expression: &str, zero_is_off: bool) -> Option
     }
 }
 
-/// `DropNewest` is `drop-newest`.
-pub(super) fn kebab(name: &str) -> String {
-    let mut shown = String::new();
-    for (index, character) in name.chars().enumerate() {
-        if index > 0 && character.is_ascii_uppercase() {
-            shown.push('-');
-        }
-        shown.push(character.to_ascii_lowercase());
-    }
-    shown
+/// A string option's value: `DropNewest` is `'dropNewest'`.
+fn string(variant: &str) -> String {
+    let mut characters = variant.chars();
+    let first = characters.next().map(|first| first.to_ascii_lowercase());
+    format!("'{}{}'", String::from_iter(first), characters.as_str())
 }
 
 /// `outbox_bytes` is `outboxBytes`.
@@ -97,7 +92,7 @@ mod tests {
             ("usize", "4 * 1024 * 1024", Some("4 MiB")),
             ("u32", "1_000_000", Some("1,000,000")),
             ("u32", "0", Some("0")),
-            ("Policy", "Policy::DropNewest", Some("`drop-newest`")),
+            ("Policy", "Policy::DropNewest", Some("`'dropNewest'`")),
             ("u32", "compute()", None),
             ("Duration", "Duration::from_days(1)", None),
         ] {
@@ -118,6 +113,6 @@ mod tests {
     fn names_read_like_javascript() {
         assert_eq!(camel("outbox_bytes"), "outboxBytes");
         assert_eq!(camel("connections"), "connections");
-        assert_eq!(kebab("DropNewest"), "drop-newest");
+        assert_eq!(string("DropNewest"), "'dropNewest'");
     }
 }
