@@ -56,7 +56,7 @@ impl Core {
         post_to(channel, &recipients, message, &except, post)
     }
 
-    /// The subscribers of a channel that `except` leaves out, sorted.
+    /// The subscribers of a channel that `except` leaves out, sorted, each once.
     fn excluded(&self, channel: &Channel, except: &[SocketId]) -> Excluded {
         let mut excluded = Excluded::new();
         for &id in except {
@@ -74,26 +74,21 @@ impl Core {
     /// whichever are fewer.
     fn exclude_descendants(&self, channel: &Channel, id: SocketId, excluded: &mut Excluded) {
         let table = self.socket_table(id);
-        let before = excluded.len();
-        let mut budget = channel.members.len();
-        let mut given_up = false;
+        let mut left = channel.members.len();
+        let mut more = false;
         table.visit_descendants(id, |descendant| {
-            given_up = budget == 0;
-            budget = budget.saturating_sub(1);
-            if !given_up && channel.members.contains_key(&descendant) {
+            more = left == 0;
+            left = left.saturating_sub(1);
+            if channel.members.contains_key(&descendant) {
                 excluded.push(descendant);
             }
-            !given_up
+            !more
         });
-        let Some(root) = table.root(id).filter(|_| given_up) else {
+        let Some(root) = table.root(id).filter(|_| more) else {
             return;
         };
-        excluded.truncate(before);
         for (&member, subscription) in &channel.members {
-            if subscription.route().socket == root
-                && member != id
-                && table.passes_through(member, &[id])
-            {
+            if subscription.route().socket == root && table.passes_through(member, &[id]) {
                 excluded.push(member);
             }
         }

@@ -34,7 +34,7 @@ pub(crate) struct Driver {
 /// Runs operations from a new core on.
 pub(crate) fn run(ops: &[Op]) {
     let mut driver = Driver::new();
-    for op in ops {
+    for &op in ops {
         driver.apply(op);
         driver.compare();
     }
@@ -54,20 +54,21 @@ impl Driver {
         }
     }
 
-    fn apply(&mut self, op: &Op) {
-        let [verb, a, b, c, d, e, f, g] = *op;
+    fn apply(&mut self, op: Op) {
+        let [verb, args @ ..] = op;
+        let [first, second, third, fourth, fifth, sixth, seventh] = args;
         match verb % 32 {
-            0..=3 => self.open(a),
-            4..=5 => self.close(a),
-            6..=10 => self.create_virtual(a, b, c),
-            11 => self.chain(a, b),
-            12..=14 => self.delete_virtual(a, b, c),
-            15..=21 => self.subscribe([a, b, c], d, e),
-            22..=25 => self.publish(a, [b, c, d, e], f),
-            26..=28 => self.send(a, [b, c, d, e], f),
-            29 => self.token(a, b),
-            30 => self.set_key(a, b),
-            _ => self.set_key_if(a, b, g),
+            0..=3 => self.open(first),
+            4..=5 => self.close(first),
+            6..=10 => self.create_virtual(first, second, third),
+            11 => self.chain(first, second),
+            12..=14 => self.delete_virtual(first, second, third),
+            15..=21 => self.subscribe([first, second, third], fourth, fifth),
+            22..=25 => self.publish(first, [second, third, fourth, fifth], sixth),
+            26..=28 => self.send(first, [second, third, fourth, fifth], sixth),
+            29 => self.token(first, second),
+            30 => self.set_key(first, second),
+            _ => self.set_key_if(first, second, seventh),
         }
     }
 
@@ -272,7 +273,7 @@ impl Driver {
     }
 
     fn who(&self, byte: u8) -> Who {
-        if byte % 3 == 0 {
+        if byte.is_multiple_of(3) {
             Who::Channel(name(byte))
         } else {
             Who::Socket(self.pick(byte).get())
@@ -319,7 +320,7 @@ const DELTAS: [i32; 16] = [
 ];
 
 fn address(slot: u32) -> Option<IpAddr> {
-    (slot % 3 > 0).then(|| IpAddr::V4(Ipv4Addr::from(slot)))
+    (!slot.is_multiple_of(3)).then(|| IpAddr::V4(Ipv4Addr::from(slot)))
 }
 
 fn name(byte: u8) -> Vec<u8> {
@@ -331,7 +332,7 @@ fn name(byte: u8) -> Vec<u8> {
 }
 
 fn value(byte: u8) -> Option<Vec<u8>> {
-    (byte % 4 > 0).then(|| vec![byte % 4; usize::from(byte % 4) - 1])
+    (!byte.is_multiple_of(4)).then(|| vec![byte % 4; usize::from(byte % 4) - 1])
 }
 
 /// Mostly no shard is full.

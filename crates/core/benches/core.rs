@@ -1,0 +1,154 @@
+//! What the core's operations cost, without anything behind the inboxes.
+
+use std::sync::Arc;
+
+use divan::{Bencher, black_box};
+use millrace_core::{
+    Annotation, ChannelId, Core, Post, Recipient, Route, ShardIndex, SocketId, SocketInfo, Target,
+};
+
+fn main() {
+    divan::main();
+}
+
+/// Takes everything and keeps nothing.
+struct Sink;
+
+impl Post for Sink {
+    type Message = [u8];
+
+    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
+        black_box((channel, recipient));
+    }
+
+    fn leave(&mut self, channel: ChannelId, subscriber: SocketId, route: Route) {
+        black_box((channel, subscriber, route));
+    }
+
+    fn publish(
+        &mut self,
+        shard: ShardIndex,
+        channel: ChannelId,
+        message: &[u8],
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        black_box((shard, channel, message, except, recipients));
+        true
+    }
+
+    fn direct(
+        &mut self,
+        route: Route,
+        annotation: Option<&Arc<Annotation>>,
+        message: &[u8],
+    ) -> bool {
+        black_box((route, annotation, message));
+        true
+    }
+}
+
+const MESSAGE: &[u8] = b"0123456789abcdef0123456789abcdef";
+const CHANNEL: &[u8] = b"room:12345";
+
+/// A core with many sockets, and some of them, dealt to two I/O shards, in one channel.
+fn crowded(subscribers: usize) -> (Core, Vec<SocketId>) {
+    let core = Core::new();
+    let ids: Vec<SocketId> = (0..20_000).map(|slot| open(&core, slot)).collect();
+    let members: Vec<_> = ids
+        .iter()
+        .take(subscribers)
+        .map(|id| Target::Socket(*id))
+        .collect();
+    core.subscribe(&members, CHANNEL, 1, &mut Sink);
+    (core, ids)
+}
+
+fn open(core: &Core, slot: u32) -> SocketId {
+    let shard = u8::from(slot.is_multiple_of(2));
+    let info = SocketInfo {
+        address: None,
+        worker: 0,
+    };
+    core.open(ShardIndex::new(shard).expect("below 64"), slot, info)
+}
+
+#[divan::bench(args = [1, 10, 1000])]
+fn publish(bencher: Bencher<'_, '_>, subscribers: usize) {
+    let (core, _) = crowded(subscribers);
+    bencher.bench(|| core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
+}
+
+#[divan::bench(args = [1, 10, 1000])]
+fn publish_except_the_sender(bencher: Bencher<'_, '_>, subscribers: usize) {
+    let (core, ids) = crowded(subscribers);
+    bencher.bench(|| core.publish(black_box(CHANNEL), MESSAGE, &ids[..1], &mut Sink));
+}
+
+#[divan::bench]
+fn publish_to_nobody(bencher: Bencher<'_, '_>) {
+    let (core, _) = crowded(1);
+    bencher.bench(|| core.publish(black_box(b"nowhere"), MESSAGE, &[], &mut Sink));
+}
+
+#[divan::bench]
+fn send(bencher: Bencher<'_, '_>) {
+    let (core, ids) = crowded(0);
+    bencher.bench(|| core.send(black_box(ids[77]), MESSAGE, &[], &mut Sink));
+}
+
+#[divan::bench]
+fn send_to_each_of_20_000(bencher: Bencher<'_, '_>) {
+    let (core, ids) = crowded(0);
+    let mut turn = 0;
+    bencher.bench_local(|| {
+        turn = (turn + 7919) % ids.len();
+        core.send(black_box(ids[turn]), MESSAGE, &[], &mut Sink)
+    });
+}
+
+#[divan::bench]
+fn send_through_a_virtual_socket(bencher: Bencher<'_, '_>) {
+    let (core, ids) = crowded(0);
+    let alias = core.create_virtual(ids[77], Some(Annotation::UserData(1)));
+    bencher.bench(|| core.send(black_box(alias), MESSAGE, &[], &mut Sink));
+}
+
+#[divan::bench(args = [0, 1000])]
+fn subscribe_and_unsubscribe(bencher: Bencher<'_, '_>, others: usize) {
+    let (core, ids) = crowded(others);
+    let who = [Target::Socket(ids[19_999])];
+    bencher.bench(|| {
+        core.subscribe(black_box(&who), CHANNEL, 1, &mut Sink);
+        core.subscribe(black_box(&who), CHANNEL, -1, &mut Sink)
+    });
+}
+
+#[divan::bench]
+fn subscribe_again(bencher: Bencher<'_, '_>) {
+    let (core, ids) = crowded(10);
+    let who = [Target::Socket(ids[0])];
+    bencher.bench(|| core.subscribe(black_box(&who), CHANNEL, 1, &mut Sink));
+}
+
+#[divan::bench(args = [0, 1, 10, 100])]
+fn open_subscribe_close(bencher: Bencher<'_, '_>, channels: usize) {
+    let (core, _) = crowded(0);
+    let names: Vec<String> = (0..channels).map(|n| format!("room:{n}")).collect();
+    bencher.bench(|| {
+        let id = open(&core, 7);
+        for name in &names {
+            core.subscribe(&[Target::Socket(id)], name.as_bytes(), 1, &mut Sink);
+        }
+        core.close(black_box(id), &mut Sink)
+    });
+}
+
+#[divan::bench]
+fn create_and_delete_a_virtual_socket(bencher: Bencher<'_, '_>) {
+    let (core, ids) = crowded(0);
+    bencher.bench(|| {
+        let alias = core.create_virtual(black_box(ids[5]), None);
+        core.delete_virtual(alias, None, &mut Sink)
+    });
+}

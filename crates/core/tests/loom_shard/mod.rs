@@ -1,0 +1,118 @@
+//! One I/O shard's inbox under loom's scheduler. Owns what was posted, in its order, and the one rule it
+//! must obey; never looks into the core.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use loom::sync::Mutex;
+use millrace_core::{
+    Annotation, ChannelId, Core, Post, Recipient, Route, ShardIndex, SocketId, SocketInfo,
+};
+
+/// An entry of the inbox; numbers stand for channel and subscriber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Posted {
+    Join(u64, u64),
+    Leave(u64, u64),
+    Publish(u64, u32),
+    Direct(u64),
+}
+
+/// A handle on the inbox, one per thread.
+#[derive(Clone)]
+pub(crate) struct Inbox(Arc<Mutex<Vec<Posted>>>);
+
+impl Inbox {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Vec::new())))
+    }
+
+    pub(crate) fn push(&self, posted: Posted) {
+        self.0.lock().expect("no thread panics").push(posted);
+    }
+
+    pub(crate) fn entries(&self) -> Vec<Posted> {
+        self.0.lock().expect("no thread panics").clone()
+    }
+
+    /// Replays the inbox: joins and leaves alternate, and every publication counts exactly those who are
+    /// on the list when it arrives. Returns the subscribers that are left.
+    pub(crate) fn replay(&self) -> usize {
+        let mut lists: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        let entries = self.entries();
+        for entry in &entries {
+            match *entry {
+                Posted::Join(channel, id) => {
+                    assert!(
+                        lists.entry(channel).or_default().insert(id),
+                        "joined twice: {entries:?}"
+                    );
+                }
+                Posted::Leave(channel, id) => {
+                    assert!(
+                        lists.entry(channel).or_default().remove(&id),
+                        "was not there: {entries:?}"
+                    );
+                }
+                Posted::Publish(channel, recipients) => {
+                    let listed = lists.get(&channel).map_or(0, BTreeSet::len);
+                    assert_eq!(
+                        usize::try_from(recipients),
+                        Ok(listed),
+                        "out of order: {entries:?}"
+                    );
+                }
+                Posted::Direct(_) => {}
+            }
+        }
+        lists.values().map(BTreeSet::len).sum()
+    }
+}
+
+impl Post for Inbox {
+    type Message = str;
+
+    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
+        self.push(Posted::Join(channel.get(), recipient.subscriber.get()));
+    }
+
+    fn leave(&mut self, channel: ChannelId, subscriber: SocketId, _: Route) {
+        self.push(Posted::Leave(channel.get(), subscriber.get()));
+    }
+
+    fn publish(
+        &mut self,
+        _: ShardIndex,
+        channel: ChannelId,
+        _: &str,
+        _: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        self.push(Posted::Publish(channel.get(), recipients));
+        true
+    }
+
+    fn direct(&mut self, route: Route, _: Option<&Arc<Annotation>>, _: &str) -> bool {
+        self.push(Posted::Direct(route.socket.get()));
+        true
+    }
+}
+
+/// Opens a socket on the shard.
+pub(crate) fn open(core: &Core) -> SocketId {
+    let shard = ShardIndex::new(0).expect("below 64");
+    core.open(
+        shard,
+        0,
+        SocketInfo {
+            address: None,
+            worker: 0,
+        },
+    )
+}
+
+/// Whether some interleaving breaks the model, which is how a wrong order shows.
+pub(crate) fn breaks(model: impl Fn() + Send + Sync + 'static) -> bool {
+    catch_unwind(AssertUnwindSafe(|| loom::model(model))).is_err()
+}

@@ -1,0 +1,76 @@
+//! Compare-and-set in every interleaving.
+#![cfg(loom)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bytes::Bytes;
+use loom::sync::{Arc, Mutex};
+use loom::thread;
+use millrace_core::Core;
+
+const A: Bytes = Bytes::from_static(b"a");
+const B: Bytes = Bytes::from_static(b"b");
+
+#[test]
+fn of_two_first_writers_one_wins() {
+    loom::model(|| {
+        let core = Arc::new(Core::new());
+        let other = thread::spawn({
+            let core = Arc::clone(&core);
+            move || core.set_key_if(b"k", Some(A), None)
+        });
+        let here = core.set_key_if(b"k", Some(B), None);
+        let there = other.join().expect("does not panic");
+        assert!(here != there, "exactly one");
+        assert_eq!(core.key(b"k"), Some(if here { B } else { A }));
+    });
+}
+
+#[test]
+fn a_value_is_taken_once() {
+    loom::model(|| {
+        let core = Arc::new(Core::new());
+        core.set_key(b"k", Some(A));
+        let other = thread::spawn({
+            let core = Arc::clone(&core);
+            move || core.set_key(b"k", None)
+        });
+        let here = core.set_key_if(b"k", None, Some(b"a"));
+        let there = other.join().expect("does not panic");
+        assert_eq!(here, there.is_none());
+        assert_eq!(core.key(b"k"), None);
+    });
+}
+
+/// The protocol in small: looking and writing under one lock or under two.
+fn small_set_if(atomic: bool) {
+    let value = Arc::new(Mutex::new(None));
+    let set = move |value: &Mutex<Option<u8>>, new: u8| {
+        let mut present = value.lock().expect("no thread panics");
+        let allowed = present.is_none();
+        if !atomic {
+            drop(present);
+            present = value.lock().expect("no thread panics");
+        }
+        if allowed {
+            *present = Some(new);
+        }
+        allowed
+    };
+    let other = thread::spawn({
+        let value = Arc::clone(&value);
+        move || set(&value, 1)
+    });
+    let here = set(&value, 2);
+    assert!(here != other.join().expect("does not panic"), "exactly one");
+}
+
+fn breaks(model: impl Fn() + Send + Sync + 'static) -> bool {
+    catch_unwind(AssertUnwindSafe(|| loom::model(model))).is_err()
+}
+
+#[test]
+fn looking_before_the_lock_is_seen_to_be_wrong() {
+    assert!(!breaks(|| small_set_if(true)));
+    assert!(breaks(|| small_set_if(false)));
+}
