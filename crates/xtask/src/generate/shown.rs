@@ -17,6 +17,7 @@ pub(super) fn default(kind: &str, expression: &str, zero_is_off: bool) -> Option
         .collect();
     match factors?[..] {
         [0] if zero_is_off => Some("off".to_owned()),
+        [1024, 1024] => Some("1 MiB".to_owned()),
         [count, 1024, 1024] => Some(format!("{count} MiB")),
         [count, 1024] => Some(format!("{count} KiB")),
         [count] => Some(thousands(count)),
@@ -90,6 +91,7 @@ mod tests {
             ("Duration", "Duration::ZERO", Some("0")),
             ("usize", "16 * 1024", Some("16 KiB")),
             ("usize", "4 * 1024 * 1024", Some("4 MiB")),
+            ("usize", "1024 * 1024", Some("1 MiB")),
             ("u32", "1_000_000", Some("1,000,000")),
             ("u32", "0", Some("0")),
             ("Policy", "Policy::DropNewest", Some("`'dropNewest'`")),
