@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { runtimePath } from '../../scripts/runtimes.mjs';
 import { SOON, within } from './deadline.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -77,10 +78,7 @@ export class Example {
 }
 
 function commandOf(runtime) {
-  if (runtime === 'node') return [process.execPath, []];
-  const installed = path.join(root, 'node_modules', '.bin', runtime);
-  const program = existsSync(installed) ? installed : runtime;
-  return [program, runtime === 'deno' ? ['run', '-A', '--quiet'] : ['run']];
+  return [runtimePath(runtime), { node: [], bun: ['run'], deno: ['run', '-A', '--quiet'] }[runtime]];
 }
 
 const CHROMIUMS = ['chromium-headless-shell', 'chrome-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];

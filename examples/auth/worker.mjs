@@ -120,7 +120,7 @@ function attach(socketId, token) {
     setToken(socketId, token);
     return true;
   } catch (error) {
-    if (error instanceof MillraceError) return false;
+    if (error instanceof MillraceError && error.code === 'ERR_MILLRACE_SOCKET_NOT_FOUND') return false;
     throw error;
   }
 }

@@ -5,7 +5,7 @@
  * A connection's whole state is its token, `{alias, room}` as JSON. A worker keeps nothing of its
  * own: when one dies, `handleClose` runs on another with the same token, and the room is told.
  */
-import { send, setToken, subscribe, unsubscribe } from 'millrace';
+import { MillraceError, send, setToken, subscribe, unsubscribe } from 'millrace';
 import { problem, readRequest } from './protocol.mjs';
 import { enter, history, leave, ROOM_SIZE, record } from './rooms.mjs';
 
@@ -97,8 +97,9 @@ function seatAt(socketId, token) {
   try {
     setToken(socketId, token);
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    if (error instanceof MillraceError && error.code === 'ERR_MILLRACE_SOCKET_NOT_FOUND') return false;
+    throw error;
   }
 }
 

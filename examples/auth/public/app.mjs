@@ -24,7 +24,7 @@ function lost({ code, reason }) {
 
 /** @param {any} message */
 function receive(message) {
-  part('problem').textContent = message.type === 'error' ? PROBLEMS[message.code] : '';
+  part('problem').textContent = message.type === 'error' ? (PROBLEMS[message.code] ?? message.code) : '';
   if (message.type === 'you') show('known', `${message.user} · ${message.roles.join(', ')}`);
   if (message.type === 'bye') show('guest', 'Connected as a guest');
   if (message.type === 'posted') {
