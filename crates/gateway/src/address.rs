@@ -140,7 +140,7 @@ fn bind_tcp(text: &str, addresses: &[SocketAddr]) -> io::Result<(Bound, String)>
             }
             // a machine without IPv6 serves the other family; an occupied port is a failure
             Err(error) if addresses.len() > 1 && error.kind() != io::ErrorKind::AddrInUse => {
-                failure = Some(error)
+                failure = Some(error);
             }
             Err(error) => return Err(error),
         }

@@ -149,10 +149,13 @@ impl Gateway {
             let Some(shard) = u8::try_from(index).ok().and_then(ShardIndex::new) else {
                 break;
             };
-            let stats = Arc::new(ShardStats::default());
-            let (gateway, limits, counted) =
-                (Arc::clone(self), config.limits.clone(), Arc::clone(&stats));
-            let run = move || crate::shard::run(shard, gateway, limits, counted);
+            let counters = Arc::new(ShardStats::default());
+            let (gateway, limits, counted) = (
+                Arc::clone(self),
+                config.limits.clone(),
+                Arc::clone(&counters),
+            );
+            let run = move || crate::shard::run(shard, &gateway, limits, counted);
             if let Err(error) = std::thread::Builder::new()
                 .name(format!("millrace-io-{index}"))
                 .spawn(run)
@@ -160,7 +163,7 @@ impl Gateway {
                 self.inboxes.post_all(|| Command::End);
                 return Err(StartError::Thread(error));
             }
-            state.stats.push(stats);
+            state.stats.push(counters);
             state.shards_left += 1;
         }
         self.shards.store(config.io_threads, Ordering::SeqCst);

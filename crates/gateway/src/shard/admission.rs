@@ -128,7 +128,7 @@ impl Shard {
         if matches!(io.phase, Phase::Gone) {
             return;
         }
-        self.close(connection, io, CloseReason::ABNORMAL);
+        self.close(connection, io, &CloseReason::ABNORMAL);
         self.forget(connection, io);
     }
 

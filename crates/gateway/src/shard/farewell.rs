@@ -14,7 +14,7 @@ use tokio::io::AsyncWrite;
 impl Shard {
     /// Begins the end: the socket is gone for the application, the peer is told. On a connection
     /// that is closing already, only what makes the end come sooner counts.
-    pub(super) fn close(&self, connection: &Shared, io: &mut Io, reason: CloseReason) {
+    pub(super) fn close(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
         match io.phase {
             Phase::Gone => return,
             Phase::Closing { .. } | Phase::Draining => {
@@ -33,7 +33,7 @@ impl Shard {
             Phase::Pending(_) | Phase::Admitted | Phase::Open => {}
         }
         let cut = reason.farewell == Farewell::Cut;
-        self.depart(connection, io, &reason);
+        self.depart(connection, io, reason);
         if cut {
             return self.cut(connection, io);
         }
@@ -47,7 +47,7 @@ impl Shard {
             outbox, adapter, ..
         } = io;
         outbox.append_control(self.gateway.ledger(), |out| {
-            adapter.append_close(&reason, out)
+            adapter.append_close(reason, out);
         });
         io.times.deadline = self.now.get() + super::millis(self.limits.close_timeout);
         self.arm(connection, io, io.times.deadline);
@@ -64,19 +64,19 @@ impl Shard {
             self.close(
                 connection,
                 &mut connection.io.borrow_mut(),
-                CloseReason::by_application(code, reason),
+                &CloseReason::by_application(code, reason),
             );
         }
     }
 
     /// Closes every connection that matches; pending ones are refused with 503.
-    pub(super) fn close_all(&self, reason: CloseReason, matches: impl Fn(&Connection) -> bool) {
+    pub(super) fn close_all(&self, reason: &CloseReason, matches: impl Fn(&Connection) -> bool) {
         for connection in self.select(matches) {
             let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
             if pending {
                 self.refuse(&connection, 503, "No worker available");
             } else {
-                self.close(&connection, &mut connection.io.borrow_mut(), reason.clone());
+                self.close(&connection, &mut connection.io.borrow_mut(), reason);
             }
         }
     }
@@ -125,11 +125,11 @@ impl Shard {
         self.stats.overflow_closes.add(1);
         self.stats.dropped_by_overflow.add(io.outbox.truncate());
         self.charge(io);
-        self.close(connection, io, CloseReason::OVERFLOW);
+        self.close(connection, io, &CloseReason::OVERFLOW);
     }
 
     /// Everything queued is written: goes on with the end, if there is one.
-    pub(super) fn said(&self, connection: &Shared, io: &mut Io) {
+    pub(super) fn said(connection: &Shared, io: &mut Io) {
         let Phase::Closing { heard } = io.phase else {
             return;
         };

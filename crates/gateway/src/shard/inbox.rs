@@ -98,7 +98,7 @@ pub(crate) struct Mail {
 
 /// The inboxes of every shard a gateway can have; those of shards not running stay empty.
 pub(crate) struct Inboxes {
-    inboxes: Box<[Inbox]>,
+    all: Box<[Inbox]>,
     /// How many are above their high water.
     above: AtomicUsize,
     /// Bound per inbox, in bytes; set at start.
@@ -154,7 +154,7 @@ impl fmt::Debug for Inboxes {
 
 impl Inboxes {
     pub(crate) fn new() -> Self {
-        let inboxes = (0..MAX_SHARDS)
+        let all = (0..MAX_SHARDS)
             .map(|_| Inbox {
                 state: Mutex::new(State::default()),
                 ringing: AtomicBool::new(false),
@@ -163,7 +163,7 @@ impl Inboxes {
             })
             .collect();
         Self {
-            inboxes,
+            all,
             above: AtomicUsize::new(0),
             bound: AtomicUsize::new(usize::MAX),
         }
@@ -172,7 +172,7 @@ impl Inboxes {
     /// Opens the inboxes of the first `shards` shards.
     pub(crate) fn open(&self, shards: usize, bound: usize) {
         self.bound.store(bound, Ordering::Relaxed);
-        for inbox in self.inboxes.iter().take(shards) {
+        for inbox in self.all.iter().take(shards) {
             inbox.state.lock().open = true;
         }
     }
@@ -206,7 +206,7 @@ impl Inboxes {
 
     /// Posts a command to every running shard and wakes it.
     pub(crate) fn post_all(&self, command: impl Fn() -> Command) {
-        for (index, inbox) in self.inboxes.iter().enumerate() {
+        for (index, inbox) in self.all.iter().enumerate() {
             let open = {
                 let mut state = inbox.state.lock();
                 if state.open {
@@ -283,7 +283,7 @@ impl Inboxes {
 
     /// What has been posted to this shard.
     pub(crate) fn posted(&self) -> Posted {
-        self.inboxes.iter().fold(Posted::default(), |sum, inbox| {
+        self.all.iter().fold(Posted::default(), |sum, inbox| {
             let state = inbox.state.lock();
             Posted {
                 deliveries: sum.deliveries + state.posted,
@@ -324,7 +324,7 @@ impl Inboxes {
     }
 
     fn wake_index(&self, index: usize) {
-        let Some(inbox) = self.inboxes.get(index) else {
+        let Some(inbox) = self.all.get(index) else {
             return;
         };
         if !inbox.ringing.swap(true, Ordering::SeqCst)
@@ -335,7 +335,7 @@ impl Inboxes {
     }
 
     fn at(&self, shard: ShardIndex) -> &Inbox {
-        &self.inboxes[shard.get()]
+        &self.all[shard.get()]
     }
 }
 
@@ -545,7 +545,7 @@ mod tests {
     fn one_message_always_fits_an_empty_inbox() {
         let inboxes = Inboxes::new();
         inboxes.open(1, 10);
-        assert!(send(&inboxes, &[b'x'; 100_000]));
+        assert!(send(&inboxes, &vec![b'x'; 100_000]));
         assert!(!send(&inboxes, b"y"));
     }
 

@@ -179,7 +179,7 @@ impl Shard {
 /// Runs a shard until it is told to end.
 pub(crate) fn run(
     index: ShardIndex,
-    gateway: Arc<Gateway>,
+    gateway: &Arc<Gateway>,
     limits: GatewayLimits,
     stats: Arc<ShardStats>,
 ) {
@@ -189,7 +189,7 @@ pub(crate) fn run(
             .enable_time()
             .build()?;
         let local = LocalSet::new();
-        let shard = Rc::new(Shard::new(index, Arc::clone(&gateway), limits, stats));
+        let shard = Rc::new(Shard::new(index, Arc::clone(gateway), limits, stats));
         local.block_on(&runtime, live(Rc::clone(&shard)));
         shard.end();
         Ok::<_, std::io::Error>(())

@@ -26,7 +26,7 @@ impl Shard {
             let of = |connection: &Connection| stopping.listeners.contains(&connection.listener.id);
             // a handshake that ends meanwhile may still bring a connection, so each look tells all
             loop {
-                shard.close_all(CloseReason::GOING_AWAY, of);
+                shard.close_all(&CloseReason::GOING_AWAY, of);
                 let connections = shard.select(of).len();
                 let handshakes = shard
                     .handshakes
@@ -59,10 +59,10 @@ impl Shard {
     pub(super) fn end(&self) {
         for connection in self.select(|_| true) {
             let io = &mut *connection.io.borrow_mut();
-            if !matches!(io.phase, Phase::Pending(_)) {
-                self.close(&connection, io, CloseReason::SHUT_DOWN);
-            } else {
+            if matches!(io.phase, Phase::Pending(_)) {
                 self.with_core(|core, poster| core.close(connection.socket, poster));
+            } else {
+                self.close(&connection, io, &CloseReason::SHUT_DOWN);
             }
             io.phase = Phase::Gone;
             self.forget(&connection, io);
@@ -84,7 +84,7 @@ impl Shard {
         for connection in self.select(of) {
             stopping.cut.fetch_add(1, Ordering::SeqCst);
             let io = &mut *connection.io.borrow_mut();
-            self.close(&connection, io, CloseReason::ABNORMAL);
+            self.close(&connection, io, &CloseReason::ABNORMAL);
             if io.stream.is_none() {
                 self.forget(&connection, io);
             }

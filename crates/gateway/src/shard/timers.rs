@@ -64,10 +64,6 @@ impl Shard {
         }
     }
 
-    pub(super) fn message_deadline(&self, connection: &Shared) -> u64 {
-        millis(connection.listener.config.limits.message_deadline)
-    }
-
     fn due(&self, connection: &Shared, at: u64) {
         let io = &mut *connection.io.borrow_mut();
         if io.armed != at {
@@ -76,7 +72,7 @@ impl Shard {
         }
         io.armed = u64::MAX;
         if let Some(reason) = self.judge(connection, io) {
-            self.close(connection, io, reason);
+            self.close(connection, io, &reason);
         }
         if let Some(at) = self.next(connection, io) {
             self.arm(connection, io, at);

@@ -37,17 +37,14 @@ impl Future for Driver {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let Self { shard, connection } = &*self;
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| shard.drive(connection, cx)));
-        match outcome {
-            Ok(poll) => poll,
-            Err(_) => {
-                shard.stats.panics.add(1);
-                let io = &mut *connection.io.borrow_mut();
-                shard.close(connection, io, CloseReason::INTERNAL);
-                io.phase = Phase::Gone;
-                shard.forget(connection, io);
-                Poll::Ready(())
-            }
-        }
+        outcome.unwrap_or_else(|_| {
+            shard.stats.panics.add(1);
+            let io = &mut *connection.io.borrow_mut();
+            shard.close(connection, io, &CloseReason::INTERNAL);
+            io.phase = Phase::Gone;
+            shard.forget(connection, io);
+            Poll::Ready(())
+        })
     }
 }
 
@@ -107,7 +104,7 @@ impl Shard {
                     self.decode(connection, io, buffer.filled_mut());
                 }
                 Poll::Ready(_) => {
-                    self.close(connection, io, CloseReason::ABNORMAL);
+                    self.close(connection, io, &CloseReason::ABNORMAL);
                     return;
                 }
             }
@@ -213,7 +210,8 @@ impl Shard {
             self.arm(
                 connection,
                 io,
-                io.times.unfinished + self.message_deadline(connection),
+                io.times.unfinished
+                    + super::millis(connection.listener.config.limits.message_deadline),
             );
         }
         if replied {
@@ -225,7 +223,7 @@ impl Shard {
                     io.stash = rest.to_vec();
                 }
             }
-            Err(reason) => self.close(connection, io, reason),
+            Err(reason) => self.close(connection, io, &reason),
         }
     }
 
@@ -248,9 +246,8 @@ impl Shard {
         if let Some(buffer) = io.outbox.reclaim() {
             self.keep_spare(buffer);
         }
-        let wrote = match wrote {
-            Ok(wrote) => wrote,
-            Err(_) => return self.close(connection, io, CloseReason::ABNORMAL),
+        let Ok(wrote) = wrote else {
+            return self.close(connection, io, &CloseReason::ABNORMAL);
         };
         self.stats
             .bytes_out
@@ -276,7 +273,7 @@ impl Shard {
             self.drained(connection, io);
         }
         if io.outbox.is_empty() {
-            self.said(connection, io);
+            Self::said(connection, io);
         }
     }
 
@@ -372,6 +369,10 @@ fn write_out(
 const SLICES: usize = 64;
 
 /// An adapter's view of the connection while it decodes.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each notes one thing that happened"
+)]
 struct Taking<'a> {
     shard: &'a Shard,
     worker: &'a Arc<Worker>,

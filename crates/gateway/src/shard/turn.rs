@@ -97,55 +97,14 @@ impl Shard {
                 self.publish(channel, &publication, except.as_deref().unwrap_or_default());
             }
             Command::Join { channel, recipient } => {
-                self.recipients.borrow_mut().join(channel, recipient)
+                self.recipients.borrow_mut().join(channel, recipient);
             }
             Command::Leave {
                 channel,
                 subscriber,
-            } => self.recipients.borrow_mut().leave(channel, subscriber),
-            Command::Hold {
-                slot,
-                socket,
-                events,
-                bytes,
             } => {
-                if let Some(connection) = self.find(slot, socket) {
-                    connection.io.borrow_mut().credit.hold(events, bytes);
-                }
+                self.recipients.borrow_mut().leave(channel, subscriber);
             }
-            Command::Release {
-                slot,
-                socket,
-                events,
-                bytes,
-            } => {
-                if let Some(connection) = self.find(slot, socket) {
-                    connection.io.borrow_mut().credit.release(events, bytes);
-                }
-            }
-            Command::Close {
-                slot,
-                socket,
-                code,
-                reason,
-            } => {
-                if let Some(connection) = self.find(slot, socket) {
-                    self.close_by_application(&connection, code, reason);
-                }
-            }
-            Command::Admit {
-                slot,
-                socket,
-                answer,
-            } => {
-                if let Some(connection) = self.find(slot, socket) {
-                    self.admit(&connection, answer);
-                }
-            }
-            Command::WorkerGone { worker } => self
-                .close_all(CloseReason::WORKER_DOWN, |connection| {
-                    connection.worker.id() == worker
-                }),
             Command::Adopt(incoming) => match crate::stream::Stream::from_raw(incoming.stream) {
                 Ok(stream) => crate::http::adopt(self, stream, incoming.peer),
                 Err(error) => self
@@ -155,6 +114,36 @@ impl Shard {
             Command::Listen(listening) => crate::listener::listen(self, *listening),
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
+            Command::WorkerGone { worker } => {
+                self.close_all(&CloseReason::WORKER_DOWN, |connection| {
+                    connection.worker.id() == worker
+                });
+            }
+            Command::Hold { slot, socket, .. }
+            | Command::Release { slot, socket, .. }
+            | Command::Close { slot, socket, .. }
+            | Command::Admit { slot, socket, .. } => {
+                if let Some(connection) = self.find(slot, socket) {
+                    self.obey_for(&connection, command);
+                }
+            }
+        }
+    }
+
+    /// A command about one connection's life.
+    fn obey_for(&self, connection: &Shared, command: Command) {
+        match command {
+            Command::Hold { events, bytes, .. } => {
+                connection.io.borrow_mut().credit.hold(events, bytes);
+            }
+            Command::Release { events, bytes, .. } => {
+                connection.io.borrow_mut().credit.release(events, bytes);
+            }
+            Command::Close { code, reason, .. } => {
+                self.close_by_application(connection, code, reason);
+            }
+            Command::Admit { answer, .. } => self.admit(connection, answer),
+            _ => {}
         }
     }
 
@@ -213,7 +202,7 @@ impl Shard {
                         .outbox
                         .append_frame(ledger, publication.frame(encoding), 1),
                     Some(payload) => io.outbox.append(ledger, |out| {
-                        encoding.append(publication.kind(), &payload, out)
+                        encoding.append(publication.kind(), &payload, out);
                     }),
                 }
             });

@@ -130,6 +130,6 @@ mod tests {
         wheel.insert(due(1, 100));
         wheel.insert(due(2, 40_000));
         assert_eq!(fired(&mut wheel, 10_000_000), [1, 2]);
-        assert_eq!(fired(&mut wheel, 20_000_000), [] as [u32; 0]);
+        assert!(fired(&mut wheel, 20_000_000).is_empty());
     }
 }

@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 
 use super::{WebSocket, head};
-use crate::http::{Answer, Asked, Exchange, plain};
+use crate::http::{Answer, Asked, Exchange, Visitor, plain};
 use crate::shard::Shard;
 use crate::shard::connection::{Admission, Shared};
 use crate::stream::Stream;
@@ -29,17 +29,8 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
         Err(refusal) => return refuse(refusal),
     };
     let Exchange { shard, visitor } = &exchange;
-    if !head::origin_allowed(&visitor.listener.config.origins, request.headers()) {
-        return plain(StatusCode::FORBIDDEN, "Origin not allowed");
-    }
-    if visitor.crowded {
-        return plain(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Too many connections from this address",
-        );
-    }
-    if visitor.listener.is_stopping() {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, "Server is stopping");
+    if let Some((status, text)) = unwelcome(visitor, &request) {
+        return plain(status, text);
     }
     let Some(worker) = shard.gateway().workers().pick() else {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
@@ -95,6 +86,21 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
         upgrade,
         &protocols,
     )
+}
+
+/// Why this peer may not connect, whatever the application thinks.
+fn unwelcome(visitor: &Visitor, request: &Asked) -> Option<(StatusCode, &'static str)> {
+    if !head::origin_allowed(&visitor.listener.config.origins, request.headers()) {
+        return Some((StatusCode::FORBIDDEN, "Origin not allowed"));
+    }
+    if visitor.crowded {
+        return Some((
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Too many connections from this address",
+        ));
+    }
+    let stopping = visitor.listener.is_stopping();
+    stopping.then_some((StatusCode::SERVICE_UNAVAILABLE, "Server is stopping"))
 }
 
 /// The part of the handshake timeout left to `handleOpen`, so that there is time to answer.
@@ -171,7 +177,7 @@ fn admit(
         // the 101 is written once this resolves
         match tokio::time::timeout(UPGRADE_TIMEOUT, upgrade)
             .await
-            .map(|upgraded| upgraded.map(|socket| socket.into_inner()))
+            .map(|upgraded| upgraded.map(fastwebsockets::WebSocket::into_inner))
         {
             Ok(Ok(upgraded)) => connected(&shard, &connection, upgraded.into_inner()),
             _ => shard.lost(&connection),

@@ -1,0 +1,388 @@
+//! A worker in Rust and a blocking WebSocket client, for tests of the whole gateway.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use millrace_gateway::{
+    Acceptance, Doorbell, Gateway, GatewayConfig, Handlers, Kind, ListenerConfig, Notice, ShardSet,
+    SocketId, Target, Worker,
+};
+use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Opcode, Role};
+
+/// A doorbell that wakes a waiting thread.
+#[derive(Default)]
+pub(crate) struct Bell {
+    rung: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Bell {
+    /// Waits for the next ring; false after ten seconds.
+    pub(crate) fn wait(&self) -> bool {
+        let guard = self.rung.lock().unwrap();
+        let (mut guard, timeout) = self
+            .changed
+            .wait_timeout_while(guard, Duration::from_secs(10), |rung| !*rung)
+            .unwrap();
+        *guard = false;
+        !timeout.timed_out()
+    }
+}
+
+impl Doorbell for Bell {
+    fn ring(&self) {
+        *self.rung.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+}
+
+/// What a worker was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    Open {
+        socket: u64,
+        slot: u32,
+        answer: bool,
+    },
+    Text {
+        slot: u32,
+        text: String,
+    },
+    Binary {
+        slot: u32,
+        data: Vec<u8>,
+    },
+    Close {
+        socket: u64,
+        slot: u32,
+        code: u32,
+    },
+    Drain {
+        slot: u32,
+    },
+}
+
+/// Decodes a batch as JavaScript does.
+pub(crate) fn decode(bytes: &[u8], sidecars: &[Vec<u8>]) -> Vec<Event> {
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let mut events = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let (head, slot) = (word(at), word(at + 4));
+        let length = usize::try_from(head >> 8).unwrap();
+        let start = at + 8;
+        let socket = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
+        let payload = if head & 1 << 5 == 0 {
+            bytes[start..start + length].to_vec()
+        } else {
+            sidecars[usize::try_from(word(start)).unwrap()].clone()
+        };
+        events.push(match head & 15 {
+            1 => Event::Open {
+                socket: socket(start),
+                slot,
+                answer: word(start + 8) & 1 == 1,
+            },
+            2 => Event::Text {
+                slot,
+                text: String::from_utf8(payload).unwrap(),
+            },
+            3 => Event::Binary {
+                slot,
+                data: payload,
+            },
+            4 => Event::Close {
+                socket: socket(start),
+                slot,
+                code: word(start + 8),
+            },
+            5 => Event::Drain { slot },
+            other => panic!("record kind {other}"),
+        });
+        at = start + length.next_multiple_of(4);
+    }
+    events
+}
+
+/// A started gateway with one listener.
+pub(crate) struct Server {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) address: String,
+    pub(crate) listener: u32,
+    pub(crate) notices: Arc<Bell>,
+}
+
+pub(crate) fn serve(config: GatewayConfig, listener: ListenerConfig) -> Server {
+    let gateway = Gateway::new();
+    let notices = Arc::new(Bell::default());
+    gateway
+        .start(config, Arc::clone(&notices) as Arc<dyn Doorbell>)
+        .unwrap();
+    let listening = gateway
+        .listen(ListenerConfig {
+            address: "127.0.0.1:0".into(),
+            ..listener
+        })
+        .unwrap();
+    Server {
+        gateway,
+        address: listening.address,
+        listener: listening.id,
+        notices,
+    }
+}
+
+impl Server {
+    /// Waits for a notice that matches.
+    pub(crate) fn notice(&self, matches: impl Fn(&Notice) -> bool) -> Notice {
+        loop {
+            if let Some(notice) = self.gateway.take_notices().into_iter().find(&matches) {
+                return notice;
+            }
+            assert!(self.notices.wait(), "no such notice");
+        }
+    }
+
+    /// Stops and ends the gateway, as JavaScript does.
+    pub(crate) fn stop(&self) {
+        let ticket = self
+            .gateway
+            .stop_listeners(&[self.listener], Duration::from_secs(5));
+        self.notice(|notice| matches!(notice, Notice::ListenersStopped { ticket: seen, .. } if *seen == ticket));
+        self.gateway.shutdown();
+        self.notice(|notice| matches!(notice, Notice::Stopped));
+    }
+}
+
+/// A worker that echoes every message, accepts everybody, and remembers what it was told.
+pub(crate) struct Echo {
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) events: Arc<Mutex<Vec<Event>>>,
+    pub(crate) changed: Arc<Condvar>,
+}
+
+pub(crate) const ALL: Handlers = Handlers {
+    open: true,
+    text: true,
+    binary: true,
+    close: true,
+    drain: true,
+};
+
+pub(crate) fn echo(gateway: &Arc<Gateway>, handlers: Handlers) -> Echo {
+    let bell = Arc::new(Bell::default());
+    let worker = gateway.add_worker(handlers, Arc::clone(&bell) as Arc<dyn Doorbell>);
+    let events = Arc::new(Mutex::new(Vec::new()));
+    let changed = Arc::new(Condvar::new());
+    let (thread_gateway, thread_worker) = (Arc::clone(gateway), Arc::clone(&worker));
+    let (thread_events, thread_changed) = (Arc::clone(&events), Arc::clone(&changed));
+    std::thread::spawn(move || {
+        let (gateway, worker) = (thread_gateway, thread_worker);
+        let mut sockets: Vec<Option<SocketId>> = Vec::new();
+        while bell.wait() && !worker.is_retired() {
+            worker.begin_drain();
+            let mut touched = ShardSet::default();
+            while let Some(batch) = worker.take() {
+                for event in decode(&batch.bytes, &batch.sidecars) {
+                    react(&gateway, &worker, &mut sockets, &event, &mut touched);
+                    thread_events.lock().unwrap().push(event);
+                }
+                worker.finish(batch);
+            }
+            thread_changed.notify_all();
+            gateway.wake(&mut touched);
+        }
+    });
+    worker.activate();
+    Echo {
+        worker,
+        events,
+        changed,
+    }
+}
+
+fn react(
+    gateway: &Gateway,
+    worker: &Worker,
+    sockets: &mut Vec<Option<SocketId>>,
+    event: &Event,
+    touched: &mut ShardSet,
+) {
+    let index = |slot: &u32| usize::try_from(*slot).unwrap();
+    match event {
+        Event::Open {
+            socket,
+            slot,
+            answer,
+        } => {
+            let socket = SocketId::new(*socket).unwrap();
+            if sockets.len() <= index(slot) {
+                sockets.resize(index(slot) + 1, None);
+            }
+            sockets[index(slot)] = Some(socket);
+            if *answer {
+                worker.accept_open(socket, Acceptance::default(), touched);
+            }
+        }
+        Event::Text { slot, text } => {
+            let socket = sockets[index(slot)].unwrap();
+            gateway.send(
+                &[Target::Socket(socket)],
+                Kind::Text,
+                text.as_bytes(),
+                &[],
+                touched,
+            );
+        }
+        Event::Binary { slot, data } => {
+            let socket = sockets[index(slot)].unwrap();
+            gateway.send(&[Target::Socket(socket)], Kind::Binary, data, &[], touched);
+        }
+        Event::Close { socket, .. } => assert!(worker.claim_close(SocketId::new(*socket).unwrap())),
+        Event::Drain { .. } => {}
+    }
+}
+
+impl Echo {
+    /// Waits until the events satisfy the condition.
+    pub(crate) fn until(&self, condition: impl Fn(&[Event]) -> bool) -> Vec<Event> {
+        let guard = self.events.lock().unwrap();
+        let (guard, timeout) = self
+            .changed
+            .wait_timeout_while(guard, Duration::from_secs(10), |events| !condition(events))
+            .unwrap();
+        assert!(!timeout.timed_out(), "events were {guard:?}");
+        guard.clone()
+    }
+
+    /// The socket ids opened so far.
+    pub(crate) fn opened(&self, count: usize) -> Vec<SocketId> {
+        let is_open = |event: &Event| matches!(event, Event::Open { .. });
+        let events =
+            self.until(|events| events.iter().filter(|event| is_open(event)).count() >= count);
+        events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Open { socket, .. } => SocketId::new(*socket),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// What a client received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    Text(String),
+    Binary(Vec<u8>),
+    Ping(Vec<u8>),
+    Pong(Vec<u8>),
+    Close(Option<u16>, String),
+    End,
+}
+
+/// A blocking client.
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    decoder: Decoder,
+    pending: Vec<u8>,
+}
+
+pub(crate) fn request(path: &str) -> String {
+    format!(
+        "GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+}
+
+/// A client's frame.
+pub(crate) fn frame(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    websocket::append_part(&mut out, opcode, true, Some([1, 2, 3, 4]), payload);
+    out
+}
+
+impl Client {
+    /// Connects and sends `early` in the same segment as the handshake.
+    pub(crate) fn connect(address: &str, early: &[u8]) -> Self {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        let mut bytes = request("/").into_bytes();
+        bytes.extend_from_slice(early);
+        stream.write_all(&bytes).unwrap();
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            assert_eq!(
+                stream.read(&mut byte).unwrap(),
+                1,
+                "ended in the head: {}",
+                String::from_utf8_lossy(&head)
+            );
+            head.push(byte[0]);
+        }
+        assert!(
+            head.starts_with(b"HTTP/1.1 101 "),
+            "{}",
+            String::from_utf8_lossy(&head)
+        );
+        Self {
+            stream,
+            decoder: Decoder::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.stream.write_all(bytes).unwrap();
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.send(&frame(Opcode::Text, text.as_bytes()));
+    }
+
+    /// The next thing received.
+    pub(crate) fn next(&mut self) -> Received {
+        let config = DecoderConfig {
+            role: Role::Client,
+            control_per_second: 0,
+            ..DecoderConfig::default()
+        };
+        loop {
+            if self.pending.is_empty() {
+                let mut buffer = vec![0; 64 * 1024];
+                let count = self.stream.read(&mut buffer).unwrap_or(0);
+                if count == 0 {
+                    return Received::End;
+                }
+                buffer.truncate(count);
+                self.pending = buffer;
+            }
+            let mut bytes = std::mem::take(&mut self.pending);
+            let mut input = Input::new(&mut bytes);
+            let received = match self.decoder.next(&mut input, &config, 0).unwrap() {
+                None => None,
+                Some(Item::Message {
+                    kind: websocket::Kind::Text,
+                    payload,
+                    ..
+                }) => Some(Received::Text(
+                    String::from_utf8(payload.into_vec()).unwrap(),
+                )),
+                Some(Item::Message { payload, .. }) => Some(Received::Binary(payload.into_vec())),
+                Some(Item::Ping(payload)) => Some(Received::Ping(payload.to_vec())),
+                Some(Item::Pong(payload)) => Some(Received::Pong(payload.to_vec())),
+                Some(Item::Close { code, reason }) => {
+                    Some(Received::Close(code, reason.to_owned()))
+                }
+            };
+            self.pending = input.remaining().to_vec();
+            if let Some(received) = received {
+                return received;
+            }
+        }
+    }
+}
