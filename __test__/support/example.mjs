@@ -20,13 +20,15 @@ export class Example {
 
   /**
    * Starts it and waits for the line with its address.
-   * @param {string} script path inside the repository
+   * @param {string} script path inside the repository, or absolute
    * @param {string[]} args
+   * @param {Record<string, string>} env
+   * @param {RegExp} line its first group is the address
    */
-  static async start(script, args = [], env = {}) {
+  static async start(script, args = [], env = {}, line = /^.+: (http:\/\/\S+:\d+)$/m) {
     const example = new Example();
     const [program, before] = commandOf(RUNTIME);
-    example.#child = spawn(program, [...before, path.join(root, script), ...args], {
+    example.#child = spawn(program, [...before, path.resolve(root, script), ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });
@@ -37,8 +39,8 @@ export class Example {
       for (const stream of [example.#child.stdout, example.#child.stderr]) {
         stream.on('data', (chunk) => {
           example.output = (example.output + chunk).slice(-16_384);
-          const line = /^.+: (http:\/\/\S+:\d+)$/m.exec(example.output);
-          if (line) resolve(line[1]);
+          const found = line.exec(example.output);
+          if (found) resolve(found[1]);
         });
       }
       example.#exited.then((code) => reject(new Error(`${script} ended with ${code}:\n${example.output}`)));

@@ -1,0 +1,2 @@
+// The CommonJS twin of millrace.mjs.
+module.exports = require('../../js/dist/index.js');

@@ -1,0 +1,8 @@
+// Changes what getKey returned and what setKey was given, and reports what the store holds.
+export default function keyCopy(millrace, key) {
+  const given = new TextEncoder().encode('original');
+  millrace.setKey(key, given);
+  given.fill(0);
+  millrace.getKey(key).fill(0);
+  return Buffer.from(millrace.getKey(key)).toString();
+}

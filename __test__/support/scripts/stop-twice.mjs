@@ -1,0 +1,6 @@
+// Starts a server of its own beside the one that runs, stops it twice at once and once more.
+export default async function stopTwice(millrace, workerPath) {
+  const server = await millrace.start({ bind: '127.0.0.1:0', workerPath, threads: 1 });
+  await Promise.all([server.stop(), server.stop()]);
+  await server.stop();
+}

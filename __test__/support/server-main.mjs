@@ -1,0 +1,90 @@
+// Runs in the child process of support/server.mjs, in any runtime: obeys the control connection and nothing else.
+import { readdirSync, readFileSync } from 'node:fs';
+import net from 'node:net';
+import { createInterface } from 'node:readline';
+
+import * as millrace from './millrace.mjs';
+import { decode, encode } from './wire.mjs';
+
+const gateways = new Map([['default', millrace]]);
+const servers = new Map();
+const errors = [];
+let handles = 0;
+
+function gatewayOf(name) {
+  if (!gateways.has(name)) gateways.set(name, millrace.createGateway());
+  return gateways.get(name);
+}
+
+/** What onError was given, as text: the message with that of its cause. */
+function reported(error) {
+  const cause = error?.cause === undefined ? '' : `, cause: ${String(error.cause?.message ?? error.cause)}`;
+  return { name: error?.name, code: error?.code, message: `${error?.message ?? error}${cause}` };
+}
+
+const operations = {
+  async start({ gateway, options }) {
+    const onError = (error) => errors.push(reported(error));
+    const given = decode(options);
+    const server = await gatewayOf(gateway).start(
+      given.onError === null ? { ...given, onError: undefined } : { onError, ...given },
+    );
+    const handle = ++handles;
+    servers.set(handle, server);
+    return { addresses: server.addresses, handle };
+  },
+  async call({ gateway, fn, args }) {
+    return encode(await gatewayOf(gateway)[fn](...decode(args)));
+  },
+  async stop({ handle, options }) {
+    const server = servers.get(handle);
+    await server.stop(decode(options));
+    servers.delete(handle);
+  },
+  usage() {
+    const status = readFileSync('/proc/self/status', 'utf8');
+    const field = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)[1]);
+    globalThis.gc?.();
+    return { rss: field('VmRSS') * 1024, descriptors: readdirSync('/proc/self/fd').length, threads: field('Threads') };
+  },
+  errors: () => errors,
+  block({ ms }) {
+    const end = performance.now() + ms;
+    while (performance.now() < end);
+    return true;
+  },
+  async run({ script, args }) {
+    const module = await import(`./scripts/${script}.mjs`);
+    return encode(await module.default(millrace, ...decode(args)));
+  },
+};
+
+const control = net.connect(Number(process.env.MILLRACE_TEST_CONTROL), '127.0.0.1');
+let ending = false;
+
+async function end() {
+  ending = true;
+  await Promise.all([...servers.values()].map((server) => server.stop({ drain: 0 })));
+  // Nothing may keep the process alive now; whatever does shows as a missing exit in the test.
+  control.destroy();
+}
+
+control.on('error', () => process.exit(3));
+control.on('close', () => {
+  if (!ending) process.exit(3);
+});
+createInterface({ input: control }).on('line', async (line) => {
+  const message = JSON.parse(line);
+  if (message.op === 'end') {
+    await end();
+    return;
+  }
+  try {
+    const value = await operations[message.op](message);
+    control.write(`${JSON.stringify({ n: message.n, value })}\n`);
+  } catch (error) {
+    control.write(
+      `${JSON.stringify({ n: message.n, error: encode(error instanceof Error ? error : new Error(String(error))) })}\n`,
+    );
+  }
+});

@@ -1,0 +1,224 @@
+// The server under test as a child process: started in the chosen runtime, driven over a control connection
+// (JSON lines on loopback TCP), ended cleanly. Exactly the process started here is ever signalled.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import net from 'node:net';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+import { runtimePath } from '../../scripts/runtimes.mjs';
+import { SOON, until, within } from './deadline.mjs';
+import { decode, encode } from './wire.mjs';
+import { connect } from './ws-client.mjs';
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const mainScript = path.join(here, 'server-main.mjs');
+
+/** The runtime the servers run in: node (default), bun or deno, from MILLRACE_TEST_RUNTIME. */
+export const RUNTIME = process.env.MILLRACE_TEST_RUNTIME ?? 'node';
+
+/** The path of a worker module in support/workers. */
+export const worker = (name) => path.join(here, 'workers', `${name}.mjs`);
+
+function commandOf(runtime) {
+  const before = { node: [], bun: ['run'], deno: ['run', '-A', '--quiet'] }[runtime];
+  return [runtimePath(runtime), before];
+}
+
+/** A child process that runs support/server-main.mjs. */
+export class ServerProcess {
+  addresses = [];
+  output = '';
+  #child;
+  #control;
+  #waiting = new Map();
+  #serial = 0;
+  #exited;
+
+  /** Starts the child and waits for its control connection. */
+  async launch({ runtime = RUNTIME, env = {}, nodeArgs = [] } = {}) {
+    const listener = net.createServer();
+    listener.listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    const [program, args] = commandOf(runtime);
+    const control = String(listener.address().port);
+    this.#child = spawn(program, [...args, ...(runtime === 'node' ? nodeArgs : []), mainScript], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...env, MILLRACE_TEST_CONTROL: control },
+    });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      stream.on('data', (chunk) => {
+        this.output = (this.output + chunk).slice(-16_384);
+      });
+    }
+    this.#exited = new Promise((resolve) => {
+      this.#child.once('close', (code, signal) => resolve({ code, signal }));
+    });
+    this.#exited.then(({ code, signal }) => this.#fail(`the server process ended (${signal ?? code})`));
+    const connected = once(listener, 'connection').then(([socket]) => socket);
+    const died = this.#exited.then(() => Promise.reject(new Error(`the server did not come up:\n${this.output}`)));
+    died.catch(() => {});
+    this.#control = await within(Promise.race([connected, died]), 'control connection', 2 * SOON);
+    listener.close();
+    this.#control.on('error', () => {});
+    createInterface({ input: this.#control }).on('line', (line) => this.#answer(JSON.parse(line)));
+    return this;
+  }
+
+  /** Calls `start(options)` in the child; `onError` is always set there (see `errors()`). Resolves with the addresses. */
+  async start(options, { gateway = 'default', ms = 3 * SOON } = {}) {
+    const { addresses, handle } = await this.#request(
+      { op: 'start', gateway, options: encode({ bind: '127.0.0.1:0', ...options }) },
+      ms,
+    );
+    this.addresses.push(...addresses);
+    this.handle ??= handle;
+    return { addresses, handle };
+  }
+
+  /** Calls an exported function (of `millrace`) on the child's main thread. */
+  async call(fn, ...args) {
+    return this.callOn('default', fn, ...args);
+  }
+
+  async callOn(gateway, fn, ...args) {
+    return decode(await this.#request({ op: 'call', gateway, fn, args: encode(args) }));
+  }
+
+  /** `stop()` of one earlier start. */
+  async stop(handle = this.handle, options = undefined, ms = 2 * SOON) {
+    await this.#request({ op: 'stop', handle, options: encode(options) }, ms);
+  }
+
+  /** `{rss, descriptors, threads}` of the child, now. */
+  async usage() {
+    return this.#request({ op: 'usage' });
+  }
+
+  /** What onError was given so far: `[{name, code, message}]`. */
+  async errors() {
+    return this.#request({ op: 'errors' });
+  }
+
+  /** Keeps the child's main thread busy for `ms`. */
+  async block(ms) {
+    return this.#request({ op: 'block', ms }, ms + SOON);
+  }
+
+  /** Runs the default export of a module in support/scripts in the child: `(millrace, ...args)`. */
+  async run(script, ...args) {
+    return decode(await this.#request({ op: 'run', script, args: encode(args) }, 6 * SOON));
+  }
+
+  get exited() {
+    return this.#exited;
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  /** Stops every server of the child and lets it exit by itself; rejects when it does not, or not with 0. */
+  async end() {
+    if (!this.#child) return;
+    this.#control?.write(`${JSON.stringify({ op: 'end' })}\n`);
+    try {
+      const { code, signal } = await within(this.#exited, () => `exit of the server process\n${this.output}`, 2 * SOON);
+      if (code !== 0) throw new Error(`the server process ended with ${signal ?? code}:\n${this.output}`);
+    } finally {
+      this.kill();
+    }
+  }
+
+  /** Ends the child at once; for tests that broke it on purpose. */
+  kill(signal = 'SIGKILL') {
+    if (this.#child?.exitCode === null && this.#child.signalCode === null) this.#child.kill(signal);
+    this.#control?.destroy();
+  }
+
+  #request(message, ms = SOON) {
+    const n = ++this.#serial;
+    const answer = new Promise((resolve, reject) => {
+      this.#waiting.set(n, { resolve, reject });
+    });
+    answer.catch(() => {});
+    this.#control.write(`${JSON.stringify({ ...message, n })}\n`);
+    return within(
+      answer,
+      () => `answer of the server process to ${message.op} ${message.fn ?? ''}\n${this.output}`,
+      ms,
+    );
+  }
+
+  #answer({ n, value, error }) {
+    const waiting = this.#waiting.get(n);
+    this.#waiting.delete(n);
+    if (error) waiting?.reject(decode(error));
+    else waiting?.resolve(value);
+  }
+
+  #fail(message) {
+    for (const { reject } of this.#waiting.values()) reject(new Error(`${message}\n${this.output}`));
+    this.#waiting.clear();
+  }
+}
+
+/** One server process for all tests of a file. */
+export function sharedServer(test, options, launchOptions) {
+  const server = new ServerProcess();
+  test.before(async () => {
+    await server.launch(launchOptions);
+    await server.start(options);
+  });
+  test.after.always(() => server.end());
+  return server;
+}
+
+/** A server process for one test, ended with it. Without options nothing is started yet. */
+export async function ownServer(t, options, launchOptions) {
+  const server = new ServerProcess();
+  t.teardown(() => server.end());
+  await server.launch(launchOptions);
+  if (options) await server.start(options);
+  return server;
+}
+
+/** A client connected to the server's first address (or `options.address`). */
+export function open(t, server, options = {}) {
+  return connect(t, options.address ?? server.addresses[0], options);
+}
+
+/** A client of the `commands` worker that knows its own socket id, worker and thread. */
+export async function member(t, server, options = {}) {
+  const client = await open(t, server, options);
+  Object.assign(client, await ask(client, { cmd: 'whoami' }));
+  return client;
+}
+
+/** A command to the `commands` worker: its decoded value, or the error it threw. */
+export async function ask(client, command, ms) {
+  const { value, error } = await client.ask(command, ms);
+  if (error) throw decode(error);
+  return decode(value);
+}
+
+/** Calls a function of `millrace` in the client's worker. */
+export function callIn(client, fn, ...args) {
+  return ask(client, { cmd: 'call', fn, args: encode(args) });
+}
+
+/** Closes a member's connection and waits until the server has forgotten the socket. */
+export async function leave(client, server) {
+  client.close(1000);
+  await client.closed();
+  await forgotten(server, client.id);
+}
+
+/** Waits until the server no longer lists the socket. */
+export function forgotten(server, id) {
+  return until(
+    async () => (await server.call('getDebugState', 'sockets', id)) === undefined,
+    `socket ${id} to be forgotten`,
+  );
+}

@@ -1,0 +1,82 @@
+// UTF-8 as byte sequences: what is valid, what is not, and where a decoder that fails fast must give up.
+
+const hex = (digits) => Buffer.from(digits.replaceAll(' ', ''), 'hex');
+
+/** Valid sequences at every boundary of Unicode's table 3-7. */
+export const VALID = {
+  ascii: hex('48 65 6c 6c 6f'),
+  'a Greek word': Buffer.from('κόσμε'),
+  'Autobahn greeting': Buffer.from('Hello-µ@ßöäüàá-UTF-8!!'),
+  'U+0000': hex('00'),
+  'U+007F': hex('7f'),
+  'U+0080': hex('c2 80'),
+  'U+07FF': hex('df bf'),
+  'U+0800': hex('e0 a0 80'),
+  'U+0FFF': hex('e0 bf bf'),
+  'U+1000': hex('e1 80 80'),
+  'U+CFFF': hex('ec bf bf'),
+  'U+D000': hex('ed 80 80'),
+  'U+D7FF': hex('ed 9f bf'),
+  'U+E000': hex('ee 80 80'),
+  'U+FEFF (BOM)': hex('ef bb bf'),
+  'U+FFFD': hex('ef bf bd'),
+  'U+FFFE': hex('ef bf be'),
+  'U+FFFF': hex('ef bf bf'),
+  'U+10000': hex('f0 90 80 80'),
+  'U+1F600': Buffer.from('😀'),
+  'U+3FFFF': hex('f0 bf bf bf'),
+  'U+40000': hex('f1 80 80 80'),
+  'U+FFFFF': hex('f3 bf bf bf'),
+  'U+100000': hex('f4 80 80 80'),
+  'U+10FFFF': hex('f4 8f bf bf'),
+  'a mix of all lengths': Buffer.from('a¢€😀a¢€😀'),
+};
+
+/** Invalid sequences: the bytes, and how many of them are enough to know (the last of those is the bad one). */
+export const INVALID = {
+  'a lone continuation byte 80': [hex('80'), 1],
+  'a lone continuation byte BF': [hex('bf'), 1],
+  'six continuation bytes': [hex('80 bf 80 bf 80 bf'), 1],
+  'C0, never used': [hex('c0 80'), 1],
+  'C1, never used': [hex('c1 bf'), 1],
+  'overlong slash, 2 bytes': [hex('c0 af'), 1],
+  'overlong slash, 3 bytes': [hex('e0 80 af'), 2],
+  'overlong slash, 4 bytes': [hex('f0 80 80 af'), 2],
+  'overlong slash, 5 bytes': [hex('f8 80 80 80 af'), 1],
+  'overlong slash, 6 bytes': [hex('fc 80 80 80 80 af'), 1],
+  'overlong U+07FF': [hex('e0 9f bf'), 2],
+  'overlong U+FFFF': [hex('f0 8f bf bf'), 2],
+  'surrogate U+D800': [hex('ed a0 80'), 2],
+  'surrogate U+DBFF': [hex('ed af bf'), 2],
+  'surrogate U+DC00': [hex('ed b0 80'), 2],
+  'surrogate U+DFFF': [hex('ed bf bf'), 2],
+  'a pair of surrogates': [hex('ed a0 80 ed b0 80'), 2],
+  'U+110000': [hex('f4 90 80 80'), 2],
+  'F5, never used': [hex('f5 80 80 80'), 1],
+  'F7, never used': [hex('f7 bf bf bf'), 1],
+  'F8, 5 byte form': [hex('f8 88 80 80 80'), 1],
+  'FC, 6 byte form': [hex('fc 84 80 80 80 80'), 1],
+  FE: [hex('fe'), 1],
+  FF: [hex('ff'), 1],
+  '2 byte form broken by ASCII': [hex('c3 28'), 2],
+  '2 byte form broken by a lead byte': [hex('c2 c2 80'), 2],
+  '3 byte form broken at its 2nd byte': [hex('e2 28 a1'), 2],
+  '3 byte form broken at its 3rd byte': [hex('e2 82 28'), 3],
+  '4 byte form broken at its 2nd byte': [hex('f0 28 8c bc'), 2],
+  '4 byte form broken at its 3rd byte': [hex('f0 90 28 bc'), 3],
+  '4 byte form broken at its 4th byte': [hex('f0 90 8c 28'), 4],
+  'E0 followed by 80': [hex('e0 80 80'), 2],
+  'F0 followed by 80': [hex('f0 80 80 80'), 2],
+  'Autobahn 6.3.1': [Buffer.concat([Buffer.from('κόσμε'), hex('ed a0 80'), Buffer.from('edited')]), 13],
+};
+
+/** Sequences that are only unfinished: wrong at the end of a message, not before. */
+export const TRUNCATED = {
+  '1 of 2 bytes': hex('c2'),
+  '1 of 3 bytes': hex('e2'),
+  '2 of 3 bytes': hex('e2 82'),
+  '1 of 4 bytes': hex('f0'),
+  '2 of 4 bytes': hex('f0 90'),
+  '3 of 4 bytes': hex('f0 90 8c'),
+  'text, then 2 of 3 bytes': hex('68 69 e2 82'),
+};

@@ -1,0 +1,2 @@
+// A worker module with a handler that is not a function.
+export const handleTextMessage = 'not a function';

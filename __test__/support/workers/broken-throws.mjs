@@ -1,0 +1,2 @@
+// A worker module that cannot be imported: it throws.
+throw new Error('this module throws');

@@ -1,0 +1,151 @@
+// The worker most tests use. It executes JSON commands sent as text and answers each with one JSON text
+// `{"re": n, "value": …}` or `{"re": n, "error": …}` to the sender. What happens to connections it reports to channel "log".
+import { setTimeout as later } from 'node:timers/promises';
+import { threadId } from 'node:worker_threads';
+
+import * as millrace from '../millrace.mjs';
+import { decode, encode } from '../wire.mjs';
+
+const { send, subscribe, unsubscribe } = millrace;
+let startArg = 'handleStart was not called';
+let startCalls = 0;
+const opened = new Map();
+
+const commands = {
+  // The command set of the original's end-to-end tests.
+  sub: (id, { channel, delta }) => subscribe(id, channel, delta),
+  unsub: (id, { channel, delta }) => unsubscribe(id, channel, delta),
+  subArray: (_id, { ids, channel, delta }) => subscribe(ids, channel, delta),
+  copySubs: (_id, { from, to }) => millrace.copySubscriptions(from, to),
+  unsubFromChannel: (_id, { from, channel, delta }) => subscribe(from, channel, delta ?? -1),
+  pub: (_id, { channel, data }) => send(channel, data),
+  hasSubscriptions: (_id, { channel }) => millrace.hasSubscriptions(channel),
+  getSocketId: (id) => id,
+  createVirtualSocket: (id, { target, annotation }) => millrace.createVirtualSocket(target ?? id, decode(annotation)),
+  deleteVirtualSocket: (_id, { id, expected }) => millrace.deleteVirtualSocket(id, expected),
+  sendToSockets: (_id, { ids, data }) => send(ids, data),
+  kvSet: (_id, { key, value }) => millrace.setKey(key, value),
+  kvGet: (_id, { key }) => millrace.getKey(key),
+  kvSetIf: (_id, { key, value, check }) => millrace.setKeyIf(key, value, check),
+  whoami: (id) => {
+    const entry = millrace.getDebugState('sockets', id);
+    return { id, workerId: entry?.workerId, ip: entry?.ip, threadId };
+  },
+  error: () => {
+    throw new ThrowOut(new Error('thrown on request'));
+  },
+  hang: () => {
+    for (;;);
+  },
+  ping: () => 'pong',
+  getDebugState: (_id, { mode, key }) => millrace.getDebugState(mode, key),
+  getStartupArg: () => ({ startArg, startCalls, threadId }),
+  // Beyond it.
+  call: (_id, { fn, args }) => millrace[fn](...decode(args)),
+  /** Several calls in one handler run; the results as a list. */
+  batch: (_id, { calls }) => calls.map(({ fn, args }) => encode(millrace[fn](...decode(args)))),
+  /** What `send(who, "numbered <prefix> <i>")` returned for i in 0..count, summed. */
+  flood: (_id, { who, count, prefix, size = 0 }) => {
+    let posted = 0;
+    const padding = 'x'.repeat(size);
+    for (let index = 0; index < count; index++) posted += send(who, `${prefix} ${index} ${padding}`);
+    return posted;
+  },
+  throwValue: (_id, { value }) => {
+    throw new ThrowOut(decode(value));
+  },
+  reject: async (_id, { value }) => {
+    await later(1);
+    throw new ThrowOut(decode(value));
+  },
+  /** Answers after `ms`, from an async handler. */
+  delay: async (_id, { ms, echo }) => {
+    await later(ms);
+    return { echo, at: Date.now() };
+  },
+  /** The same with a thenable that is not a native promise. */
+  thenable: (_id, { ms, echo }) => thenable((resolve) => setTimeout(() => resolve({ echo }), ms)),
+  /** Keeps the thread busy. */
+  block: (_id, { ms }) => {
+    const end = performance.now() + ms;
+    while (performance.now() < end);
+    return true;
+  },
+  exit: (_id, { code }) => process.exit(code ?? 0),
+  uncaught: () => {
+    setImmediate(() => {
+      throw new Error('uncaught on request');
+    });
+    return true;
+  },
+  unhandledRejection: () => {
+    Promise.reject(new Error('unhandled on request'));
+    return true;
+  },
+  startHere: async (_id, { bind }) => {
+    const server = await millrace.start({ bind });
+    return server.addresses;
+  },
+  openInfo: (id) => opened.get(id),
+  token: (_id, _command, token) => token,
+};
+
+/** A value with a `then` that is not a native promise: handlers may return such a thing. */
+function thenable(start) {
+  // biome-ignore lint/suspicious/noThenProperty: a thenable is what is tested
+  return { then: start };
+}
+
+/** Wraps what a command throws on purpose out of the handler; other errors are answered. */
+class ThrowOut {
+  constructor(value) {
+    this.value = value;
+  }
+}
+
+const log = (entry) => send('log', JSON.stringify({ ...entry, threadId }));
+
+export function handleStart(arg) {
+  startArg = arg;
+  startCalls++;
+}
+
+export function handleOpen(socketId, ip, headers, request) {
+  opened.set(socketId, { ip, headers, path: request?.path, query: String(request?.query ?? '') });
+  log({ event: 'open', socketId });
+  return true;
+}
+
+export function handleTextMessage(text, socketId, token) {
+  if (!text.startsWith('{"cmd"')) {
+    send(socketId, text);
+    return undefined;
+  }
+  const { n, cmd, ...rest } = JSON.parse(text);
+  const fail = (error) => {
+    if (error instanceof ThrowOut) throw error.value;
+    send(socketId, JSON.stringify({ re: n, error: encode(error) }));
+  };
+  const succeed = (value) => {
+    send(socketId, JSON.stringify({ re: n, value: encode(value) }));
+  };
+  try {
+    const value = commands[cmd](socketId, rest, token);
+    if (value instanceof Promise) return value.then(succeed).catch(fail);
+    if (typeof value?.then === 'function')
+      return thenable((resolve) => value.then((result) => resolve(succeed(result))));
+    succeed(value);
+  } catch (error) {
+    fail(error);
+  }
+  return undefined;
+}
+
+export function handleBinaryMessage(data, socketId, token) {
+  send(socketId, token === undefined ? data : Buffer.concat([token, data]));
+}
+
+export function handleClose(socketId, token, code, reason) {
+  opened.delete(socketId);
+  log({ event: 'close', socketId, token: token === undefined ? null : Buffer.from(token).toString(), code, reason });
+}

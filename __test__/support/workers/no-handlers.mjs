@@ -1,0 +1,2 @@
+// A worker module that handles nothing.
+export const unrelated = true;
