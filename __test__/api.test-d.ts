@@ -1,0 +1,123 @@
+// Compiled, never run: what the published types must accept and refuse.
+import {
+  close,
+  copySubscriptions,
+  createGateway,
+  createVirtualSocket,
+  deleteVirtualSocket,
+  type Gateway,
+  getDebugState,
+  getKey,
+  hasSubscriptions,
+  type MillraceError,
+  type Server,
+  type StartOptions,
+  type Stats,
+  send,
+  setKey,
+  setKeyIf,
+  setToken,
+  start,
+  stats,
+  subscribe,
+  unsubscribe,
+  type WorkerModule,
+} from '../js/dist/index.mjs';
+
+const options: StartOptions = {
+  bind: ['127.0.0.1:0', { address: 'unix:/tmp/x', protocol: 'http' }],
+  workerPath: new URL('file:///worker.mjs'),
+  threads: 2,
+  workerArg: { any: 'thing' },
+  ioThreads: 1,
+  limits: { messageBytes: 1024, outboxPolicy: 'dropOldest', handlerTimeoutMs: 100 },
+  origins: ['https://a.example'],
+  onError: (error: MillraceError) => {
+    const code: string = error.code;
+    void code;
+  },
+};
+
+export async function use(): Promise<void> {
+  const server: Server = await start(options);
+  const addresses: string[] = server.addresses;
+  await server.stop({ drain: 100 });
+  await server.stop();
+  void addresses;
+  const posted: number =
+    send(1, 'text') +
+    send('channel', new Uint8Array(1)) +
+    send([1, 'channel', new ArrayBuffer(1)], 'x', { except: [1] });
+  const ids: number[] = [
+    ...subscribe(1, 'c'),
+    ...subscribe(['c', 1], 'd', 2),
+    ...unsubscribe(1, 'c'),
+    ...copySubscriptions('a', 'b'),
+  ];
+  const has: boolean =
+    hasSubscriptions('c') && deleteVirtualSocket(2, 1) && close(1, 4000, 'bye') && setKeyIf('k', 'v', 'w');
+  const virtual: number = createVirtualSocket(1) + createVirtualSocket(1, 5) + createVirtualSocket(1, 'prefix');
+  const value: Uint8Array | undefined = getKey('k') ?? setKey('k', 'v');
+  setToken(1, 'token');
+  const gateway: Gateway = createGateway();
+  const more: number = gateway.send(1, 'x');
+  const now: Stats = stats();
+  getDebugState('channels');
+  getDebugState('sockets', 1);
+  void [posted, ids, has, virtual, value, more, now];
+
+  // @ts-expect-error bind is required
+  await start({ workerPath: 'x' });
+  // @ts-expect-error no such limit
+  await start({ bind: 'x', limits: { nothing: 1 } });
+  // @ts-expect-error no such policy
+  await start({ bind: 'x', limits: { outboxPolicy: 'explode' } });
+  // @ts-expect-error data is text or bytes
+  send(1, 5);
+  // @ts-expect-error an id is a number
+  createVirtualSocket('1');
+  // @ts-expect-error no such mode
+  getDebugState('nonsense');
+  // @ts-expect-error a token is bytes
+  setToken(1, {});
+}
+
+const worker: WorkerModule = {
+  async handleStart(arg) {
+    void arg;
+  },
+  handleOpen(socketId, ip, headers, request) {
+    const parts: [number, string, string | undefined, string] = [socketId, ip, headers.cookie, request.path];
+    void parts;
+    return request.protocols.includes('v1') ? { protocol: 'v1', token: 'x' } : { status: 401, body: 'no' };
+  },
+  handleTextMessage(text, socketId, token) {
+    const parts: [string, number, Uint8Array | undefined] = [text, socketId, token];
+    void parts;
+  },
+  async handleBinaryMessage(data, socketId) {
+    send(socketId, data);
+  },
+  handleClose(socketId, token, code, reason) {
+    const parts: [number, Uint8Array | undefined, number | undefined, string | undefined] = [
+      socketId,
+      token,
+      code,
+      reason,
+    ];
+    void parts;
+  },
+  handleDrain(socketId) {
+    void socketId;
+  },
+  handleStop() {},
+};
+void worker;
+
+const wrong: WorkerModule = {
+  // @ts-expect-error text is a string
+  handleTextMessage(text: number) {
+    void text;
+  },
+};
+void wrong;

@@ -1,0 +1,293 @@
+// Every limit that options can set: what happens at its bound. (Outboxes: slow-readers.test.mjs. Message sizes and
+// control frames: rfc6455-limits and rfc6455-control. The handshake: rfc6455-handshake. Workers: workers.test.mjs.)
+import net from 'node:net';
+
+import test from 'ava';
+
+import { until, within } from './support/deadline.mjs';
+import { binary, continuation, ping, text } from './support/frames.mjs';
+import { connectOptions, exchange, handshake, handshakeBytes } from './support/http.mjs';
+import { ask, forgotten, member, open, ownServer, worker } from './support/server.mjs';
+import { WsClient } from './support/ws-client.mjs';
+
+const MIB = 1024 * 1024;
+const commands = (limits, more) => ({ workerPath: worker('commands'), threads: 1, limits, ...more });
+const listed = async (server) => Object.keys(await server.call('getDebugState', 'sockets')).length;
+
+test('connections: beyond the bound accept waits; nothing is refused, nothing is lost', async (t) => {
+  const server = await ownServer(t, commands({ connections: 3 }));
+  const clients = [];
+  for (let index = 0; index < 3; index++) clients.push(await member(t, server));
+  const waiting = Array.from({ length: 2 }, () => new WsClient(server.addresses[0]));
+  t.teardown(() => {
+    for (const ws of waiting) ws.destroy();
+  });
+  for (const ws of clients) t.is(await ask(ws, { cmd: 'ping' }), 'pong');
+  t.is(await listed(server), 3);
+  for (const ws of waiting) t.is(ws.headers, undefined, 'no answer yet');
+  clients[0].close(1000);
+  await clients[0].closed();
+  const first = await within(Promise.race(waiting.map(({ opened }) => opened)), 'the next connection');
+  t.is(await ask(first, { cmd: 'ping' }), 'pong');
+  clients[1].destroy();
+  for (const ws of waiting) await within(ws.opened, 'every waiting connection');
+  t.is(await listed(server), 3);
+});
+
+test('connectionsPerAddress: one more from the same address gets 503 or is closed, another address is served', async (t) => {
+  const server = await ownServer(t, commands({ connectionsPerAddress: 2 }));
+  const [one] = [await member(t, server), await member(t, server)];
+  const { status } = await handshake(server.addresses[0]);
+  t.true([0, 503].includes(status), String(status));
+  const other = await member(t, server, { localAddress: '127.0.0.2' });
+  t.is(other.ip, '127.0.0.2');
+  one.close(1000);
+  await one.closed();
+  await forgotten(server, one.id);
+  await until(async () => (await handshake(server.addresses[0])).status === 101, 'the place to be free again');
+});
+
+test('messagesPerSecond: reading pauses, nothing is lost, others are not slowed', async (t) => {
+  const server = await ownServer(t, commands({ messagesPerSecond: 50 }));
+  const [fast, other] = [await open(t, server), await member(t, server)];
+  const count = 200;
+  const before = performance.now();
+  await fast.raw(Buffer.concat(Array.from({ length: count }, (_, index) => text(`m ${index}`))));
+  for (let index = 0; index < 10; index++) t.is(await ask(other, { cmd: 'ping' }), 'pong');
+  t.true(fast.received < count, `${fast.received} already`);
+  for (let index = 0; index < count; index++) t.is(await fast.text(), `m ${index}`);
+  const took = performance.now() - before;
+  t.true(took > 1500, `200 messages at 50 per second took ${Math.round(took)} ms`);
+});
+
+test('unhandledEvents: a connection whose handler is pending is read no further, and everything is handled later', async (t) => {
+  const server = await ownServer(t, commands({ unhandledEvents: 4, pingIntervalMs: 0, handlerTimeoutMs: 60_000 }));
+  const [ws, other] = [await member(t, server), await member(t, server)];
+  const payload = 'x'.repeat(10_000);
+  const delay = text(JSON.stringify({ cmd: 'delay', n: 9_000_000, ms: 1200 }));
+  const total = 2000;
+  await ws.raw(delay);
+  for (let index = 0; index < total; index++) ws.send(`${index} ${payload}`);
+  for (let index = 0; index < 30; index++) t.is(await ask(other, { cmd: 'ping' }), 'pong');
+  t.true(ws.bytesBuffered > 0, 'TCP holds the client back');
+  t.is((await ws.json()).re, 9_000_000);
+  for (let index = 0; index < total; index++) t.true((await ws.text()).startsWith(`${index} `));
+});
+
+test('unhandledBytes: bounded in bytes too, one message always fits', async (t) => {
+  const server = await ownServer(t, commands({ unhandledBytes: 1000, pingIntervalMs: 0 }));
+  const ws = await member(t, server);
+  await ws.raw(text(JSON.stringify({ cmd: 'delay', n: 9_000_000, ms: 300 })));
+  for (let index = 0; index < 20; index++) ws.send(`${index} ${'x'.repeat(100_000)}`);
+  t.is((await ws.json()).re, 9_000_000);
+  for (let index = 0; index < 20; index++) t.true((await ws.text()).startsWith(`${index} `));
+});
+
+test('the memory of unhandled events is bounded', async (t) => {
+  const server = await ownServer(
+    t,
+    commands({ unhandledBytes: 256 * 1024, pingIntervalMs: 0, handlerTimeoutMs: 60_000 }),
+  );
+  const clients = await Promise.all(Array.from({ length: 10 }, () => member(t, server)));
+  const before = await server.usage();
+  for (const ws of clients) {
+    await ws.raw(text(JSON.stringify({ cmd: 'delay', n: 9_000_000, ms: 3000 })));
+    for (let index = 0; index < 160; index++) ws.send('y'.repeat(100_000));
+  }
+  await until(() => clients.every((ws) => ws.bytesBuffered > 0), 'every client to be held back');
+  const grown = ((await server.usage()).rss - before.rss) / MIB;
+  t.true(grown < 64, `grew by ${grown.toFixed(1)} MiB for 160 MB offered`);
+  for (const ws of clients) ws.destroy();
+});
+
+test('workerQueueEvents and workerQueueBytes: a busy worker pauses reading, nothing is lost, pings are answered', async (t) => {
+  const server = await ownServer(
+    t,
+    commands({ workerQueueEvents: 16, workerQueueBytes: 64 * 1024, workerTimeoutMs: 0, pingIntervalMs: 0 }),
+  );
+  const clients = [];
+  for (let index = 0; index < 8; index++) clients.push(await member(t, server));
+  const blocked = ask(clients[0], { cmd: 'block', ms: 1000 });
+  for (const ws of clients) {
+    ws.ping('early');
+    t.is((await ws.pong(900)).toString(), 'early');
+  }
+  const each = 100;
+  for (const ws of clients) for (let index = 0; index < each; index++) ws.send(`q ${index} ${'z'.repeat(2000)}`);
+  await blocked;
+  for (const ws of clients)
+    for (let index = 0; index < each; index++) t.true((await ws.text()).startsWith(`q ${index} `));
+});
+
+test('pingIntervalMs and pongTimeoutMs: a silent peer is gone in time, an answering one stays', async (t) => {
+  const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 300 }));
+  const [alive, dead] = [await member(t, server), await member(t, server, { autoPong: false })];
+  const before = performance.now();
+  await dead.closed();
+  const took = performance.now() - before;
+  t.true(dead.pings.length >= 1);
+  t.true(took < 5000, `${Math.round(took)} ms`);
+  await alive.when(() => alive.pings.length >= 8, 'eight pings');
+  t.is(await ask(alive, { cmd: 'ping' }), 'pong');
+});
+
+test('only complete frames count as life: dripping a frame does not answer a ping', async (t) => {
+  const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 400, messageDeadlineMs: 60_000 }));
+  const ws = await open(t, server, { autoPong: false });
+  const bytes = text('x'.repeat(1000));
+  let at = 0;
+  const drip = setInterval(() => {
+    if (at < bytes.length && !ws.over) ws.raw(bytes.subarray(at, ++at));
+  }, 20);
+  try {
+    await ws.closed();
+  } finally {
+    clearInterval(drip);
+  }
+  t.true(at < bytes.length);
+});
+
+test('any complete frame counts as life, a pong is not required', async (t) => {
+  const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 300 }));
+  const ws = await open(t, server, { autoPong: false });
+  let answered = 0;
+  while (ws.pings.length < 8) {
+    ws.send('alive');
+    await ws.text();
+    answered++;
+  }
+  t.true(answered >= 8);
+  t.false(ws.over);
+});
+
+test('while we do not read, the pong deadline stands still', async (t) => {
+  const server = await ownServer(
+    t,
+    commands({ pingIntervalMs: 200, pongTimeoutMs: 300, unhandledEvents: 2, handlerTimeoutMs: 60_000 }),
+  );
+  const ws = await member(t, server);
+  // The handler keeps the connection unread for several deadlines; its pongs wait behind the messages.
+  await ws.raw(text(JSON.stringify({ cmd: 'delay', n: 9_000_000, ms: 2500 })));
+  for (let index = 0; index < 500; index++) ws.send(`${index} ${'x'.repeat(20_000)}`);
+  t.is((await ws.json()).re, 9_000_000);
+  for (let index = 0; index < 500; index++) t.true((await ws.text()).startsWith(`${index} `));
+});
+
+test('messageDeadlineMs: an unfinished message ends its connection, between frames and inside one', async (t) => {
+  const server = await ownServer(t, commands({ messageDeadlineMs: 400 }));
+  const [between, inside, head, fine] = await Promise.all(Array.from({ length: 4 }, () => open(t, server)));
+  await between.raw(binary('first', { fin: false }));
+  await inside.raw(binary('x'.repeat(1000)).subarray(0, 100));
+  await head.raw(binary('x'.repeat(1000)).subarray(0, 3));
+  for (const ws of [between, inside, head]) {
+    await ws.closed();
+    t.true(ws.over);
+  }
+  await fine.raw([binary('a', { fin: false }), continuation('b')]);
+  t.is((await fine.next()).data.toString(), 'ab');
+});
+
+test('messageDeadlineMs: pings do not prolong an unfinished message', async (t) => {
+  const server = await ownServer(t, commands({ messageDeadlineMs: 500 }));
+  const ws = await open(t, server);
+  await ws.raw(binary('first', { fin: false }));
+  const keep = setInterval(() => {
+    if (!ws.over) ws.raw(ping('more time?'));
+  }, 50);
+  try {
+    await ws.closed();
+  } finally {
+    clearInterval(keep);
+  }
+  t.pass();
+});
+
+test('messageDeadlineMs does not touch a connection without an unfinished message', async (t) => {
+  const server = await ownServer(t, commands({ messageDeadlineMs: 200 }));
+  const [idle, witness] = [await member(t, server), await open(t, server)];
+  await witness.raw(binary('first', { fin: false }));
+  await witness.closed();
+  t.is(await ask(idle, { cmd: 'ping' }), 'pong');
+});
+
+test('idleTimeoutMs: off by default; when set, a connection without messages is closed', async (t) => {
+  const server = await ownServer(t, commands({ idleTimeoutMs: 600, pingIntervalMs: 100 }));
+  const [idle, busy] = [await member(t, server), await member(t, server)];
+  let over = false;
+  const end = idle.closed().then(() => {
+    over = true;
+  });
+  while (!over) {
+    t.is(await ask(busy, { cmd: 'ping' }), 'pong');
+    await ask(busy, { cmd: 'delay', ms: 20 });
+  }
+  await end;
+  t.is(await ask(busy, { cmd: 'ping' }), 'pong');
+});
+
+test('requestHeadBytes: smaller heads are bounded as said (431)', async (t) => {
+  const server = await ownServer(t, commands({ requestHeadBytes: 8192 }));
+  const fill = (size) => ({ 'X-Fill': 'x'.repeat(size) });
+  t.is((await handshake(server.addresses[0], { headers: fill(6000) })).status, 101);
+  t.is((await handshake(server.addresses[0], { headers: fill(9000) })).status, 431);
+});
+
+test('handlerTimeoutMs: shorter than the default', async (t) => {
+  const server = await ownServer(t, commands({ handlerTimeoutMs: 200 }));
+  const ws = await member(t, server);
+  ws.send(JSON.stringify({ cmd: 'delay', n: 1, ms: 60_000 }));
+  t.is((await ws.closed()).code, 1011);
+});
+
+test('channelNameBytes: longer names are refused, the bound itself is not', async (t) => {
+  const server = await ownServer(t, commands());
+  const ws = await member(t, server);
+  const longest = 'n'.repeat(64 * 1024);
+  t.deepEqual(await server.call('subscribe', ws.id, longest), [ws.id]);
+  t.is(await server.call('send', longest, 'x'), 1);
+  await t.throwsAsync(server.call('subscribe', ws.id, `${longest}n`), { message: /channel/ });
+  t.is((await server.call('getDebugState', 'channels', ws.id)).length, 1);
+});
+
+test('shardInboxBytes: over it a drop is counted and reported, the publisher is never blocked', async (t) => {
+  const server = await ownServer(t, commands({ shardInboxBytes: 64 * 1024, outboxBytes: 64 * MIB }, { ioThreads: 1 }));
+  const [sender, target] = [await member(t, server), await member(t, server)];
+  // One handler run posts far more than the inbox holds before the shard can be woken.
+  const posted = await ask(sender, { cmd: 'flood', who: target.id, count: 2000, prefix: 'm', size: 10_000 });
+  t.true(posted <= 2000);
+  await ask(target, { cmd: 'ping' });
+  t.is(target.received, posted, 'what send counted arrived, nothing else');
+  if (posted < 2000) await until(async () => (await server.errors()).length > 0, 'the report');
+});
+
+test('limits that are none are TypeErrors that name them', async (t) => {
+  const server = await ownServer(t);
+  for (const [name, value] of [
+    ['messageBytes', -1],
+    ['messageBytes', '16'],
+    ['messageBytes', Number.NaN],
+    ['outboxBytes', 1.5],
+    ['outboxPolicy', 'explode'],
+    ['connections', null],
+    ['handlerTimeoutMs', Number.POSITIVE_INFINITY],
+    ['noSuchLimit', 1],
+  ]) {
+    await t.throwsAsync(server.start(commands({ [name]: value })), {
+      name: 'TypeError',
+      message: new RegExp(`limits\\.?.*${name}`),
+    });
+  }
+  t.deepEqual(await server.call('getDebugState', 'workers'), {});
+});
+
+test('a connection that never speaks is closed by the handshake timeout, and is no socket meanwhile', async (t) => {
+  const server = await ownServer(t, commands({ handshakeTimeoutMs: 400 }));
+  const socket = net.connect(connectOptions(server.addresses[0]));
+  t.teardown(() => socket.destroy());
+  t.is(await listed(server), 0);
+  const ended = new Promise((resolve) => socket.once('close', resolve));
+  socket.on('error', () => {});
+  socket.resume();
+  await within(ended, 'the end');
+  t.is((await exchange(server.addresses[0], handshakeBytes())).status, 101);
+});
