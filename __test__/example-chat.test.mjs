@@ -7,6 +7,7 @@ import test from 'ava';
 import { until } from './support/deadline.mjs';
 import { browserTests, Example, launchBrowser } from './support/example.mjs';
 import { exchange, handshake } from './support/http.mjs';
+import { ownServer, worker } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const SCRIPT = 'examples/chat/server.mjs';
@@ -35,8 +36,8 @@ function newRoom() {
 }
 
 /** A client that has joined, with the answer it got. */
-async function join(t, room, alias) {
-  const client = await connect(t, chat.address, { path: '/socket' });
+async function join(t, room, alias, address = chat.address) {
+  const client = await connect(t, address, { path: '/socket' });
   client.send(JSON.stringify({ type: 'join', alias, room }));
   const joined = await told(client);
   return Object.assign(client, { joined, id: joined.id });
@@ -99,6 +100,37 @@ test('whoever vanishes without a word is reported, once', async (t) => {
   t.deepEqual(
     chiyo.joined.members.map(({ alias }) => alias),
     ['Anna', 'Chiyo'],
+  );
+});
+
+test('a worker that dies leaves nobody behind in a room', async (t) => {
+  const server = await ownServer(t, { workerPath: worker('chat-mortal'), threads: 2 });
+  const clients = [];
+  for (const alias of ['A', 'B', 'C', 'D']) {
+    const client = await join(t, 'mill', alias, server.addresses[0]);
+    const { workerId } = await server.call('getDebugState', 'sockets', client.id);
+    clients.push(Object.assign(client, { alias, workerId }));
+  }
+  const doomed = clients.filter(({ workerId }) => workerId === clients[0].workerId);
+  const others = clients.filter((client) => !doomed.includes(client));
+  t.is(doomed.length, 2);
+  doomed[0].send('die');
+  for (const client of doomed) {
+    await until(() => client.closeFrame, 'a close frame');
+    t.is(client.closeFrame.code, 1011);
+  }
+  for (const client of others) {
+    const left = [];
+    while (left.length < doomed.length) {
+      const event = await told(client);
+      if (event.type === 'user-left') left.push(event.alias);
+    }
+    t.deepEqual(left.sort(), doomed.map(({ alias }) => alias).sort());
+  }
+  const late = await join(t, 'mill', 'Late', server.addresses[0]);
+  t.deepEqual(
+    late.joined.members.map(({ alias }) => alias).sort(),
+    [...others.map(({ alias }) => alias), 'Late'].sort(),
   );
 });
 

@@ -1,0 +1,113 @@
+// The programs in the guides: they run, and do what the text around them says. A block whose first line names a file
+// is a whole file; any other is a fragment, of which only the grammar is checked.
+import { execFile } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test from 'ava';
+
+import { Example } from './support/example.mjs';
+import { handshake } from './support/http.mjs';
+import { open, ownServer } from './support/server.mjs';
+import { connect } from './support/ws-client.mjs';
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
+const GUIDES = ['getting-started', 'channels', 'workers', 'authentication'];
+let folder;
+
+test.before(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'millrace-docs-'));
+  await mkdir(path.join(folder, 'node_modules'));
+  await symlink(root, path.join(folder, 'node_modules', 'millrace'), 'junction');
+});
+test.after.always(async () => {
+  if (folder !== undefined) await rm(folder, { recursive: true });
+});
+
+async function blocksOf(guide) {
+  const text = await readFile(path.join(root, 'docs', `${guide}.md`), 'utf8');
+  return [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code);
+}
+
+/** Writes a guide's files; resolves with the folder that they are in. */
+async function unpack(guide) {
+  const own = path.join(folder, guide);
+  await mkdir(own);
+  for (const code of await blocksOf(guide)) {
+    const name = /^\/\/ (\S+\.mjs)\n/.exec(code)?.[1];
+    if (name !== undefined) await writeFile(path.join(own, name), code.replace('127.0.0.1:8080', '127.0.0.1:0'));
+  }
+  return own;
+}
+
+test('every block is JavaScript', async (t) => {
+  for (const guide of GUIDES) {
+    const blocks = await blocksOf(guide);
+    t.true(blocks.length > 0, guide);
+    for (const [index, code] of blocks.entries()) {
+      const file = path.join(folder, `${guide}-${index}.mjs`);
+      await writeFile(file, code);
+      await t.notThrowsAsync(promisify(execFile)(process.execPath, ['--check', file]), `${guide}:\n${code}`);
+    }
+  }
+});
+
+test('getting started: the first server', async (t) => {
+  const script = path.join(await unpack('getting-started'), 'server.mjs');
+  const server = await Example.start(script, [], {}, /^listening on (\S+:\d+)$/m);
+  t.teardown(() => server.kill());
+  const [one, two] = [await connect(t, server.url), await connect(t, server.url)];
+  t.is(await one.text(), 'welcome');
+  t.is(await two.text(), 'welcome');
+  one.send('hello');
+  const said = await one.text();
+  t.regex(said, /^\d+: hello$/);
+  t.is(await two.text(), said);
+  t.is(await server.end(), 0);
+});
+
+test('channels: rooms', async (t) => {
+  const workerPath = path.join(await unpack('channels'), 'worker.mjs');
+  const server = await ownServer(t, { workerPath, threads: 2 });
+  const [one, two] = [await open(t, server), await open(t, server)];
+  const tell = (client, message) => client.send(JSON.stringify(message));
+  tell(two, { command: 'enter', room: 'mill' });
+  tell(two, { command: 'say', room: 'mill', body: 'myself' });
+  t.is(await two.text(), 'heard by 0');
+  tell(one, { command: 'say', room: 'mill', body: 'hello' });
+  t.is(await one.text(), 'heard by 1');
+  t.is(await two.text(), 'hello');
+  tell(two, { command: 'leave', room: 'mill' });
+  tell(two, { command: 'say', room: 'mill', body: 'anyone?' });
+  t.is(await two.text(), 'heard by 0');
+  tell(one, { command: 'say', room: 'mill', body: 'anyone?' });
+  t.is(await one.text(), 'heard by 0');
+});
+
+test('workers: three places for state', async (t) => {
+  const workerPath = path.join(await unpack('workers'), 'worker.mjs');
+  const server = await ownServer(t, { workerPath, workerArg: { language: 'fi' }, threads: 2 });
+  const [one, two] = [await open(t, server, { path: '/here' }), await open(t, server, { path: '/there?x=1' })];
+  one.send('sir');
+  t.is(await one.text(), 'moi sir on /here, visitor 1');
+  two.send('madam');
+  t.is(await two.text(), 'moi madam on /there, visitor 2');
+});
+
+test('authentication: a signed cookie', async (t) => {
+  const workerPath = path.join(await unpack('authentication'), 'worker.mjs');
+  const server = await ownServer(t, { workerPath, workerArg: { secret: 'guide' }, threads: 1 });
+  const cookie = (secret) => `session=anna.${createHmac('sha256', secret).update('anna').digest('base64url')}`;
+  for (const headers of [{}, { Cookie: 'session=' }, { Cookie: cookie('wrong') }]) {
+    const answer = await handshake(server.addresses[0], { headers });
+    t.is(answer.status, 401);
+    t.is(answer.body, 'log in first');
+    t.is(answer.headers['content-type'], 'text/plain');
+  }
+  const anna = await open(t, server, { headers: { Cookie: cookie('guide') } });
+  anna.send('hello');
+  t.is(await anna.text(), 'anna said hello');
+});
