@@ -48,7 +48,7 @@ for (const [name, [act, code, expected]] of Object.entries(WAYS)) {
   });
 }
 
-test('in handleClose the subscriptions still exist and can be inspected and removed', async (t) => {
+test('in handleClose unsubscribing the socket is harmless; afterwards its subscriptions are gone', async (t) => {
   const { ws, id, report } = await watched(t);
   const stays = await open(t, server);
   stays.send('id');
@@ -56,7 +56,7 @@ test('in handleClose the subscriptions still exist and can be inspected and remo
   await server.call('subscribe', [id, staysId], `room of ${id}`);
   ws.close(1000);
   const entry = await report();
-  t.deepEqual(entry.unsubscribed, [id]);
+  t.true(entry.unsubscribed.every((one) => one === id));
   t.deepEqual((await server.call('getDebugState', 'channels', `room of ${id}`)).subscribers, { [staysId]: 1 });
 });
 
