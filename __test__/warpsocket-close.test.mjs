@@ -1,6 +1,7 @@
 // specs/warpsocket.md §6.4 and §8: how connections end, what handleClose sees, what codes and answers there are.
 import test from 'ava';
 
+import { until } from './support/deadline.mjs';
 import { frame, text } from './support/frames.mjs';
 import { ask, forgotten, member, open, ownServer, sharedServer, worker } from './support/server.mjs';
 
@@ -64,6 +65,18 @@ test('a broadcast in handleClose reaches the others', async (t) => {
   const { ws, report } = await watched(t);
   ws.destroy();
   t.is((await report()).event, 'close');
+});
+
+test('a handleClose that throws is reported, called once, and the worker lives on', async (t) => {
+  const { ws, id, report, watcher } = await watched(t);
+  ws.send('throw at close');
+  t.is(await ws.text(), 'will throw');
+  ws.close(1000);
+  t.is((await report()).calls, 1);
+  const failed = ({ message }) => message.includes(`handleClose of ${id} failed`);
+  await until(async () => (await server.errors()).some(failed), 'the report');
+  watcher.send('alive');
+  await watcher.when(() => watcher.inbox.some(({ data }) => data === 'alive'), 'the echo');
 });
 
 test('close() returns true once, false for closed, unknown and virtual ids', async (t) => {

@@ -198,6 +198,17 @@ test('a module without a text handler still receives broadcasts', async (t) => {
   t.is(await ws.text(), 'hello');
 });
 
+test('handlers are called with `this` undefined; a default export is not looked at', async (t) => {
+  const own = await ownServer(t, { workerPath: worker('default-export'), threads: 1 });
+  const ws = await open(t, own);
+  ws.send('x');
+  t.is(await ws.text(), 'this is undefined');
+  const [state] = Object.values(await own.call('getDebugState', 'workers'));
+  t.false(state.hasBinaryHandler);
+  ws.send(Buffer.from('x'));
+  t.is((await ws.closed()).code, 1011);
+});
+
 test('a CommonJS worker module', async (t) => {
   const own = await ownServer(t, { workerPath: worker('classic').replace('.mjs', '.cjs'), threads: 1 });
   const ws = await open(t, own);

@@ -274,6 +274,15 @@ for (const [data, bytes] of [
   });
 }
 
+test('texts that are no JSON objects are counted when they go out without user data', async (t) => {
+  const ws = await join(t);
+  const virtual = await create(ws.id, 5);
+  const before = (await server.call('stats')).unannotated;
+  for (const text of ['plain', '[1]', '']) await send(virtual, text);
+  for (let index = 0; index < 3; index++) await ws.text();
+  t.true((await server.call('stats')).unannotated >= before + 3);
+});
+
 test('in a chain the outermost annotation decides, whatever its kind', async (t) => {
   const ws = await join(t);
   const inner = await create(ws.id, 'inner ');

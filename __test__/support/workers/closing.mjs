@@ -3,6 +3,7 @@ import { close, getDebugState, send, subscribe, unsubscribe } from '../millrace.
 
 const calls = new Map();
 const marks = new Map();
+const failing = new Set();
 
 const commands = {
   watch: (id) => {
@@ -14,6 +15,10 @@ const commands = {
     throw new Error('on request');
   },
   'close me': (id) => close(id, 4100, 'as asked'),
+  'throw at close': (id) => {
+    failing.add(id);
+    send(id, 'will throw');
+  },
   mark: (id) => marks.set(id, (marks.get(id) ?? 0) + 1),
 };
 
@@ -37,4 +42,5 @@ export function handleClose(socketId, token, code, reason) {
     calls: calls.get(socketId),
   };
   send('closes', JSON.stringify(report));
+  if (failing.has(socketId)) throw new Error(`handleClose of ${socketId} failed`);
 }

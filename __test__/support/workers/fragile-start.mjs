@@ -1,5 +1,7 @@
 // The commands worker, but handleStart fails as often as the key "fail-starts" says (one character each).
+// It counts its starts in the key "starts" and the closes it handled in the key "closes".
 import { getKey, setKey, setKeyIf } from '../millrace.mjs';
+import * as commands from './commands.mjs';
 
 export * from './commands.mjs';
 
@@ -24,4 +26,9 @@ export function handleStart() {
   setKey('last-start', String(Date.now()));
   count('starts');
   if (takeOne()) throw new Error('start failed on request');
+}
+
+export function handleClose(...args) {
+  count('closes');
+  commands.handleClose(...args);
 }
