@@ -1,21 +1,21 @@
 //! The only place that names a lock or an atomic of this crate, so that loom can stand in for them.
 
-#[cfg(not(loom))]
+#[cfg(not(millrace_loom))]
 pub(crate) use parking_lot::{Mutex, MutexGuard};
-#[cfg(not(loom))]
+#[cfg(not(millrace_loom))]
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-#[cfg(loom)]
+#[cfg(millrace_loom)]
 pub(crate) use loom::sync::MutexGuard;
-#[cfg(loom)]
+#[cfg(millrace_loom)]
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Loom's mutex with parking_lot's face: no poisoning.
-#[cfg(loom)]
+#[cfg(millrace_loom)]
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
-#[cfg(loom)]
+#[cfg(millrace_loom)]
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
         Self(loom::sync::Mutex::new(value))

@@ -32,6 +32,7 @@ fn messages_are_echoed_also_those_right_behind_the_handshake() {
     }
     client.send(&frame(Opcode::Binary, &vec![7; 100_000]));
     assert_eq!(client.next(), Received::Binary(vec![7; 100_000]));
+    drop(client);
     server.stop();
 }
 
@@ -94,7 +95,7 @@ fn a_broadcast_reaches_every_shard_in_one_order() {
     );
     let publishers: Vec<_> = (0..4)
         .map(|publisher| {
-            let gateway = server.gateway.clone();
+            let gateway = std::sync::Arc::clone(&server.gateway);
             std::thread::spawn(move || {
                 for number in 0..200 {
                     let mut touched = ShardSet::default();
@@ -114,13 +115,14 @@ fn a_broadcast_reaches_every_shard_in_one_order() {
             })
         })
         .collect();
-    publishers
-        .into_iter()
-        .for_each(|publisher| publisher.join().unwrap());
+    for publisher in publishers {
+        publisher.join().unwrap();
+    }
     let orders: Vec<Vec<Received>> = clients
         .iter_mut()
         .map(|client| (0..800).map(|_| client.next()).collect())
         .collect();
+    drop(clients);
     assert!(orders.windows(2).all(|pair| pair[0] == pair[1]));
     server.stop();
 }
@@ -165,6 +167,7 @@ fn a_dead_workers_connections_get_1011_and_their_closes_go_to_another() {
             .iter()
             .any(|event| matches!(event, Event::Close { code: 1011, .. }))
     });
+    drop(client);
     server.stop();
 }
 

@@ -19,6 +19,12 @@ pub(crate) struct Bell {
 }
 
 impl Bell {
+    /// The bell as the gateway knows it.
+    pub(crate) fn door(bell: &Arc<Self>) -> Arc<dyn Doorbell> {
+        let bell: Arc<Self> = Arc::clone(bell);
+        bell
+    }
+
     /// Waits for the next ring; false after ten seconds.
     pub(crate) fn wait(&self) -> bool {
         let guard = self.rung.lock().unwrap();
@@ -117,9 +123,7 @@ pub(crate) struct Server {
 pub(crate) fn serve(config: GatewayConfig, listener: ListenerConfig) -> Server {
     let gateway = Gateway::new();
     let notices = Arc::new(Bell::default());
-    gateway
-        .start(config, Arc::clone(&notices) as Arc<dyn Doorbell>)
-        .unwrap();
+    gateway.start(config, Bell::door(&notices)).unwrap();
     let listening = gateway
         .listen(ListenerConfig {
             address: "127.0.0.1:0".into(),
@@ -173,7 +177,7 @@ pub(crate) const ALL: Handlers = Handlers {
 
 pub(crate) fn echo(gateway: &Arc<Gateway>, handlers: Handlers) -> Echo {
     let bell = Arc::new(Bell::default());
-    let worker = gateway.add_worker(handlers, Arc::clone(&bell) as Arc<dyn Doorbell>);
+    let worker = gateway.add_worker(handlers, Bell::door(&bell));
     let events = Arc::new(Mutex::new(Vec::new()));
     let changed = Arc::new(Condvar::new());
     let (thread_gateway, thread_worker) = (Arc::clone(gateway), Arc::clone(&worker));
