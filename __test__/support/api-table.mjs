@@ -31,7 +31,7 @@ const notIds = [
   [1],
 ];
 const notDeltas = [null, '1', true, {}, 1n, 1.5, Number.NaN, Number.POSITIVE_INFINITY, Symbol('x')];
-const badIdTargets = [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53];
+const badIdTargets = [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53];
 
 export const WRONG = [
   ...notTargets.map((value) => ['send', [value, 'data'], 'target']),
