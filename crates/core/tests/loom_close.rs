@@ -63,6 +63,27 @@ fn closing_twice_happens_once() {
 }
 
 #[test]
+fn nothing_is_posted_after_close_returned() {
+    loom::model(|| {
+        let core = Arc::new(Core::new());
+        let inbox = Inbox::new();
+        let socket = open(&core);
+        core.subscribe(&[Target::Socket(socket)], b"c", 1, &mut inbox.clone());
+        let sender = thread::spawn({
+            let (core, mut inbox) = (Arc::clone(&core), inbox.clone());
+            move || {
+                core.publish(b"c", "m", &[], &mut inbox) + core.send(socket, "m", &[], &mut inbox)
+            }
+        });
+        core.close(socket, &mut inbox.clone());
+        inbox.returned();
+        let posted = sender.join().expect("does not panic");
+        assert_eq!(inbox.messages(), (posted, 0), "{:?}", inbox.entries());
+        assert_eq!(inbox.replay(), 0);
+    });
+}
+
+#[test]
 fn a_virtual_socket_of_a_closing_one_dies_with_it_or_dangles() {
     loom::model(|| {
         let core = Arc::new(Core::new());

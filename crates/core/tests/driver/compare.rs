@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bytes::Bytes;
 use millrace_core::{ChannelState, Counts, SocketId, SocketState};
 use millrace_testkit::model::Socket;
 
@@ -113,7 +112,7 @@ impl Driver {
                     (id, usize::from(*shard), *slot)
                 );
                 assert_eq!((*peer, worker), (address(*slot), pinned));
-                assert_eq!(self.core.token(id), token.clone().map(Bytes::from));
+                assert_eq!(self.core.token(id), token.clone().map(Into::into));
             }
             (
                 SocketState::Virtual { target, annotation },

@@ -7,7 +7,6 @@ mod mirror;
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use bytes::Bytes;
 use millrace_core::{
     Annotation, Core, ShardIndex, ShardSet, SocketId, SocketInfo, Target, TokenError,
 };
@@ -212,18 +211,18 @@ impl Driver {
     fn token(&mut self, a: u8, b: u8) {
         let id = self.pick(a);
         let token = vec![b; usize::from(b % 3)];
-        let before = self.core.set_token(id, Bytes::from(token.clone()));
+        let before = self.core.set_token(id, token.clone().into());
         match self.model.set_token(id.get(), token) {
-            Ok(expected) => assert_eq!(before, Ok(expected.map(Bytes::from))),
+            Ok(expected) => assert_eq!(before, Ok(expected.map(Into::into))),
             Err(_) => assert_eq!(before, Err(TokenError::SocketNotFound(id))),
         }
     }
 
     fn set_key(&mut self, a: u8, b: u8) {
-        let before = self.core.set_key(&name(a), value(b).map(Bytes::from));
+        let before = self.core.set_key(&name(a), value(b).map(Into::into));
         assert_eq!(
             before,
-            self.model.set_key(&name(a), value(b)).map(Bytes::from)
+            self.model.set_key(&name(a), value(b)).map(Into::into)
         );
     }
 
@@ -231,7 +230,7 @@ impl Driver {
         let check = value(g);
         let done = self
             .core
-            .set_key_if(&name(a), value(b).map(Bytes::from), check.as_deref());
+            .set_key_if(&name(a), value(b).map(Into::into), check.as_deref());
         assert_eq!(
             done,
             self.model.set_key_if(&name(a), value(b), check.as_deref())

@@ -17,6 +17,8 @@ pub(crate) enum Posted {
     Leave(u64, u64),
     Publish(u64, u32),
     Direct(u64),
+    /// What should end deliveries has returned to its caller.
+    Returned,
 }
 
 /// A handle on the inbox, one per thread.
@@ -34,6 +36,23 @@ impl Inbox {
 
     pub(crate) fn entries(&self) -> Vec<Posted> {
         self.0.lock().expect("no thread panics").clone()
+    }
+
+    /// Notes that what should end deliveries has returned to its caller.
+    pub(crate) fn returned(&self) {
+        self.push(Posted::Returned);
+    }
+
+    /// How many messages there are before [`returned`](Self::returned) and after it.
+    pub(crate) fn messages(&self) -> (usize, usize) {
+        let entries = self.entries();
+        let returned = entries.iter().position(|entry| *entry == Posted::Returned);
+        let (before, after) = entries.split_at(returned.expect("noted"));
+        let is_message = |entry: &&Posted| matches!(entry, Posted::Direct(_) | Posted::Publish(..));
+        (
+            before.iter().filter(is_message).count(),
+            after.iter().filter(is_message).count(),
+        )
     }
 
     /// Replays the inbox: joins and leaves alternate, and every publication counts exactly those who are
@@ -63,7 +82,7 @@ impl Inbox {
                         "out of order: {entries:?}"
                     );
                 }
-                Posted::Direct(_) => {}
+                Posted::Direct(_) | Posted::Returned => {}
             }
         }
         lists.values().map(BTreeSet::len).sum()
