@@ -95,7 +95,8 @@ function heard(value) {
 
 /** @param {{ code: string, message: string }} problem */
 function refused({ code, message }) {
-  if (code === 'bad-alias' || code === 'bad-room' || code === 'room-full') askName(message);
+  if (code === 'bad-alias') askName(message);
+  else if (code === 'bad-room' || code === 'room-full') askName(message, roomField);
   else part('problem').textContent = message;
 }
 
@@ -194,7 +195,8 @@ function itemOf({ id, from, alias: by, body: text, timestamp }, own) {
 // --- What is shown around them
 
 function showRooms() {
-  const names = new Set([...SUGGESTED_ROOMS, ...rooms.keys()]);
+  const visited = [...rooms].filter(([, { items }]) => items.length > 0).map(([name]) => name);
+  const names = new Set([...SUGGESTED_ROOMS, ...visited, room]);
   const entries = [...names].map((name) => {
     const link = make('a', '', name);
     link.href = addressOf(name);
@@ -259,15 +261,18 @@ function showMenu(open) {
   menu.ariaExpanded = String(open);
 }
 
-/** @param {string} [problem] */
-function askName(problem = '') {
+/**
+ * @param {string} [problem] with what was entered before
+ * @param {HTMLInputElement} [field] where it was
+ */
+function askName(problem = '', field = aliasField) {
   aliasField.value = alias;
   roomField.value = room;
   part('join-problem').textContent = problem;
   part('stay').hidden = me === undefined;
   part('welcome-title').textContent = alias === '' ? 'Come in' : 'Your name and room';
   if (!welcome.open) welcome.showModal();
-  aliasField.select();
+  field.select();
 }
 
 // --- What a person does

@@ -110,7 +110,9 @@ function memberEntry(alias, isMe) {
   const avatar = make('span', 'avatar');
   avatar.ariaHidden = 'true';
   paintAvatar(avatar, alias);
-  entry.append(avatar, make('bdi', '', alias));
+  const name = make('bdi', '', alias);
+  name.title = alias;
+  entry.append(avatar, name);
   if (isMe) entry.append(make('span', 'you', 'you'));
   return entry;
 }
