@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use super::Shard;
 use super::connection::{Admission, Connection, Io, Phase, Shared};
+use super::outbox::Outbox;
 use super::rate::Rate;
 use super::transfer::Driver;
 use crate::adapter::Adapter;
@@ -91,6 +92,7 @@ impl Shard {
                 .worker
                 .queue()
                 .free_slot(connection.worker_slot.get());
+            io.outbox = Outbox::default();
             self.forget(connection, io);
             return;
         }

@@ -190,18 +190,18 @@ pub(crate) fn run(
             .build()?;
         let local = LocalSet::new();
         let shard = Rc::new(Shard::new(index, Arc::clone(gateway), limits, stats));
-        local.block_on(&runtime, live(Rc::clone(&shard)));
+        let sound = local.block_on(&runtime, live(Rc::clone(&shard)));
         shard.end();
-        Ok::<_, std::io::Error>(())
+        Ok::<_, std::io::Error>(sound)
     }));
     gateway.inboxes().shut(index);
     match outcome {
-        Ok(Ok(())) => {}
+        Ok(Ok(true)) => {}
         Ok(Err(error)) => gateway.notices().post(Notice::Error {
             code: "ERR_MILLRACE_SHARD_FAILED",
             message: format!("an I/O thread could not start: {error}"),
         }),
-        Err(_) => gateway.notices().post(Notice::Error {
+        Ok(Ok(false)) | Err(_) => gateway.notices().post(Notice::Error {
             code: "ERR_MILLRACE_SHARD_FAILED",
             message: "an I/O thread ended by a bug in Millrace; its connections are lost"
                 .to_owned(),
@@ -210,15 +210,18 @@ pub(crate) fn run(
     gateway.shard_ended();
 }
 
-async fn live(shard: Rc<Shard>) {
-    let ended = shard.ended.notified();
-    tokio::task::spawn_local(turn::turns(Rc::clone(&shard)));
+/// Lives until the shard is told to end; false when its turn ended by a bug.
+async fn live(shard: Rc<Shard>) -> bool {
+    let turns = tokio::task::spawn_local(turn::turns(Rc::clone(&shard)));
     tokio::task::spawn_local(timers::timers(Rc::clone(&shard)));
     if shard.index.get() == 0 {
         let timeout = shard.limits.worker_timeout;
         tokio::task::spawn_local(crate::worker::watch(Arc::clone(&shard.gateway), timeout));
     }
-    ended.await;
+    tokio::select! {
+        () = shard.ended.notified() => true,
+        _ = turns => false,
+    }
 }
 
 fn millis(duration: std::time::Duration) -> u64 {

@@ -58,9 +58,13 @@ impl Shard {
     }
 
     /// Time passed while nothing was read does not count against the peer.
-    pub(super) fn restart_pong_clock(&self, io: &mut Io) {
+    pub(super) fn restart_clocks(&self, io: &mut Io) {
+        let now = self.now.get().max(1);
         if io.times.ping > 0 {
-            io.times.ping = self.now.get().max(1);
+            io.times.ping = now;
+        }
+        if io.times.unfinished > 0 {
+            io.times.unfinished = now;
         }
     }
 
@@ -99,6 +103,14 @@ impl Shard {
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         }
+        let idle = millis(limits.idle_timeout);
+        if idle > 0 && now >= times.message + idle {
+            return Some(CloseReason::IDLE);
+        }
+        if io.waiting || io.swollen {
+            // not reading: the peer cannot show that it lives
+            return None;
+        }
         if times.unfinished > 0 {
             let age = now.saturating_sub(times.unfinished);
             let received =
@@ -107,14 +119,6 @@ impl Shard {
             {
                 return Some(CloseReason::MESSAGE_DEADLINE);
             }
-        }
-        let idle = millis(limits.idle_timeout);
-        if idle > 0 && now >= times.message + idle {
-            return Some(CloseReason::IDLE);
-        }
-        if io.waiting || io.swollen {
-            // not reading: the peer cannot show that it lives
-            return None;
         }
         if times.ping > 0 {
             if now < times.ping + millis(limits.pong_timeout) {

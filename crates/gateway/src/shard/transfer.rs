@@ -280,7 +280,7 @@ impl Shard {
     /// The outbox fell below its low water: reading goes on, and the application may send more.
     fn drained(&self, connection: &Shared, io: &mut Io) {
         io.swollen = false;
-        self.restart_pong_clock(io);
+        self.restart_clocks(io);
         connection.wake();
         if matches!(io.phase, Phase::Open) && connection.worker.handlers().drain {
             connection

@@ -289,7 +289,7 @@ impl Shard {
                 return true;
             }
             io.waiting = false;
-            self.restart_pong_clock(io);
+            self.restart_clocks(io);
             connection.wake();
             false
         });
