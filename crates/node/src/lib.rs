@@ -1,1 +1,33 @@
 //! The native addon: argument conversion, worker drains and doorbells. The only napi code.
+//!
+//! It converts and forwards; every decision is the gateway's or JavaScript's. Each JavaScript thread
+//! that loads it has one [`environment::Environment`]; the process has one [`addon::Addon`].
+#![deny(unsafe_code)]
+
+mod addon;
+mod arguments;
+mod bind;
+mod config;
+mod control;
+mod debug;
+mod door;
+mod drain;
+mod entry;
+mod environment;
+mod failure;
+mod handlers;
+mod hot;
+mod js;
+mod numbers;
+mod scratch;
+mod stats;
+mod token_words;
+
+use napi::bindgen_prelude::{Env, JsValue, Object};
+use napi_derive::napi;
+
+/// Fills the module's exports; the runtime calls it once for each thread that loads the addon.
+#[napi(module_exports)]
+pub fn initialize(exports: Object, env: Env) -> napi::Result<()> {
+    environment::open(env.raw(), exports.raw())
+}

@@ -1,0 +1,284 @@
+//! Arguments from JavaScript, read and checked before anything is changed. Owns the wording of the
+//! `TypeError`s; knows nothing of what the arguments are for.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use millrace_gateway::{Kind, SocketId, Target};
+
+use crate::failure::{Failure, Outcome};
+use crate::js::{Js, Type, Value};
+use crate::numbers;
+
+/// A target with its name's place in the scratch buffer.
+#[derive(Clone, Debug)]
+enum Item {
+    Id(SocketId),
+    Name(Range<usize>),
+}
+
+/// Socket ids and channel names, as read.
+#[derive(Debug)]
+pub(crate) enum Items {
+    /// Not an array: no allocation.
+    One(ItemOf),
+    Many(Vec<ItemOf>),
+}
+
+/// One of [`Items`].
+#[derive(Debug)]
+pub(crate) struct ItemOf(Item);
+
+impl ItemOf {
+    fn target<'a>(&self, scratch: &'a [u8]) -> Target<'a> {
+        match &self.0 {
+            Item::Id(id) => Target::Socket(*id),
+            Item::Name(place) => Target::Channel(scratch.get(place.clone()).unwrap_or_default()),
+        }
+    }
+}
+
+impl Items {
+    /// Reads a socket id, a channel name, or an array of these; names go to `scratch`.
+    pub(crate) fn read(
+        js: Js<'_>,
+        value: Value<'_>,
+        name: &str,
+        scratch: &mut Vec<u8>,
+    ) -> Outcome<Self> {
+        match js.type_of(value)? {
+            Type::Number => match numbers::to_id(js.to_number(value)?) {
+                Some(id) => Ok(Self::One(ItemOf(Item::Id(id)))),
+                None => Err(wrong(js, value, name, TARGET)),
+            },
+            Type::String => {
+                append_string(js, value, scratch).map(|place| Self::One(ItemOf(Item::Name(place))))
+            }
+            Type::Object if js.is_array(value)? => {
+                let length = js.array_length(value)?;
+                let mut items =
+                    Vec::with_capacity(usize::try_from(length).unwrap_or_default().min(LIST_ROOM));
+                for index in 0..length {
+                    let element = js.element(value, index)?;
+                    items.push(ItemOf(read_element(js, element, (name, index), scratch)?));
+                }
+                Ok(Self::Many(items))
+            }
+            _ => match append_bytes(js, value, scratch)? {
+                Some(place) => Ok(Self::One(ItemOf(Item::Name(place)))),
+                None => Err(wrong(js, value, name, TARGET)),
+            },
+        }
+    }
+
+    /// Shows the targets to `look`, names taken from `scratch`.
+    pub(crate) fn with<R>(&self, scratch: &[u8], look: impl FnOnce(&[Target<'_>]) -> R) -> R {
+        match self {
+            Self::One(item) => look(&[item.target(scratch)]),
+            Self::Many(items) => look(
+                &items
+                    .iter()
+                    .map(|item| item.target(scratch))
+                    .collect::<Vec<_>>(),
+            ),
+        }
+    }
+}
+
+fn read_element(
+    js: Js<'_>,
+    value: Value<'_>,
+    (name, index): (&str, u32),
+    scratch: &mut Vec<u8>,
+) -> Outcome<Item> {
+    const ELEMENT: &str =
+        "a socket id (a positive whole number) or a channel name (a string or bytes)";
+    let place = match js.type_of(value)? {
+        Type::Number => {
+            let id = numbers::to_id(js.to_number(value)?);
+            return id
+                .map(Item::Id)
+                .ok_or_else(|| wrong(js, value, &format!("{name}[{index}]"), ELEMENT));
+        }
+        Type::String => Some(append_string(js, value, scratch)?),
+        _ => append_bytes(js, value, scratch)?,
+    };
+    place
+        .map(Item::Name)
+        .ok_or_else(|| wrong(js, value, &format!("{name}[{index}]"), ELEMENT))
+}
+
+/// A socket id.
+pub(crate) fn id(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<SocketId> {
+    const ID: &str = "a socket id (a positive whole number)";
+    if js.type_of(value)? == Type::Number
+        && let Some(id) = numbers::to_id(js.to_number(value)?)
+    {
+        return Ok(id);
+    }
+    Err(wrong(js, value, name, ID))
+}
+
+/// A socket id or `undefined`.
+pub(crate) fn optional_id(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<Option<SocketId>> {
+    if is_undefined(js, value)? {
+        Ok(None)
+    } else {
+        id(js, value, name).map(Some)
+    }
+}
+
+/// `undefined`, a socket id, or an array of ids.
+pub(crate) fn ids(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<Vec<SocketId>> {
+    if is_undefined(js, value)? {
+        return Ok(Vec::new());
+    }
+    if !js.is_array(value)? {
+        return id(js, value, name).map(|id| vec![id]);
+    }
+    let mut ids = Vec::new();
+    for index in 0..js.array_length(value)? {
+        let element = js.element(value, index)?;
+        ids.push(id(js, element, &format!("{name}[{index}]"))?);
+    }
+    Ok(ids)
+}
+
+/// A whole number below 2^32.
+pub(crate) fn whole(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<u32> {
+    if js.type_of(value)? == Type::Number
+        && let Some(number) = numbers::to_u32(js.to_number(value)?)
+    {
+        return Ok(number);
+    }
+    Err(wrong(
+        js,
+        value,
+        name,
+        "a whole number from 0 to 4294967295",
+    ))
+}
+
+/// A name or key: a string (its UTF-8) or bytes. Goes to `scratch`; the place is returned.
+pub(crate) fn name(
+    js: Js<'_>,
+    value: Value<'_>,
+    name: &str,
+    scratch: &mut Vec<u8>,
+) -> Outcome<Range<usize>> {
+    let place = match js.type_of(value)? {
+        Type::String => Some(append_string(js, value, scratch)?),
+        _ => append_bytes(js, value, scratch)?,
+    };
+    place.ok_or_else(|| wrong(js, value, name, BYTES))
+}
+
+/// Shows a message to `look`, together with what `scratch` held before: a string is text, bytes are
+/// binary. `look` must not run JavaScript.
+pub(crate) fn with_data<R>(
+    js: Js<'_>,
+    value: Value<'_>,
+    name: &str,
+    scratch: &mut Vec<u8>,
+    look: impl FnOnce(&[u8], Kind, &[u8]) -> R,
+) -> Outcome<R> {
+    if js.type_of(value)? == Type::String {
+        let place = append_string(js, value, scratch)?;
+        let (before, text) = scratch.split_at(place.start);
+        return Ok(look(before, Kind::Text, text));
+    }
+    match js.with_bytes(value, |bytes| look(scratch, Kind::Binary, bytes))? {
+        Some(result) => Ok(result),
+        None => Err(wrong(js, value, name, BYTES)),
+    }
+}
+
+/// A copy of a string's UTF-8 or of bytes.
+pub(crate) fn copied(
+    js: Js<'_>,
+    value: Value<'_>,
+    name: &str,
+    scratch: &mut Vec<u8>,
+) -> Outcome<Bytes> {
+    with_data(js, value, name, scratch, |_before, _kind, bytes| {
+        Bytes::copy_from_slice(bytes)
+    })
+}
+
+/// As [`copied`], or `None` for `undefined`.
+pub(crate) fn optional_copied(
+    js: Js<'_>,
+    value: Value<'_>,
+    name: &str,
+    scratch: &mut Vec<u8>,
+) -> Outcome<Option<Bytes>> {
+    if is_undefined(js, value)? {
+        Ok(None)
+    } else {
+        copied(js, value, name, scratch).map(Some)
+    }
+}
+
+/// A string.
+pub(crate) fn text(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<String> {
+    if js.type_of(value)? != Type::String {
+        return Err(wrong(js, value, name, "a string"));
+    }
+    let mut bytes = Vec::new();
+    js.append_string(value, &mut bytes)?;
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::internal("the runtime gave a string that is not UTF-8"))
+}
+
+/// Whether the argument was left out.
+pub(crate) fn is_undefined(js: Js<'_>, value: Value<'_>) -> Outcome<bool> {
+    Ok(js.type_of(value)? == Type::Undefined)
+}
+
+/// The `TypeError` for `argument`, saying what was expected and what was given.
+pub(crate) fn wrong(js: Js<'_>, value: Value<'_>, argument: &str, expected: &str) -> Failure {
+    match describe(js, value) {
+        Ok(given) => Failure::Argument(format!(
+            "argument '{argument}' must be {expected}, not {given}"
+        )),
+        Err(failure) => failure,
+    }
+}
+
+fn describe(js: Js<'_>, value: Value<'_>) -> Outcome<String> {
+    Ok(match js.type_of(value)? {
+        Type::Undefined => "undefined".to_owned(),
+        Type::Null => "null".to_owned(),
+        Type::Boolean => js.to_boolean(value)?.to_string(),
+        Type::Number => format!("the number {}", js.to_number(value)?),
+        Type::String => "a string".to_owned(),
+        Type::Symbol => "a symbol".to_owned(),
+        Type::Function => "a function".to_owned(),
+        Type::Object if js.is_array(value)? => "an array".to_owned(),
+        Type::Object => "an object".to_owned(),
+        Type::Other => "a bigint or other value".to_owned(),
+    })
+}
+
+fn append_string(js: Js<'_>, value: Value<'_>, scratch: &mut Vec<u8>) -> Outcome<Range<usize>> {
+    let start = scratch.len();
+    js.append_string(value, scratch)?;
+    Ok(start..scratch.len())
+}
+
+fn append_bytes(
+    js: Js<'_>,
+    value: Value<'_>,
+    scratch: &mut Vec<u8>,
+) -> Outcome<Option<Range<usize>>> {
+    let start = scratch.len();
+    let found = js.with_bytes(value, |bytes| scratch.extend_from_slice(bytes))?;
+    Ok(found.map(|()| start..scratch.len()))
+}
+
+const TARGET: &str = "a socket id (a positive whole number), a channel name (a string or bytes) or an array of these";
+
+const BYTES: &str = "a string, Uint8Array or ArrayBuffer";
+
+/// Room made for a list before its elements were seen.
+const LIST_ROOM: usize = 1024;

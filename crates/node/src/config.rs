@@ -1,0 +1,156 @@
+//! Configuration objects from JavaScript, which has checked them: every number is whole and in range.
+//! Owns the names of the options; the defaults are the gateway's.
+
+use std::ffi::CStr;
+use std::time::Duration;
+
+use millrace_gateway::limits::{GatewayLimits, ListenerLimits, OutboxPolicy};
+use millrace_gateway::{GatewayConfig, ListenerConfig, Origins};
+
+use crate::arguments;
+use crate::failure::{Failure, Outcome};
+use crate::js::{Js, Type, Value};
+use crate::numbers;
+
+/// The options that the first start fixes.
+pub(crate) fn gateway(js: Js<'_>, options: Value<'_>) -> Outcome<GatewayConfig> {
+    let options = Options {
+        js,
+        object: options,
+    };
+    let mut config = GatewayConfig::default();
+    options.number(c"ioThreads", &mut config.io_threads)?;
+    gateway_limits(&options, &mut config.limits)?;
+    Ok(config)
+}
+
+fn gateway_limits(options: &Options<'_>, limits: &mut GatewayLimits) -> Outcome<()> {
+    options.number(c"connections", &mut limits.connections)?;
+    options.number(
+        c"connectionsPerAddress",
+        &mut limits.connections_per_address,
+    )?;
+    options.number(c"outboxBytes", &mut limits.outbox_bytes)?;
+    options.number(c"outboxFrames", &mut limits.outbox_frames)?;
+    options.number(c"outboxReadPauseBytes", &mut limits.outbox_read_pause)?;
+    options.number(c"outboxesTotalBytes", &mut limits.outboxes_total_bytes)?;
+    options.duration(c"writeTimeoutMs", &mut limits.write_timeout)?;
+    options.number(c"unhandledEvents", &mut limits.unhandled_events)?;
+    options.number(c"unhandledBytes", &mut limits.unhandled_bytes)?;
+    options.number(c"workerQueueEvents", &mut limits.worker_queue_events)?;
+    options.number(c"workerQueueBytes", &mut limits.worker_queue_bytes)?;
+    options.number(c"shardInboxBytes", &mut limits.shard_inbox_bytes)?;
+    options.duration(c"workerTimeoutMs", &mut limits.worker_timeout)?;
+    options.duration(c"closeTimeoutMs", &mut limits.close_timeout)?;
+    if let Some(policy) = options.text(c"outboxPolicy")? {
+        limits.outbox_policy = match policy.as_str() {
+            "close" => OutboxPolicy::Close,
+            "dropNewest" => OutboxPolicy::DropNewest,
+            "dropOldest" => OutboxPolicy::DropOldest,
+            _ => return Err(Failure::internal("unknown outbox policy")),
+        };
+    }
+    Ok(())
+}
+
+/// The options of one listener.
+pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig> {
+    let options = Options {
+        js,
+        object: options,
+    };
+    let address = options.text(c"address")?.unwrap_or_default();
+    let mut config = ListenerConfig {
+        address,
+        origins: origins(&options)?,
+        ..ListenerConfig::default()
+    };
+    listener_limits(&options, &mut config.limits)?;
+    Ok(config)
+}
+
+fn listener_limits(options: &Options<'_>, limits: &mut ListenerLimits) -> Outcome<()> {
+    options.duration(c"handshakeTimeoutMs", &mut limits.handshake_timeout)?;
+    options.number(c"requestHeadBytes", &mut limits.request_head)?;
+    options.number(c"messageBytes", &mut limits.message_bytes)?;
+    options.duration(c"messageDeadlineMs", &mut limits.message_deadline)?;
+    options.duration(c"pingIntervalMs", &mut limits.ping_interval)?;
+    options.duration(c"pongTimeoutMs", &mut limits.pong_timeout)?;
+    options.duration(c"idleTimeoutMs", &mut limits.idle_timeout)?;
+    options.number(c"controlFramesPerSecond", &mut limits.control_frames)?;
+    options.number(c"controlFramesBurst", &mut limits.control_frames_burst)?;
+    options.number(c"messagesPerSecond", &mut limits.messages_per_second)
+}
+
+fn origins(options: &Options<'_>) -> Outcome<Origins> {
+    let js = options.js;
+    let value = js.get(options.object, c"origins")?;
+    match js.type_of(value)? {
+        Type::Undefined => Ok(Origins::Any),
+        Type::String => match arguments::text(js, value, "origins")?.as_str() {
+            "*" => Ok(Origins::Any),
+            "same-host" => Ok(Origins::SameHost),
+            _ => Err(arguments::wrong(
+                js,
+                value,
+                "origins",
+                "'*', 'same-host' or an array",
+            )),
+        },
+        _ => {
+            let mut list = Vec::new();
+            for index in 0..js.array_length(value)? {
+                list.push(arguments::text(js, js.element(value, index)?, "origins")?);
+            }
+            Ok(Origins::List(list))
+        }
+    }
+}
+
+/// An options object.
+struct Options<'s> {
+    js: Js<'s>,
+    object: Value<'s>,
+}
+
+impl Options<'_> {
+    /// Sets `place` if the option is given.
+    fn number<T: TryFrom<u64>>(&self, name: &CStr, place: &mut T) -> Outcome<()> {
+        let value = self.js.get(self.object, name)?;
+        if arguments::is_undefined(self.js, value)? {
+            return Ok(());
+        }
+        let number = self
+            .js
+            .to_number(value)
+            .ok()
+            .and_then(numbers::to_u64)
+            .and_then(|whole| T::try_from(whole).ok());
+        let Some(number) = number else {
+            return Err(arguments::wrong(
+                self.js,
+                value,
+                &name.to_string_lossy(),
+                "a whole number in range",
+            ));
+        };
+        *place = number;
+        Ok(())
+    }
+
+    /// Sets `place` if the option is given, in milliseconds.
+    fn duration(&self, name: &CStr, place: &mut Duration) -> Outcome<()> {
+        let mut milliseconds = u64::try_from(place.as_millis()).unwrap_or(u64::MAX);
+        self.number(name, &mut milliseconds)?;
+        *place = Duration::from_millis(milliseconds);
+        Ok(())
+    }
+
+    fn text(&self, name: &CStr) -> Outcome<Option<String>> {
+        let value = self.js.get(self.object, name)?;
+        if arguments::is_undefined(self.js, value)? {
+            return Ok(None);
+        }
+        arguments::text(self.js, value, &name.to_string_lossy()).map(Some)
+    }
+}

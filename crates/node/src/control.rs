@@ -1,0 +1,188 @@
+//! Starting, listening, stopping: the functions called a few times in a process's life. Owns their
+//! argument lists and the module's own functions; every decision is the gateway's or JavaScript's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_gateway::{Doorbell, Notice};
+
+use crate::addon::ADDON;
+use crate::arguments;
+use crate::bind::{self, Bound};
+use crate::config;
+use crate::entry::{Call, Owner, define};
+use crate::environment::{Environment, Source};
+use crate::failure::{Failure, Outcome};
+use crate::js::{Js, Type, Value};
+use crate::numbers;
+
+type Answer<'s> = Outcome<Option<Value<'s>>>;
+
+/// Fills the module's exports.
+pub(crate) fn define_module(
+    js: Js<'_>,
+    exports: Value<'_>,
+    environment: &'static Environment,
+) -> Outcome<()> {
+    js.set(exports, c"version", js.string(env!("CARGO_PKG_VERSION"))?)?;
+    define!(js, exports, environment, {
+        c"setErrorClass" => set_error_class,
+        c"createGateway" => create_gateway,
+        c"bind" => bind::bind,
+    });
+    Ok(())
+}
+
+/// `setErrorClass(class)`: what is thrown for failures with a code, constructed with code and message.
+fn set_error_class<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
+    let class = call.arguments[0];
+    if call.js.type_of(class)? != Type::Function {
+        return Err(arguments::wrong(call.js, class, "class", "a class"));
+    }
+    call.own.set_error_class(call.js, class)?;
+    Ok(None)
+}
+
+/// `createGateway(): {id, gateway}`: an isolated gateway, bound to this thread.
+fn create_gateway<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
+    let (id, gateway) = ADDON.create();
+    let object = call.js.object()?;
+    call.js.set(object, c"id", call.js.number(f64::from(id))?)?;
+    call.js.set(
+        object,
+        c"gateway",
+        Bound::object(call.js, call.own, gateway)?,
+    )?;
+    Ok(Some(object))
+}
+
+/// `start(config, onNotice)`: starts the I/O shards. `onNotice` is called when there are notices to take.
+pub(crate) fn start<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [options, listener, ..]) = (call.js, call.arguments);
+    let config = config::gateway(js, options)?;
+    if js.type_of(listener)? != Type::Function {
+        return Err(arguments::wrong(js, listener, "onNotice", "a function"));
+    }
+    let door = match call.own.notices_door() {
+        Some(door) => door,
+        None => add_notices(call, listener)?,
+    };
+    call.own
+        .gateway()?
+        .start(config, door)
+        .map_err(|error| Failure::Coded(error.code(), error.to_string()))?;
+    call.own.set_started(true);
+    Ok(None)
+}
+
+/// The listener rings from the first start on; JavaScript gives the same one every time.
+fn add_notices(call: &Call<'_, Bound>, listener: Value<'_>) -> Outcome<Arc<dyn Doorbell>> {
+    let listener = call.js.keep(listener)?;
+    let mut made = None;
+    call.own.environment().add_source(call.js, |door, _line| {
+        let door: Arc<dyn Doorbell> = door;
+        call.own.set_notices_door(Arc::clone(&door));
+        made = Some(door);
+        Ok(Source::Notices(listener))
+    })?;
+    made.ok_or_else(|| Failure::internal("a doorbell was asked for and not made"))
+}
+
+/// `isRunning(): boolean`
+pub(crate) fn is_running<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let running = call.own.with(|gateway| gateway.is_running())?;
+    call.js.boolean(running).map(Some)
+}
+
+/// `listen(config): {id, address}`
+pub(crate) fn listen<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let js = call.js;
+    let config = config::listener(js, call.arguments[0])?;
+    let listening = call
+        .own
+        .gateway()?
+        .listen(config)
+        .map_err(|error| Failure::Coded(error.code(), error.to_string()))?;
+    let object = js.object()?;
+    js.set(object, c"id", js.number(f64::from(listening.id))?)?;
+    js.set(object, c"address", js.string(&listening.address)?)?;
+    Ok(Some(object))
+}
+
+/// `stopListeners(ids, drainMs): ticket`
+pub(crate) fn stop_listeners<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [list, drain, ..]) = (call.js, call.arguments);
+    if !js.is_array(list)? {
+        return Err(arguments::wrong(js, list, "ids", "an array"));
+    }
+    let mut ids = Vec::new();
+    for index in 0..js.array_length(list)? {
+        ids.push(arguments::whole(js, js.element(list, index)?, "ids")?);
+    }
+    let drain = Duration::from_millis(u64::from(arguments::whole(js, drain, "drain")?));
+    let ticket = call.own.gateway()?.stop_listeners(&ids, drain);
+    js.number(f64::from(ticket)).map(Some)
+}
+
+/// `shutdown()`: ends the I/O shards; a notice follows.
+pub(crate) fn shutdown<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    call.own.gateway()?.shutdown();
+    call.own.set_started(false);
+    Ok(None)
+}
+
+/// `takeNotices(): object[]`
+pub(crate) fn take_notices<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let js = call.js;
+    let notices = call.own.gateway()?.take_notices();
+    let list = js.array(notices.len())?;
+    for (index, notice) in (0_u32..).zip(&notices) {
+        js.set_element(list, index, show_notice(js, notice)?)?;
+    }
+    Ok(Some(list))
+}
+
+fn show_notice<'s>(js: Js<'s>, notice: &Notice) -> Outcome<Value<'s>> {
+    let object = js.object()?;
+    let kind = match notice {
+        Notice::ListenersStopped { ticket, cut } => {
+            js.set(object, c"ticket", js.number(f64::from(*ticket))?)?;
+            js.set(object, c"cut", js.number(numbers::from_u64(*cut))?)?;
+            "listenersStopped"
+        }
+        Notice::Stopped => "stopped",
+        Notice::WorkerUnresponsive { worker, ms } => {
+            js.set(object, c"worker", js.number(f64::from(*worker))?)?;
+            js.set(object, c"ms", js.number(numbers::from_u64(*ms))?)?;
+            "workerUnresponsive"
+        }
+        Notice::Error { code, message } => {
+            js.set(object, c"code", js.string(code)?)?;
+            js.set(object, c"message", js.string(message)?)?;
+            "error"
+        }
+        other => return Err(Failure::internal(&format!("unknown notice {other:?}"))),
+    };
+    js.set(object, c"kind", js.string(kind)?)?;
+    Ok(object)
+}
+
+/// `suspendLiveness(suspended)`: while an inspector is attached, workers may be silent.
+pub(crate) fn suspend_liveness<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let suspended = call.js.to_boolean(call.arguments[0])?;
+    call.own
+        .with(|gateway| gateway.suspend_liveness(suspended))?;
+    Ok(None)
+}
+
+/// `hold()`: keeps the process running.
+pub(crate) fn hold<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    call.own.environment().hold(call.js)?;
+    Ok(None)
+}
+
+/// `release()`: takes back one `hold()`.
+pub(crate) fn release<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    call.own.environment().release(call.js)?;
+    Ok(None)
+}

@@ -1,0 +1,143 @@
+//! The doorbell: how any thread wakes a JavaScript thread. Owns the environment's one
+//! `ThreadsafeFunction` and the lock that guards it against a dying environment; never drains.
+#![expect(
+    unsafe_code,
+    reason = "a ThreadsafeFunction is used from threads that have no environment"
+)]
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Arc, OnceLock};
+
+use millrace_gateway::Doorbell;
+use napi::sys;
+use parking_lot::RwLock;
+
+use crate::failure::{Failure, Outcome, check};
+use crate::js::Js;
+
+/// An environment's `ThreadsafeFunction`, shared by everything that rings there.
+#[derive(Debug)]
+pub(crate) struct Line {
+    function: OnceLock<Function>,
+    /// Read-locked across every ring, write-locked by whoever notices the end first: the runtimes
+    /// abort or answer nonsense when a dying environment is rung.
+    dead: RwLock<bool>,
+}
+
+#[derive(Debug)]
+struct Function(sys::napi_threadsafe_function);
+
+// SAFETY: Node-API documents `napi_call_threadsafe_function` for any thread; everything else that is
+// done with it happens on the environment's thread.
+unsafe impl Send for Function {}
+// SAFETY: as above; calls from several threads at once are what it is for.
+unsafe impl Sync for Function {}
+
+/// One thing that can ring: a worker, or a gateway with notices.
+#[derive(Debug)]
+pub(crate) struct Door {
+    line: Arc<Line>,
+    source: usize,
+}
+
+/// What the runtime calls on the environment's thread after a ring.
+pub(crate) type Answer =
+    unsafe extern "C" fn(sys::napi_env, sys::napi_value, *mut c_void, *mut c_void);
+
+impl Line {
+    /// A line that calls `answer` with `context` and the source's number. It does not keep the process
+    /// running until [`hold`](Self::hold).
+    pub(crate) fn open(js: Js<'_>, answer: Answer, context: *mut c_void) -> Outcome<Arc<Self>> {
+        let name = js.string("millrace")?;
+        let line = Arc::new(Self {
+            function: OnceLock::new(),
+            dead: RwLock::new(false),
+        });
+        let for_end = Arc::into_raw(Arc::clone(&line)).cast_mut().cast::<c_void>();
+        let mut function = ptr::null_mut();
+        // SAFETY: `js` proves a live environment on this thread. No function is given because `answer`
+        // finds its own; the queue is unbounded but never holds more than one ring per source.
+        let status = unsafe {
+            sys::napi_create_threadsafe_function(
+                js.env(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                name.raw(),
+                0,
+                1,
+                for_end,
+                Some(ended),
+                context,
+                Some(answer),
+                &raw mut function,
+            )
+        };
+        if status != sys::Status::napi_ok || function.is_null() {
+            // SAFETY: the runtime made no function, so it will never give the pointer to `ended`.
+            drop(unsafe { Arc::from_raw(for_end.cast_const().cast::<Self>()) });
+            check(status)?;
+            return Err(Failure::Abandoned);
+        }
+        line.function
+            .set(Function(function))
+            .expect("the line was made above and has no function yet");
+        line.release(js)?;
+        Ok(line)
+    }
+
+    /// Keeps the process running.
+    pub(crate) fn hold(&self, js: Js<'_>) -> Outcome<()> {
+        // SAFETY: `js` proves a live environment, which is the one the function was made in.
+        check(unsafe { sys::napi_ref_threadsafe_function(js.env(), self.function()) })
+    }
+
+    /// Lets the process end.
+    pub(crate) fn release(&self, js: Js<'_>) -> Outcome<()> {
+        // SAFETY: as in `hold`.
+        check(unsafe { sys::napi_unref_threadsafe_function(js.env(), self.function()) })
+    }
+
+    /// The environment is going away: nobody rings from now on, and no ring is in flight on return.
+    pub(crate) fn cut(&self) {
+        *self.dead.write() = true;
+    }
+
+    /// Does `work` unless the environment is gone; it cannot go away meanwhile.
+    pub(crate) fn while_alive(&self, work: impl FnOnce()) {
+        let dead = self.dead.read();
+        if !*dead {
+            work();
+        }
+    }
+
+    fn function(&self) -> sys::napi_threadsafe_function {
+        self.function.get().expect("set before `open` returns").0
+    }
+}
+
+/// The runtime is done with the function; in some runtimes that comes before the cleanup hook.
+extern "C" fn ended(_env: sys::napi_env, data: *mut c_void, _hint: *mut c_void) {
+    // SAFETY: `data` is the count that `open` gave away, and the runtime finalizes a function once.
+    let line = unsafe { Arc::from_raw(data.cast_const().cast::<Line>()) };
+    line.cut();
+}
+
+impl Door {
+    pub(crate) fn new(line: Arc<Line>, source: usize) -> Self {
+        Self { line, source }
+    }
+}
+
+impl Doorbell for Door {
+    fn ring(&self) {
+        self.line.while_alive(|| {
+            let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
+            let source = ptr::without_provenance_mut::<c_void>(self.source);
+            // SAFETY: the function lives until the environment goes away, which the lock held here excludes.
+            // Any failure means that the environment is closing: its cleanup hook retires what rings here.
+            let _closing =
+                unsafe { sys::napi_call_threadsafe_function(self.line.function(), source, mode) };
+        });
+    }
+}

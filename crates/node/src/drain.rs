@@ -1,0 +1,91 @@
+//! One drain: a batch of events from a worker's queue into JavaScript. Owns the order of steps; every
+//! status is checked, because a worker may be terminated at any of them.
+
+use std::mem;
+
+use crate::environment::Environment;
+use crate::failure::{Failure, Outcome};
+use crate::handlers::HandlerThread;
+use crate::js::{Js, Type, Value};
+use crate::numbers;
+
+/// Hands the next batch, or the rest of the last one, to JavaScript. True if there was something to
+/// handle. Rings again when something is left.
+pub(crate) fn drain(
+    js: Js<'_>,
+    environment: &'static Environment,
+    thread: &'static HandlerThread,
+) -> Outcome<bool> {
+    let (Some(worker), Some(function)) = (thread.worker(), thread.drain_function()) else {
+        return Ok(false);
+    };
+    worker.begin_drain();
+    if environment.is_draining() {
+        // a handler that found a way to run the event loop inside a drain
+        worker.ring();
+        return Ok(false);
+    }
+    let arguments = if thread.batch().borrow().is_some() {
+        [js.null()?, js.number(0.0)?, js.null()?]
+    } else {
+        match next_batch(js, thread)? {
+            Some(arguments) => arguments,
+            None => return Ok(false),
+        }
+    };
+    let answer = environment.drain(|| js.call(js.kept(function)?, &arguments));
+    let stopped_early = match answer {
+        Ok(answer) => js.type_of(answer)? == Type::Boolean && js.to_boolean(answer)?,
+        Err(failure) => {
+            // what is left is handled after the exception was, if the thread survives it
+            worker.ring();
+            return Err(failure);
+        }
+    };
+    let more = if stopped_early {
+        true
+    } else {
+        // taken before `finish`, so that no borrow is held while shards are woken
+        let batch = thread.batch().take();
+        batch.is_some_and(|batch| worker.finish(batch))
+    };
+    if more {
+        worker.ring();
+    }
+    Ok(true)
+}
+
+fn next_batch<'s>(js: Js<'s>, thread: &HandlerThread) -> Outcome<Option<[Value<'s>; 3]>> {
+    let Some(worker) = thread.worker() else {
+        return Ok(None);
+    };
+    let Some(mut batch) = worker.take() else {
+        return Ok(None);
+    };
+    let sidecars = mem::take(&mut batch.sidecars);
+    let arguments = arguments(js, &batch.bytes, sidecars);
+    thread.batch().replace(Some(batch));
+    match arguments {
+        Ok(arguments) => Ok(Some(arguments)),
+        Err(Failure::Abandoned) => Err(Failure::Abandoned),
+        Err(failure) => {
+            // the events are lost to this thread; its connections must not wait for them
+            thread.end();
+            Err(failure)
+        }
+    }
+}
+
+fn arguments<'s>(js: Js<'s>, bytes: &[u8], sidecars: Vec<Vec<u8>>) -> Outcome<[Value<'s>; 3]> {
+    let (buffer, _data) = js.array_buffer(bytes)?;
+    let beside = if sidecars.is_empty() {
+        js.null()?
+    } else {
+        let list = js.array(sidecars.len())?;
+        for (index, sidecar) in (0_u32..).zip(sidecars) {
+            js.set_element(list, index, js.adopted_array_buffer(sidecar)?)?;
+        }
+        list
+    };
+    Ok([buffer, js.number(numbers::from_usize(bytes.len()))?, beside])
+}

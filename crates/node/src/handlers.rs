@@ -1,0 +1,261 @@
+//! A JavaScript thread's side of a worker: the functions that answer for its events. Owns the worker
+//! and the batch being handled; never decodes a record.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use millrace_gateway::{
+    Acceptance, Batch, Doorbell, Handlers, Rejection, ShardSet, SocketId, Worker,
+};
+
+use crate::arguments;
+use crate::bind::Bound;
+use crate::drain;
+use crate::entry::{Call, Owner, define};
+use crate::environment::{Environment, Source};
+use crate::failure::{Failure, Outcome};
+use crate::js::{Js, Reference, Type, Value};
+
+type Answer<'s> = Outcome<Option<Value<'s>>>;
+
+/// See the module. The shell is never freed: a function may outlive the object it was on.
+#[derive(Debug)]
+pub(crate) struct HandlerThread {
+    bound: &'static Bound,
+    worker: RefCell<Option<Arc<Worker>>>,
+    /// The JavaScript function that handles a batch.
+    drain: Cell<Option<Reference>>,
+    /// Kept until every record is handled, because JavaScript may ask for it again.
+    batch: RefCell<Option<Batch>>,
+}
+
+impl HandlerThread {
+    /// The worker, until it has ended.
+    pub(crate) fn worker(&self) -> Option<Arc<Worker>> {
+        self.worker.borrow().as_ref().map(Arc::clone)
+    }
+
+    pub(crate) fn drain_function(&self) -> Option<Reference> {
+        self.drain.get()
+    }
+
+    pub(crate) fn batch(&self) -> &RefCell<Option<Batch>> {
+        &self.batch
+    }
+
+    /// Its environment goes away, or its gateway stops.
+    pub(crate) fn end(&self) {
+        let worker = self.worker.take();
+        if let Some(worker) = worker {
+            worker.retire();
+        }
+        self.batch.take();
+    }
+
+    fn present(&self) -> Outcome<Arc<Worker>> {
+        self.worker().ok_or_else(|| {
+            Failure::Coded(
+                "ERR_MILLRACE_WORKER_GONE",
+                "this worker has ended".to_owned(),
+            )
+        })
+    }
+
+    fn post(&self, work: impl FnOnce(&Worker, &mut ShardSet)) -> Outcome<()> {
+        let worker = self.present()?;
+        self.bound.post(|_gateway, touched| work(&worker, touched))
+    }
+}
+
+impl Owner for HandlerThread {
+    fn environment(&'static self) -> &'static Environment {
+        self.bound.environment()
+    }
+}
+
+/// `addWorker(handlers, drain)`: a worker on this thread. `handlers` has a bit for each handler:
+/// 1 open, 2 text, 4 binary, 8 close, 16 drain.
+pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [flags, function, ..]) = (call.js, call.arguments);
+    let flags = arguments::whole(js, flags, "handlers")?;
+    if js.type_of(function)? != Type::Function {
+        return Err(arguments::wrong(js, function, "drain", "a function"));
+    }
+    let environment = call.own.environment();
+    let gateway = call.own.gateway()?;
+    let thread: &'static HandlerThread = Box::leak(Box::new(HandlerThread {
+        bound: call.own,
+        worker: RefCell::new(None),
+        drain: Cell::new(Some(js.keep(function)?)),
+        batch: RefCell::new(None),
+    }));
+    let object = js.object()?;
+    define!(js, object, thread, {
+        c"activate" => activate,
+        c"retire" => retire,
+        c"hold" => hold,
+        c"release" => release,
+        c"claimClose" => claim_close,
+        c"acceptOpen" => accept_open,
+        c"refuseOpen" => refuse_open,
+        c"rebatch" => rebatch,
+        c"drainNow" => drain_now,
+        c"isIdle" => is_idle,
+    });
+    let (words, bump) = environment.token_words(js)?;
+    js.set(object, c"tokenWords", words)?;
+    environment.add_source(js, |door, line| {
+        let door: Arc<dyn Doorbell> = door;
+        let worker = gateway.add_worker(handlers(flags), door);
+        let line = Arc::clone(line);
+        worker.set_token_words(Box::new(move |index| line.while_alive(|| bump.bump(index))));
+        thread.worker.replace(Some(worker));
+        Ok(Source::Worker(thread))
+    })?;
+    let id = thread.present()?.id();
+    js.set(object, c"id", js.number(f64::from(id))?)?;
+    Ok(Some(object))
+}
+
+fn handlers(flags: u32) -> Handlers {
+    Handlers {
+        open: flags & 1 != 0,
+        text: flags & 2 != 0,
+        binary: flags & 4 != 0,
+        close: flags & 8 != 0,
+        drain: flags & 16 != 0,
+    }
+}
+
+/// `activate()`: takes connections from now on.
+fn activate<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    call.own.present()?.activate();
+    Ok(None)
+}
+
+/// `retire()`: takes nothing any more.
+#[expect(clippy::unnecessary_wraps, reason = "every callback has this shape")]
+fn retire<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    call.own.end();
+    if let Some(drain) = call.own.drain.take() {
+        call.js.forget(drain);
+    }
+    Ok(None)
+}
+
+/// `hold(socketId, events, bytes)`
+fn hold<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (socket, events, bytes) = credit(call)?;
+    call.own
+        .post(|worker, touched| worker.hold(socket, events, bytes, touched))?;
+    Ok(None)
+}
+
+/// `release(socketId, events, bytes)`
+fn release<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (socket, events, bytes) = credit(call)?;
+    call.own
+        .post(|worker, touched| worker.release(socket, events, bytes, touched))?;
+    Ok(None)
+}
+
+fn credit(call: &Call<'_, HandlerThread>) -> Outcome<(SocketId, u32, u32)> {
+    let (js, [socket, events, bytes, _]) = (call.js, call.arguments);
+    let socket = arguments::id(js, socket, "socketId")?;
+    Ok((
+        socket,
+        arguments::whole(js, events, "events")?,
+        arguments::whole(js, bytes, "bytes")?,
+    ))
+}
+
+/// `claimClose(socketId): boolean`
+fn claim_close<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let socket = arguments::id(call.js, call.arguments[0], "socketId")?;
+    let claimed = call
+        .own
+        .worker()
+        .is_some_and(|worker| worker.claim_close(socket));
+    call.js.boolean(claimed).map(Some)
+}
+
+/// `acceptOpen(socketId, protocol, token, headers)`; `headers` lists names and values in turn.
+fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (js, [socket, protocol, token, headers]) = (call.js, call.arguments);
+    let socket = arguments::id(js, socket, "socketId")?;
+    let protocol = if arguments::is_undefined(js, protocol)? {
+        None
+    } else {
+        Some(arguments::text(js, protocol, "protocol")?)
+    };
+    let mut scratch = call.own.environment().scratch().borrow();
+    let token = arguments::optional_copied(js, token, "token", &mut scratch)?;
+    let acceptance = Acceptance {
+        protocol,
+        token,
+        headers: read_headers(js, headers)?,
+    };
+    call.own
+        .post(|worker, touched| worker.accept_open(socket, acceptance, touched))?;
+    Ok(None)
+}
+
+/// `refuseOpen(socketId, status, headers, body)`
+fn refuse_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (js, [socket, status, headers, body]) = (call.js, call.arguments);
+    let socket = arguments::id(js, socket, "socketId")?;
+    let status = u16::try_from(arguments::whole(js, status, "status")?)
+        .map_err(|_| arguments::wrong(js, status, "status", "an HTTP status"))?;
+    let mut scratch = call.own.environment().scratch().borrow();
+    let body: Bytes =
+        arguments::optional_copied(js, body, "body", &mut scratch)?.unwrap_or_default();
+    let rejection = Rejection {
+        status,
+        headers: read_headers(js, headers)?,
+        body,
+    };
+    call.own
+        .post(|worker, touched| worker.refuse_open(socket, rejection, touched))?;
+    Ok(None)
+}
+
+fn read_headers(js: Js<'_>, list: Value<'_>) -> Outcome<Vec<(String, String)>> {
+    if arguments::is_undefined(js, list)? {
+        return Ok(Vec::new());
+    }
+    if !js.is_array(list)? {
+        return Err(arguments::wrong(js, list, "headers", "an array"));
+    }
+    let mut headers = Vec::new();
+    for index in (1..js.array_length(list)?).step_by(2) {
+        let name = arguments::text(js, js.element(list, index - 1)?, "headers")?;
+        headers.push((
+            name,
+            arguments::text(js, js.element(list, index)?, "headers")?,
+        ));
+    }
+    Ok(headers)
+}
+
+/// `rebatch(): ArrayBuffer | undefined`: the batch being handled, whole, again.
+fn rebatch<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let batch = call.own.batch.borrow();
+    batch
+        .as_ref()
+        .map(|batch| call.js.array_buffer(&batch.bytes).map(|(buffer, _)| buffer))
+        .transpose()
+}
+
+/// `drainNow(): boolean`: what a ring does, at once; true if there was something to handle.
+fn drain_now<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let handled = drain::drain(call.js, call.own.environment(), call.own)?;
+    call.js.boolean(handled).map(Some)
+}
+
+/// `isIdle(): boolean`: nothing waits and nothing is being handled.
+fn is_idle<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let idle = call.own.batch.borrow().is_none()
+        && call.own.worker().is_none_or(|worker| worker.is_idle());
+    call.js.boolean(idle).map(Some)
+}

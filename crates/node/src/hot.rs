@@ -1,0 +1,239 @@
+//! The functions applications call for every message. Owns their argument lists; each converts,
+//! forwards to the gateway and converts back.
+
+use millrace_gateway::{Annotation, SocketId, is_sendable_close_code};
+
+use crate::arguments::{self, Items};
+use crate::bind::Bound;
+use crate::entry::{Call, Owner};
+use crate::failure::{Failure, Outcome};
+use crate::js::{Js, Type, Value};
+use crate::numbers;
+
+type Answer<'s> = Outcome<Option<Value<'s>>>;
+
+/// `send(target, data, except): number`
+pub(crate) fn send<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [target, data, except, _]) = (call.js, call.arguments);
+    let mut scratch = call.own.environment().scratch().borrow();
+    let targets = Items::read(js, target, "target", &mut scratch)?;
+    let except = arguments::ids(js, except, "options.except")?;
+    let count = arguments::with_data(js, data, "data", &mut scratch, |names, kind, payload| {
+        targets.with(names, |targets| {
+            call.own
+                .post(|gateway, touched| gateway.send(targets, kind, payload, &except, touched))
+        })
+    })??;
+    js.number(numbers::from_usize(count)).map(Some)
+}
+
+/// `subscribe(who, channel, delta): number[]`
+pub(crate) fn subscribe<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    change(call, |delta| delta)
+}
+
+/// `unsubscribe(who, channel, delta): number[]`
+pub(crate) fn unsubscribe<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    change(call, i32::saturating_neg)
+}
+
+fn change<'s>(call: &Call<'s, Bound>, sign: impl FnOnce(i32) -> i32) -> Answer<'s> {
+    let (js, [who, channel, delta, _]) = (call.js, call.arguments);
+    let mut scratch = call.own.environment().scratch().borrow();
+    let who = Items::read(js, who, "who", &mut scratch)?;
+    let channel = arguments::name(js, channel, "channel", &mut scratch)?;
+    let limit = call.own.channel_name_bytes();
+    if channel.len() > limit {
+        let length = channel.len();
+        return Err(Failure::Argument(format!(
+            "argument 'channel' must be at most {limit} bytes long, not {length}"
+        )));
+    }
+    let delta = match js.type_of(delta)? {
+        Type::Undefined => 1,
+        Type::Number => {
+            numbers::to_i32_saturating(js.to_number(delta)?).ok_or_else(|| not_whole(js, delta))?
+        }
+        _ => return Err(not_whole(js, delta)),
+    };
+    let channel = scratch.get(channel).unwrap_or_default();
+    let changed = who.with(&scratch, |who| {
+        call.own
+            .post(|gateway, touched| gateway.subscribe(who, channel, sign(delta), touched))
+    })?;
+    id_list(js, &changed).map(Some)
+}
+
+fn not_whole(js: Js<'_>, delta: Value<'_>) -> Failure {
+    arguments::wrong(js, delta, "delta", "a whole number")
+}
+
+/// `hasSubscriptions(channel): boolean`
+pub(crate) fn has_subscriptions<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let mut scratch = call.own.environment().scratch().borrow();
+    let channel = arguments::name(call.js, call.arguments[0], "channel", &mut scratch)?;
+    let channel = scratch.get(channel).unwrap_or_default();
+    let answer = call
+        .own
+        .with(|gateway| gateway.has_subscriptions(channel))?;
+    call.js.boolean(answer).map(Some)
+}
+
+/// `createVirtualSocket(socketId, userDataOrPrefix): number`
+pub(crate) fn create_virtual_socket<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [target, annotation, ..]) = (call.js, call.arguments);
+    let target = arguments::id(js, target, "socketId")?;
+    let annotation = read_annotation(call, annotation)?;
+    let id = call
+        .own
+        .with(|gateway| gateway.create_virtual(target, annotation))?;
+    js.number(numbers::from_id(id)).map(Some)
+}
+
+fn read_annotation(call: &Call<'_, Bound>, value: Value<'_>) -> Outcome<Option<Annotation>> {
+    const NAME: &str = "userDataOrPrefix";
+    let js = call.js;
+    match js.type_of(value)? {
+        Type::Undefined => Ok(None),
+        Type::Number => match numbers::to_i32(js.to_number(value)?) {
+            Some(data) => Ok(Some(Annotation::UserData(data))),
+            None => Err(arguments::wrong(
+                js,
+                value,
+                NAME,
+                "a whole number from -2147483648 to 2147483647",
+            )),
+        },
+        _ => {
+            let mut scratch = call.own.environment().scratch().borrow();
+            let place = arguments::name(js, value, NAME, &mut scratch)?;
+            let prefix = scratch.get(place).unwrap_or_default();
+            Annotation::prefix(prefix)
+                .map_err(|error| Failure::Argument(format!("argument '{NAME}': {error}")))
+        }
+    }
+}
+
+/// `deleteVirtualSocket(id, expectedTarget): boolean`
+pub(crate) fn delete_virtual_socket<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let id = arguments::id(call.js, call.arguments[0], "id")?;
+    let expected = arguments::optional_id(call.js, call.arguments[1], "expectedTarget")?;
+    let deleted = call
+        .own
+        .post(|gateway, touched| gateway.delete_virtual(id, expected, touched))?;
+    call.js.boolean(deleted).map(Some)
+}
+
+/// `setToken(socketId, token): void`
+pub(crate) fn set_token<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let id = arguments::id(call.js, call.arguments[0], "socketId")?;
+    let mut scratch = call.own.environment().scratch().borrow();
+    let token = arguments::copied(call.js, call.arguments[1], "token", &mut scratch)?;
+    call.own
+        .with(|gateway| gateway.set_token(id, token))?
+        .map_err(|_| {
+            Failure::Coded(
+                "ERR_MILLRACE_SOCKET_NOT_FOUND",
+                "Socket not found".to_owned(),
+            )
+        })?;
+    Ok(None)
+}
+
+/// `token(socketId): Buffer | undefined`
+pub(crate) fn token<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let id = arguments::id(call.js, call.arguments[0], "socketId")?;
+    let token = call.own.with(|gateway| gateway.token(id))?;
+    token.map(|token| call.js.buffer(&token)).transpose()
+}
+
+/// `getKey(key): Buffer | undefined`
+pub(crate) fn get_key<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let mut scratch = call.own.environment().scratch().borrow();
+    let key = arguments::name(call.js, call.arguments[0], "key", &mut scratch)?;
+    let value = call
+        .own
+        .with(|gateway| gateway.key(scratch.get(key).unwrap_or_default()))?;
+    value.map(|value| call.js.buffer(&value)).transpose()
+}
+
+/// `setKey(key, value): Buffer | undefined`
+pub(crate) fn set_key<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let mut scratch = call.own.environment().scratch().borrow();
+    let key = arguments::name(call.js, call.arguments[0], "key", &mut scratch)?;
+    let value = arguments::optional_copied(call.js, call.arguments[1], "value", &mut scratch)?;
+    let before = call
+        .own
+        .with(|gateway| gateway.set_key(scratch.get(key).unwrap_or_default(), value))?;
+    before.map(|before| call.js.buffer(&before)).transpose()
+}
+
+/// `setKeyIf(key, newValue, checkValue): boolean`
+pub(crate) fn set_key_if<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let mut scratch = call.own.environment().scratch().borrow();
+    let key = arguments::name(call.js, call.arguments[0], "key", &mut scratch)?;
+    let new = arguments::optional_copied(call.js, call.arguments[1], "newValue", &mut scratch)?;
+    let check = arguments::optional_copied(call.js, call.arguments[2], "checkValue", &mut scratch)?;
+    let key = scratch.get(key).unwrap_or_default();
+    let changed = call
+        .own
+        .with(|gateway| gateway.set_key_if(key, new, check.as_deref()))?;
+    call.js.boolean(changed).map(Some)
+}
+
+/// `close(socketId, code, reason): boolean`
+pub(crate) fn close<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [id, code, reason, _]) = (call.js, call.arguments);
+    let id = arguments::id(js, id, "socketId")?;
+    let code = if arguments::is_undefined(js, code)? {
+        DEFAULT_CLOSE_CODE
+    } else {
+        close_code(js, code)?
+    };
+    let reason = if arguments::is_undefined(js, reason)? {
+        String::new()
+    } else {
+        arguments::text(js, reason, "reason")?
+    };
+    if reason.len() > LONGEST_REASON {
+        let length = reason.len();
+        return Err(Failure::Argument(format!(
+            "argument 'reason' must be at most {LONGEST_REASON} bytes of UTF-8, not {length}"
+        )));
+    }
+    let closed = call
+        .own
+        .post(|gateway, touched| gateway.close(id, code, &reason, touched))?;
+    js.boolean(closed).map(Some)
+}
+
+fn close_code(js: Js<'_>, value: Value<'_>) -> Outcome<u16> {
+    if js.type_of(value)? == Type::Number
+        && let Some(code) = numbers::to_u32(js.to_number(value)?)
+        && let Ok(code) = u16::try_from(code)
+        && is_sendable_close_code(code)
+    {
+        return Ok(code);
+    }
+    Err(arguments::wrong(
+        js,
+        value,
+        "code",
+        "a close code that may be sent (1000 to 1003, 1007 to 1014 or 3000 to 4999)",
+    ))
+}
+
+/// An array of socket ids.
+pub(crate) fn id_list<'s>(js: Js<'s>, ids: &[SocketId]) -> Outcome<Value<'s>> {
+    let list = js.array(ids.len())?;
+    for (index, id) in (0_u32..).zip(ids) {
+        js.scoped(|js| js.set_element(list, index, js.number(numbers::from_id(*id))?))?;
+    }
+    Ok(list)
+}
+
+/// Normal closure.
+const DEFAULT_CLOSE_CODE: u16 = 1000;
+
+/// What fits into a close frame beside the code.
+const LONGEST_REASON: usize = 123;

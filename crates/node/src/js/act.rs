@@ -1,0 +1,94 @@
+//! Calling, throwing, keeping values. Reads none.
+
+use std::marker::PhantomData;
+use std::ptr;
+
+use napi::sys;
+
+use super::{Js, Reference, Value};
+use crate::failure::{Failure, Outcome, check};
+
+/// SAFETY of every call here: `self` proves a live environment with an open scope on this thread, and
+/// out-pointers point to locals.
+impl<'s> Js<'s> {
+    pub(crate) fn call(self, function: Value<'_>, arguments: &[Value<'_>]) -> Outcome<Value<'s>> {
+        const MOST: usize = 4;
+        let this = self.undefined()?;
+        let mut raw = [ptr::null_mut(); MOST];
+        let count = arguments.len().min(MOST);
+        for (place, argument) in raw.iter_mut().zip(arguments) {
+            *place = argument.raw;
+        }
+        // SAFETY: see the impl block; `count` of `raw` are values.
+        self.make(|out| unsafe {
+            sys::napi_call_function(self.env, this.raw, function.raw, count, raw.as_ptr(), out)
+        })
+    }
+
+    pub(crate) fn construct(
+        self,
+        class: Value<'_>,
+        arguments: [Value<'_>; 2],
+    ) -> Outcome<Value<'s>> {
+        let raw = arguments.map(|argument| argument.raw);
+        // SAFETY: see the impl block.
+        self.make(|out| unsafe {
+            sys::napi_new_instance(self.env, class.raw, raw.len(), raw.as_ptr(), out)
+        })
+    }
+
+    pub(crate) fn throw(self, error: Value<'_>) {
+        // SAFETY: see the impl block. A failure means that an exception is pending or nothing can be thrown.
+        let _cannot_throw = unsafe { sys::napi_throw(self.env, error.raw) };
+    }
+
+    pub(crate) fn type_error(self, message: &str) -> Outcome<Value<'s>> {
+        let message = self.string(message)?;
+        // SAFETY: see the impl block; the code may be null.
+        self.make(|out| unsafe {
+            sys::napi_create_type_error(self.env, ptr::null_mut(), message.raw, out)
+        })
+    }
+
+    pub(crate) fn error(self, code: &str, message: &str) -> Outcome<Value<'s>> {
+        let (code, message) = (self.string(code)?, self.string(message)?);
+        // SAFETY: see the impl block.
+        self.make(|out| unsafe { sys::napi_create_error(self.env, code.raw, message.raw, out) })
+    }
+
+    pub(crate) fn keep(self, value: Value<'_>) -> Outcome<Reference> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: see the impl block.
+        check(unsafe { sys::napi_create_reference(self.env, value.raw, 1, &raw mut raw) })?;
+        if raw.is_null() {
+            Err(Failure::Abandoned)
+        } else {
+            Ok(Reference(raw))
+        }
+    }
+
+    pub(crate) fn kept(self, reference: Reference) -> Outcome<Value<'s>> {
+        // SAFETY: the reference was made in this environment and is not deleted before `forget`.
+        self.make(|out| unsafe { sys::napi_get_reference_value(self.env, reference.0, out) })
+    }
+
+    /// Lets the value be collected. The reference must not be used again.
+    pub(crate) fn forget(self, reference: Reference) {
+        // SAFETY: as in `kept`. A failure means that the environment is going away with all references.
+        let _going_away = unsafe { sys::napi_delete_reference(self.env, reference.0) };
+    }
+
+    /// Runs `work` in a handle scope of its own.
+    pub(crate) fn scoped<R>(self, work: impl FnOnce(Js<'_>) -> Outcome<R>) -> Outcome<R> {
+        let mut scope = ptr::null_mut();
+        // SAFETY: see the impl block; closed below, in order.
+        check(unsafe { sys::napi_open_handle_scope(self.env, &raw mut scope) })?;
+        let result = work(Js {
+            env: self.env,
+            scope: PhantomData,
+        });
+        // SAFETY: it is the innermost open scope. A failure leaves the handles to the outer scope.
+        let _kept_longer = unsafe { sys::napi_close_handle_scope(self.env, scope) };
+        result
+    }
+}

@@ -1,0 +1,220 @@
+//! Reading values. Makes none but those it finds.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+
+use napi::sys;
+
+use super::{Js, Type, Value};
+use crate::failure::{Outcome, check};
+
+/// SAFETY of every call here: `self` proves a live environment with an open scope on this thread, and
+/// out-pointers point to locals; the values carry `'s`.
+impl<'s> Js<'s> {
+    pub(crate) fn type_of(self, value: Value<'_>) -> Outcome<Type> {
+        use sys::ValueType;
+        let mut kind = 0;
+        // SAFETY: see the impl block.
+        check(unsafe { sys::napi_typeof(self.env, value.raw, &raw mut kind) })?;
+        Ok(match kind {
+            ValueType::napi_undefined => Type::Undefined,
+            ValueType::napi_null => Type::Null,
+            ValueType::napi_boolean => Type::Boolean,
+            ValueType::napi_number => Type::Number,
+            ValueType::napi_string => Type::String,
+            ValueType::napi_symbol => Type::Symbol,
+            ValueType::napi_object => Type::Object,
+            ValueType::napi_function => Type::Function,
+            _ => Type::Other,
+        })
+    }
+
+    /// The number in `value`, which must be one.
+    pub(crate) fn to_number(self, value: Value<'_>) -> Outcome<f64> {
+        let mut number = 0.0;
+        // SAFETY: see the impl block.
+        check(unsafe { sys::napi_get_value_double(self.env, value.raw, &raw mut number) })?;
+        Ok(number)
+    }
+
+    /// The boolean in `value`, which must be one.
+    pub(crate) fn to_boolean(self, value: Value<'_>) -> Outcome<bool> {
+        let mut boolean = false;
+        // SAFETY: see the impl block.
+        check(unsafe { sys::napi_get_value_bool(self.env, value.raw, &raw mut boolean) })?;
+        Ok(boolean)
+    }
+
+    /// Appends a string's UTF-8 to `out`; lone surrogates become U+FFFD. One call for all but the
+    /// first large string, because `out` keeps its room.
+    pub(crate) fn append_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<()> {
+        if out.capacity() - out.len() < STRING_ROOM {
+            out.reserve(STRING_ROOM);
+        }
+        let written = self.write_string(value, out)?;
+        // what does not fit is cut between characters, of at most four bytes, before a final zero
+        if written + 5 > out.capacity() - out.len() {
+            let mut length = 0;
+            // SAFETY: see the impl block; without a buffer the call only measures.
+            check(unsafe {
+                sys::napi_get_value_string_utf8(
+                    self.env,
+                    value.raw,
+                    ptr::null_mut(),
+                    0,
+                    &raw mut length,
+                )
+            })?;
+            out.reserve(length + 8);
+            let written = self.write_string(value, out)?;
+            // SAFETY: `write_string` initialised that many bytes behind the length, within the capacity.
+            unsafe { out.set_len(out.len() + written) };
+        } else {
+            // SAFETY: as above.
+            unsafe { out.set_len(out.len() + written) };
+        }
+        Ok(())
+    }
+
+    /// Writes into the spare capacity of `out`; returns how many bytes.
+    fn write_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<usize> {
+        let spare = out.spare_capacity_mut();
+        let mut written = 0;
+        let (start, room) = (spare.as_mut_ptr().cast::<c_char>(), spare.len());
+        // SAFETY: see the impl block; `room` bytes may be written at `start`.
+        check(unsafe {
+            sys::napi_get_value_string_utf8(self.env, value.raw, start, room, &raw mut written)
+        })?;
+        Ok(written)
+    }
+
+    pub(crate) fn is_array(self, value: Value<'_>) -> Outcome<bool> {
+        let mut answer = false;
+        // SAFETY: see the impl block.
+        check(unsafe { sys::napi_is_array(self.env, value.raw, &raw mut answer) })?;
+        Ok(answer)
+    }
+
+    pub(crate) fn array_length(self, array: Value<'_>) -> Outcome<u32> {
+        let mut length = 0;
+        // SAFETY: see the impl block.
+        check(unsafe { sys::napi_get_array_length(self.env, array.raw, &raw mut length) })?;
+        Ok(length)
+    }
+
+    /// An element; a getter may run JavaScript.
+    pub(crate) fn element(self, array: Value<'_>, index: u32) -> Outcome<Value<'s>> {
+        // SAFETY: see the impl block.
+        self.make(|out| unsafe { sys::napi_get_element(self.env, array.raw, index, out) })
+    }
+
+    /// A property; a getter may run JavaScript.
+    pub(crate) fn get(self, object: Value<'_>, name: &CStr) -> Outcome<Value<'s>> {
+        // SAFETY: see the impl block; `name` ends with a zero byte.
+        self.make(|out| unsafe {
+            sys::napi_get_named_property(self.env, object.raw, name.as_ptr(), out)
+        })
+    }
+
+    /// Shows the bytes of an `ArrayBuffer`, typed array or `DataView` to `look`, which must not run
+    /// JavaScript; `None` for anything else, memory shared between threads included.
+    pub(crate) fn with_bytes<R>(
+        self,
+        value: Value<'_>,
+        look: impl FnOnce(&[u8]) -> R,
+    ) -> Outcome<Option<R>> {
+        let Some((data, length)) = self.bytes_of(value)? else {
+            return Ok(None);
+        };
+        if length == 0 || data.is_null() {
+            return Ok(Some(look(&[])));
+        }
+        // SAFETY: the runtime says `length` bytes are at `data`; they stay while `value` is reachable and
+        // no JavaScript runs, and no other thread can see an unshared buffer.
+        Ok(Some(look(unsafe {
+            std::slice::from_raw_parts(data, length)
+        })))
+    }
+
+    fn bytes_of(self, value: Value<'_>) -> Outcome<Option<(*const u8, usize)>> {
+        let (mut data, mut length) = (ptr::null_mut::<c_void>(), 0_usize);
+        let mut buffer = ptr::null_mut();
+        let mut answer = false;
+        // SAFETY: see the impl block.
+        check(unsafe { sys::napi_is_typedarray(self.env, value.raw, &raw mut answer) })?;
+        if answer {
+            let mut kind = -1;
+            // SAFETY: see the impl block; the offset is not wanted, `data` includes it.
+            check(unsafe {
+                sys::napi_get_typedarray_info(
+                    self.env,
+                    value.raw,
+                    &raw mut kind,
+                    &raw mut length,
+                    &raw mut data,
+                    &raw mut buffer,
+                    ptr::null_mut(),
+                )
+            })?;
+            let Some(size) = element_size(kind) else {
+                return Ok(None);
+            };
+            length *= size;
+        } else {
+            // SAFETY: see the impl block.
+            check(unsafe { sys::napi_is_arraybuffer(self.env, value.raw, &raw mut answer) })?;
+            if answer {
+                // SAFETY: see the impl block.
+                check(unsafe {
+                    sys::napi_get_arraybuffer_info(
+                        self.env,
+                        value.raw,
+                        &raw mut data,
+                        &raw mut length,
+                    )
+                })?;
+                return Ok(Some((data.cast::<u8>().cast_const(), length)));
+            }
+            // SAFETY: see the impl block.
+            check(unsafe { sys::napi_is_dataview(self.env, value.raw, &raw mut answer) })?;
+            if !answer {
+                return Ok(None);
+            }
+            // SAFETY: see the impl block; the offset is not wanted, `data` includes it.
+            check(unsafe {
+                sys::napi_get_dataview_info(
+                    self.env,
+                    value.raw,
+                    &raw mut length,
+                    &raw mut data,
+                    &raw mut buffer,
+                    ptr::null_mut(),
+                )
+            })?;
+        }
+        // a view on a SharedArrayBuffer shows bytes that another thread may be writing
+        // SAFETY: see the impl block.
+        check(unsafe { sys::napi_is_arraybuffer(self.env, buffer, &raw mut answer) })?;
+        Ok(answer.then_some((data.cast::<u8>().cast_const(), length)))
+    }
+}
+
+fn element_size(kind: sys::napi_typedarray_type) -> Option<usize> {
+    use sys::TypedarrayType;
+    match kind {
+        TypedarrayType::int8_array
+        | TypedarrayType::uint8_array
+        | TypedarrayType::uint8_clamped_array => Some(1),
+        TypedarrayType::int16_array | TypedarrayType::uint16_array => Some(2),
+        TypedarrayType::int32_array
+        | TypedarrayType::uint32_array
+        | TypedarrayType::float32_array => Some(4),
+        TypedarrayType::float64_array
+        | TypedarrayType::bigint64_array
+        | TypedarrayType::biguint64_array => Some(8),
+        _ => None,
+    }
+}
+
+/// Spare room looked for before a string is read; longer ones take a second look.
+const STRING_ROOM: usize = 4096;

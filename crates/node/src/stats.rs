@@ -1,0 +1,71 @@
+//! What `stats()` shows. Owns the names of the counters in JavaScript; counts nothing.
+
+use std::ffi::CStr;
+
+use crate::bind::Bound;
+use crate::entry::Call;
+use crate::failure::Outcome;
+use crate::js::{Js, Value};
+use crate::numbers::{from_u64, from_usize};
+
+/// `stats()`
+pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
+    let js = call.js;
+    let stats = call.own.with(|gateway| gateway.stats())?;
+    let traffic = stats.traffic;
+    let object = js.object()?;
+    put(
+        js,
+        object,
+        &[
+            (c"connections", from_usize(stats.connections)),
+            (c"sockets", from_usize(stats.sockets)),
+            (c"virtualSockets", from_usize(stats.virtual_sockets)),
+            (c"channels", from_usize(stats.channels)),
+            (c"subscriptions", from_usize(stats.subscriptions)),
+            (c"keys", from_usize(stats.keys)),
+            (c"opened", from_u64(traffic.opened)),
+            (c"closed", from_u64(traffic.closed)),
+            (c"refused", from_u64(traffic.refused)),
+            (c"messagesIn", from_u64(traffic.messages_in)),
+            (c"messageBytesIn", from_u64(traffic.message_bytes_in)),
+            (c"bytesIn", from_u64(traffic.bytes_in)),
+            (c"bytesOut", from_u64(traffic.bytes_out)),
+            (c"deliveries", from_u64(stats.deliveries)),
+            (c"deliveriesRefused", from_u64(stats.deliveries_refused)),
+            (c"droppedByClose", from_u64(traffic.dropped_by_close)),
+            (c"droppedByOverflow", from_u64(traffic.dropped_by_overflow)),
+            (c"overflowCloses", from_u64(traffic.overflow_closes)),
+            (c"pingTimeouts", from_u64(traffic.ping_timeouts)),
+            (c"unannotated", from_u64(stats.unannotated)),
+            (c"unhandledCloses", from_u64(stats.unhandled_closes)),
+            (c"outboxBytes", from_usize(stats.outbox_bytes)),
+            (c"ioThreads", from_usize(stats.io_threads)),
+            (c"panics", from_u64(traffic.panics)),
+        ],
+    )?;
+    let workers = js.array(stats.workers.len())?;
+    for (index, worker) in (0_u32..).zip(&stats.workers) {
+        let entry = js.object()?;
+        put(
+            js,
+            entry,
+            &[
+                (c"id", f64::from(worker.id)),
+                (c"connections", from_u64(worker.connections)),
+                (c"queuedEvents", from_usize(worker.queued_events)),
+                (c"queuedBytes", from_usize(worker.queued_bytes)),
+            ],
+        )?;
+        js.set_element(workers, index, entry)?;
+    }
+    js.set(object, c"workers", workers)?;
+    Ok(Some(object))
+}
+
+fn put(js: Js<'_>, object: Value<'_>, counts: &[(&CStr, f64)]) -> Outcome<()> {
+    for (name, count) in counts {
+        js.set(object, name, js.number(*count)?)?;
+    }
+    Ok(())
+}
