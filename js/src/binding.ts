@@ -1,0 +1,132 @@
+/** The native addon: its interface and how it is loaded. The only file that knows the native file. */
+
+import { readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { type ErrorCode, MillraceError } from './errors.js';
+import type { Stats } from './stats.js';
+import type { Data, Name, Target } from './target.js';
+
+/** The addon's exports. */
+export interface Binding {
+  version: string;
+  setErrorClass(errorClass: new (code: ErrorCode, message: string) => Error): void;
+  createGateway(): { id: number; gateway: NativeGateway };
+  bind(id: number): NativeGateway;
+}
+
+/** A gateway's functions, bound to it and to this thread. They check their arguments. */
+export interface NativeGateway {
+  send(target: Target, data: Data, except?: number | number[]): number;
+  subscribe(who: Target, channel: Name, delta?: number): number[];
+  unsubscribe(who: Target, channel: Name, delta?: number): number[];
+  hasSubscriptions(channel: Name): boolean;
+  createVirtualSocket(socketId: number, userDataOrPrefix?: number | Data): number;
+  deleteVirtualSocket(id: number, expectedTarget?: number): boolean;
+  setToken(socketId: number, token: Data): void;
+  token(socketId: number): Buffer | undefined;
+  getKey(key: Name): Buffer | undefined;
+  setKey(key: Name, value?: Data): Buffer | undefined;
+  setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean;
+  close(socketId: number, code?: number, reason?: string): boolean;
+  start(config: Record<string, unknown>, onNotice: () => void): void;
+  isRunning(): boolean;
+  listen(config: Record<string, unknown>): { id: number; address: string };
+  stopListeners(ids: number[], drainMs: number): number;
+  shutdown(): void;
+  takeNotices(): Notice[];
+  suspendLiveness(suspended: boolean): void;
+  hold(): void;
+  release(): void;
+  addWorker(handlers: number, drain: Drain): NativeWorker;
+  debugState(mode: string, key?: unknown): unknown;
+  stats(): Stats;
+}
+
+/** Handles a batch of events, or the rest of the last one (`null`). True: some are left, come again. */
+export type Drain = (batch: ArrayBuffer | null, length: number, sidecars: ArrayBuffer[] | null) => boolean;
+
+/** A worker's functions. */
+export interface NativeWorker {
+  readonly id: number;
+  /** A word changes when the token of a socket with `id % 1024` equal to its place may have changed. */
+  readonly tokenWords: ArrayBuffer;
+  activate(): void;
+  retire(): void;
+  hold(socketId: number, events: number, bytes: number): void;
+  release(socketId: number, events: number, bytes: number): void;
+  claimClose(socketId: number): boolean;
+  acceptOpen(socketId: number, protocol: string | undefined, token: Data | undefined, headers: string[]): void;
+  refuseOpen(socketId: number, status: number, headers: string[], body: Data | undefined): void;
+  rebatch(): ArrayBuffer | undefined;
+  drainNow(): boolean;
+  isIdle(): boolean;
+}
+
+/** What a gateway tells the thread that started it. */
+export type Notice =
+  | { kind: 'listenersStopped'; ticket: number; cut: number }
+  | { kind: 'stopped' }
+  | { kind: 'workerUnresponsive'; worker: number; ms: number }
+  | { kind: 'error'; code: ErrorCode; message: string };
+
+let loaded: Binding | undefined;
+
+/**
+ * The addon, loaded once per thread.
+ *
+ * @throws {MillraceError} ERR_MILLRACE_BINDING_MISSING, ERR_MILLRACE_BINDING_MISMATCH
+ */
+export function binding(): Binding {
+  loaded ??= load();
+  return loaded;
+}
+
+function load(): Binding {
+  const addon = loadAddon();
+  const { version } = requireHere('../../package.json') as { version: string };
+  if (addon.version !== version) {
+    throw new MillraceError(
+      'ERR_MILLRACE_BINDING_MISMATCH',
+      `the native addon has version ${addon.version} but the package has version ${version}: install the package again`,
+    );
+  }
+  addon.setErrorClass(MillraceError);
+  return addon;
+}
+
+function loadAddon(): Binding {
+  let addon: unknown;
+  try {
+    addon = requireHere(path.join(NATIVE, 'index.js'));
+  } catch (cause) {
+    throw new MillraceError(
+      'ERR_MILLRACE_BINDING_MISSING',
+      `there is no native addon for ${process.platform}-${process.arch}: the optional dependency ` +
+        `millrace-${process.platform}-${process.arch} (with a suffix such as -gnu or -musl on Linux) is not installed or ` +
+        'cannot be loaded. Where the lock file was made on another platform, delete it and node_modules and install ' +
+        'again (https://github.com/npm/cli/issues/4828). Without a prebuilt package, build with npm run build.',
+      { cause },
+    );
+  }
+  return isBinding(addon) ? addon : loadAgain();
+}
+
+/** A runtime that hands a thread another thread's stale module object gets a fresh one. */
+function loadAgain(): Binding {
+  for (const name of readdirSync(NATIVE)) {
+    if (!name.endsWith('.node')) continue;
+    const fresh = { exports: {} };
+    process.dlopen(fresh, path.join(NATIVE, name));
+    if (isBinding(fresh.exports)) return fresh.exports;
+  }
+  throw new MillraceError('ERR_MILLRACE_BINDING_MISSING', 'the native addon was loaded, but it exports nothing');
+}
+
+function isBinding(value: unknown): value is Binding {
+  return typeof value === 'object' && value !== null && typeof (value as Partial<Binding>).bind === 'function';
+}
+
+/** Absolute, so that bundlers and working directories do not matter. */
+const NATIVE = path.join(__dirname, '..', 'native');
+const requireHere = createRequire(__filename);

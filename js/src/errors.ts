@@ -1,0 +1,54 @@
+/** The error class and its stable codes. Owns the list; `docs/errors.md` is generated from it. */
+
+/** Every code a `MillraceError` can have, with what it means. */
+export const ERROR_CODES = {
+  ERR_MILLRACE_ADDRESS_IN_USE: 'Somebody listens on the address already.',
+  ERR_MILLRACE_ALREADY_STARTED:
+    'An option that the first `start` of a gateway fixes was given again with another value, or another thread started the gateway.',
+  ERR_MILLRACE_BINDING_MISMATCH: 'The native addon belongs to another version of the package; install it again.',
+  ERR_MILLRACE_BINDING_MISSING: 'There is no native addon for this platform, or it cannot be loaded.',
+  ERR_MILLRACE_BIND_FAILED: 'The system refused to listen on the address; the message says why.',
+  ERR_MILLRACE_GATEWAY_GONE: 'The gateway that the function belonged to no longer exists.',
+  ERR_MILLRACE_HANDLER_FAILED: 'A handler threw or rejected. `cause` is what it threw.',
+  ERR_MILLRACE_HANDLER_TIMEOUT: 'A handler did not finish within `limits.handlerTimeoutMs`.',
+  ERR_MILLRACE_INTERNAL: 'A bug in Millrace or in the runtime; please report it.',
+  ERR_MILLRACE_INVALID_ADDRESS: 'The address is none of the accepted forms.',
+  ERR_MILLRACE_NOT_RUNNING: 'The gateway has not been started, or has been stopped.',
+  ERR_MILLRACE_SOCKET_NOT_FOUND: 'No open connection has the given socket id.',
+  ERR_MILLRACE_START_IN_WORKER: 'A worker called `start`; only the thread that created the gateway may.',
+  ERR_MILLRACE_WORKER_EXITED: 'A worker ended on its own and is replaced. `cause` is the error that ended it, if any.',
+  ERR_MILLRACE_WORKER_FAILED: 'A worker could not be started. `cause` says why.',
+  ERR_MILLRACE_WORKER_GONE: 'The worker that the function belonged to has ended.',
+  ERR_MILLRACE_WORKER_UNRESPONSIVE: 'A worker did not answer within `limits.workerTimeoutMs` and is replaced.',
+} as const;
+
+/** A stable error code. */
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/**
+ * What goes wrong other than a bad argument, which is a `TypeError`.
+ *
+ * @example
+ * ```ts
+ * try {
+ *   await start({ bind: '127.0.0.1:80', workerPath: './worker.js' });
+ * } catch (error) {
+ *   if (error instanceof MillraceError && error.code === 'ERR_MILLRACE_ADDRESS_IN_USE') …
+ * }
+ * ```
+ */
+export class MillraceError extends Error {
+  /** Stable; the message is not. */
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+Object.defineProperty(MillraceError.prototype, 'name', {
+  value: 'MillraceError',
+  configurable: true,
+  writable: true,
+});

@@ -1,0 +1,184 @@
+/** A gateway's methods, and which gateway the module functions of this thread mean. Converts nothing: the native side checks. */
+
+import { binding, type NativeGateway } from './binding.js';
+import { MillraceError } from './errors.js';
+import { parseStopOptions, type StartOptions } from './options.js';
+import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
+import { type Begun, Supervisor } from './supervisor.js';
+import type { Data, Name, SendOptions, Target } from './target.js';
+
+/** What `start` resolves to: the listeners of one call. */
+export interface Server {
+  /** What was bound, in the order of `bind`: `"127.0.0.1:34567"` with the real port, or `"unix:/path"`. */
+  readonly addresses: string[];
+  /**
+   * Ends the listeners of this call and their connections: stops accepting, tells clients (1001), lets outboxes drain
+   * for at most `drain` milliseconds (default 5,000), closes. The last server to stop also ends the workers, after
+   * every `handleClose` and then `handleStop` are done, and the I/O threads. Later calls return the first one's promise.
+   */
+  stop(options?: { drain?: number }): Promise<void>;
+  /** As `stats()` of the gateway. */
+  stats(): Stats;
+}
+
+/**
+ * A core with its own sockets, channels, keys, workers and listeners. The module functions are the methods of the
+ * default one; `createGateway` makes others. In a worker, both mean the gateway that started it.
+ */
+export class Gateway {
+  readonly #native: NativeGateway;
+  readonly #supervisor: Supervisor | undefined;
+
+  /** @internal */
+  static create(native: NativeGateway, id: number): Gateway {
+    return new Gateway(native, id, true);
+  }
+
+  /** @internal */
+  static ofWorker(native: NativeGateway, id: number): Gateway {
+    return new Gateway(native, id, false);
+  }
+
+  private constructor(native: NativeGateway, id: number, supervises: boolean) {
+    this.#native = native;
+    this.#supervisor = supervises ? new Supervisor(native, this, id) : undefined;
+  }
+
+  /** See the module function `start`. */
+  async start(options: StartOptions): Promise<Server> {
+    if (this.#supervisor === undefined) {
+      throw new MillraceError('ERR_MILLRACE_START_IN_WORKER', 'start cannot be called in a worker');
+    }
+    return new RunningServer(this.#native, this.#supervisor, await this.#supervisor.begin(options));
+  }
+
+  /** See the module function `send`. */
+  send(target: Target, data: Data, options?: SendOptions): number {
+    if (options === undefined) return this.#native.send(target, data);
+    if (typeof options !== 'object' || options === null) {
+      throw new TypeError(`argument 'options' must be an object, not ${options === null ? 'null' : typeof options}`);
+    }
+    return this.#native.send(target, data, options.except);
+  }
+
+  /** See the module function `subscribe`. */
+  subscribe(who: Target, channel: Name, delta?: number): number[] {
+    return this.#native.subscribe(who, channel, delta);
+  }
+
+  /** See the module function `unsubscribe`. */
+  unsubscribe(who: Target, channel: Name, delta?: number): number[] {
+    return this.#native.unsubscribe(who, channel, delta);
+  }
+
+  /** See the module function `copySubscriptions`. */
+  copySubscriptions(from: Name, to: Name): number[] {
+    if (typeof from === 'number' || Array.isArray(from)) {
+      throw new TypeError(
+        `argument 'from' must be a channel name, not ${Array.isArray(from) ? 'an array' : 'a number'}`,
+      );
+    }
+    return this.#native.subscribe(from, to);
+  }
+
+  /** See the module function `hasSubscriptions`. */
+  hasSubscriptions(channel: Name): boolean {
+    return this.#native.hasSubscriptions(channel);
+  }
+
+  /** See the module function `setToken`. */
+  setToken(socketId: number, token: Data): void {
+    this.#native.setToken(socketId, token);
+  }
+
+  /** See the module function `createVirtualSocket`. */
+  createVirtualSocket(socketId: number, userDataOrPrefix?: number | Data): number {
+    return this.#native.createVirtualSocket(socketId, userDataOrPrefix);
+  }
+
+  /** See the module function `deleteVirtualSocket`. */
+  deleteVirtualSocket(id: number, expectedTarget?: number): boolean {
+    return this.#native.deleteVirtualSocket(id, expectedTarget);
+  }
+
+  /** See the module function `getKey`. */
+  getKey(key: Name): Uint8Array | undefined {
+    return this.#native.getKey(key);
+  }
+
+  /** See the module function `setKey`. */
+  setKey(key: Name, value?: Data): Uint8Array | undefined {
+    return this.#native.setKey(key, value);
+  }
+
+  /** See the module function `setKeyIf`. */
+  setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean {
+    return this.#native.setKeyIf(key, newValue, checkValue);
+  }
+
+  /** See the module function `close`. */
+  close(socketId: number, code?: number, reason?: string): boolean {
+    return this.#native.close(socketId, code, reason);
+  }
+
+  /** See the module function `getDebugState`. */
+  getDebugState(mode: 'channels'): ChannelState[];
+  getDebugState(mode: 'channels', socketId: number): ChannelState[];
+  getDebugState(mode: 'channels', channel: Name): ChannelState | undefined;
+  getDebugState(mode: 'sockets'): Record<number, SocketState>;
+  getDebugState(mode: 'sockets', socketId: number): SocketState | undefined;
+  getDebugState(mode: 'workers'): Record<number, WorkerState>;
+  getDebugState(mode: 'workers', workerId: number): WorkerState | undefined;
+  getDebugState(mode: 'kv'): KeyState[];
+  getDebugState(mode: 'kv', key: Name): KeyState | undefined;
+  getDebugState(mode: string, key?: number | Name): unknown;
+  getDebugState(mode: string, key?: number | Name): unknown {
+    return this.#native.debugState(mode, key);
+  }
+
+  /** See the module function `stats`. */
+  stats(): Stats {
+    return this.#native.stats();
+  }
+}
+
+class RunningServer implements Server {
+  readonly addresses: string[];
+  readonly #native: NativeGateway;
+  readonly #supervisor: Supervisor;
+  readonly #begun: Begun;
+  #stopping: Promise<void> | undefined;
+
+  constructor(native: NativeGateway, supervisor: Supervisor, begun: Begun) {
+    this.addresses = [...begun.addresses];
+    this.#native = native;
+    this.#supervisor = supervisor;
+    this.#begun = begun;
+  }
+
+  async stop(options?: { drain?: number }): Promise<void> {
+    const drain = parseStopOptions(options);
+    this.#stopping ??= this.#supervisor.finish(this.#begun, drain);
+    return this.#stopping;
+  }
+
+  stats(): Stats {
+    return this.#native.stats();
+  }
+}
+
+let ofThisThread: Gateway | undefined;
+
+/** The gateway that this thread's module functions mean. */
+export function threadGateway(): Gateway {
+  ofThisThread ??= Gateway.create(binding().bind(DEFAULT_GATEWAY), DEFAULT_GATEWAY);
+  return ofThisThread;
+}
+
+/** Makes this thread a worker of `gateway`: called before the worker module is imported. */
+export function setThreadGateway(gateway: Gateway): void {
+  ofThisThread = gateway;
+}
+
+/** The native side's first gateway. */
+const DEFAULT_GATEWAY = 1;

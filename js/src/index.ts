@@ -1,0 +1,224 @@
+/** Millrace: the functions of the default gateway. In a worker they mean the gateway that started it. */
+
+import { binding } from './binding.js';
+import { Gateway, type Server, threadGateway } from './gateway.js';
+import type { StartOptions } from './options.js';
+import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
+import type { Data, Name, SendOptions, Target } from './target.js';
+
+export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
+export type { Gateway, Server } from './gateway.js';
+export type { GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './limits.js';
+export type { Listener, Origins, StartOptions } from './options.js';
+export type { ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
+export type { Data, Name, SendOptions, Target } from './target.js';
+export type {
+  Acceptance,
+  OpenAnswer,
+  OpenRequest,
+  Rejection,
+  WorkerModule,
+  /** The name that `warpsocket` gives it. */
+  WorkerModule as WorkerInterface,
+} from './worker/module.js';
+
+/**
+ * Starts workers and listens. Resolves when every worker is ready, its `handleStart` included, and every address is
+ * bound. May be called again: for more addresses, with `workerPath` also for more workers. Everything shares one core.
+ *
+ * A failed call undoes what it did and may be retried. The process keeps running until every server is stopped.
+ *
+ * @throws {TypeError} (as a rejection) naming every option that is wrong; nothing was started
+ * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED, ERR_MILLRACE_ADDRESS_IN_USE,
+ *   ERR_MILLRACE_BIND_FAILED, ERR_MILLRACE_ALREADY_STARTED, ERR_MILLRACE_START_IN_WORKER
+ * @throws {DOMException} (as a rejection) DataCloneError if `workerArg` cannot be cloned
+ * @example
+ * ```ts
+ * const server = await start({ bind: '127.0.0.1:8080', workerPath: new URL('./worker.js', import.meta.url) });
+ * console.log(`listening on ${server.addresses[0]}`);
+ * // …
+ * await server.stop();
+ * ```
+ */
+export function start(options: StartOptions): Promise<Server> {
+  return threadGateway().start(options);
+}
+
+/**
+ * Sends a message. A string is a text message, bytes are a binary one. Never waits: the message is put into the
+ * recipients' outboxes.
+ *
+ * @param target a socket id, a channel name, or an array of these; who is reached twice gets it twice
+ * @param options `except`: sockets left out, with all virtual sockets that resolve to them
+ * @returns how many deliveries were posted; ids that are gone and channels without subscribers count 0
+ * @throws {TypeError} naming the bad argument; nothing was sent
+ * @example
+ * ```ts
+ * send(socketId, 'hello');
+ * send('room-1', JSON.stringify(event), { except: socketId });
+ * ```
+ */
+export function send(target: Target, data: Data, options?: SendOptions): number {
+  return threadGateway().send(target, data, options);
+}
+
+/**
+ * Subscribes sockets to a channel, counted: as many unsubscriptions end it. A subscriber gets each message once,
+ * whatever its count. Counts stay at 65,535 at most.
+ *
+ * @param who socket ids, or channels whose present subscribers are meant
+ * @param channel at most 65,536 bytes
+ * @param delta added to each count; default 1. Negative unsubscribes, 0 does nothing
+ * @returns the ids that are new in the channel; with a negative `delta`, those that are no longer in it
+ * @throws {TypeError} naming the bad argument; nothing was changed
+ */
+export function subscribe(who: Target, channel: Name, delta?: number): number[] {
+  return threadGateway().subscribe(who, channel, delta);
+}
+
+/**
+ * Exactly `subscribe(who, channel, -delta)`; `delta` is 1 by default.
+ *
+ * @returns the ids that are no longer in the channel. Nothing published after the return reaches them.
+ * @throws {TypeError} naming the bad argument; nothing was changed
+ */
+export function unsubscribe(who: Target, channel: Name, delta?: number): number[] {
+  return threadGateway().unsubscribe(who, channel, delta);
+}
+
+/**
+ * Subscribes everyone in `from` to `to`.
+ *
+ * @deprecated Use `subscribe(from, to)`, which does the same.
+ * @returns the ids that are new in `to`
+ * @throws {TypeError} naming the bad argument; nothing was changed
+ */
+export function copySubscriptions(from: Name, to: Name): number[] {
+  return threadGateway().copySubscriptions(from, to);
+}
+
+/**
+ * Whether a channel has a subscriber that resolves to an open connection.
+ *
+ * @throws {TypeError} naming the bad argument
+ */
+export function hasSubscriptions(channel: Name): boolean {
+  return threadGateway().hasSubscriptions(channel);
+}
+
+/**
+ * Attaches bytes to a connection. Its handlers get them from the next event on, also those already received.
+ *
+ * @param token may be empty; a string is stored as UTF-8
+ * @throws {TypeError} naming the bad argument
+ * @throws {MillraceError} ERR_MILLRACE_SOCKET_NOT_FOUND if the id is no open connection (a virtual socket has no token)
+ */
+export function setToken(socketId: number, token: Data): void {
+  threadGateway().setToken(socketId, token);
+}
+
+/**
+ * Creates an alias of a socket, with its own subscriptions, that is deleted in one call. It goes with its target.
+ *
+ * @param socketId a real or virtual socket; it need not exist
+ * @param userDataOrPrefix a number (32 bits, signed) marks messages: 4 bytes big-endian in front of binary ones, a
+ *   property `_vsud` in texts that are JSON objects. A string or bytes, at most 15, is put in front of every message.
+ *   In a chain the outermost mark counts.
+ * @returns the new socket id
+ * @throws {TypeError} naming the bad argument
+ */
+export function createVirtualSocket(socketId: number, userDataOrPrefix?: number | Data): number {
+  return threadGateway().createVirtualSocket(socketId, userDataOrPrefix);
+}
+
+/**
+ * Deletes a virtual socket with all its subscriptions, at once.
+ *
+ * @param expectedTarget deletes only if this is its immediate target
+ * @returns whether it was there and is deleted
+ * @throws {TypeError} naming the bad argument
+ */
+export function deleteVirtualSocket(id: number, expectedTarget?: number): boolean {
+  return threadGateway().deleteVirtualSocket(id, expectedTarget);
+}
+
+/**
+ * A copy of a value in the key/value store, which all threads of the process share and which is not persistent.
+ *
+ * @throws {TypeError} naming the bad argument
+ */
+export function getKey(key: Name): Uint8Array | undefined {
+  return threadGateway().getKey(key);
+}
+
+/**
+ * Stores a value; without one the key is deleted.
+ *
+ * @returns what was there
+ * @throws {TypeError} naming the bad argument
+ */
+export function setKey(key: Name, value?: Data): Uint8Array | undefined {
+  return threadGateway().setKey(key, value);
+}
+
+/**
+ * Stores `newValue`, or deletes the key without one, if the present value equals `checkValue`; without `checkValue`,
+ * if there is none. Atomic over all threads.
+ *
+ * @returns whether it did
+ * @throws {TypeError} naming the bad argument
+ */
+export function setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean {
+  return threadGateway().setKeyIf(key, newValue, checkValue);
+}
+
+/**
+ * Closes a connection, after what was sent before.
+ *
+ * @param code 1000 to 1003, 1007 to 1014 or 3000 to 4999; default 1000
+ * @param reason at most 123 bytes of UTF-8; default empty
+ * @returns whether the connection was open
+ * @throws {TypeError} naming the bad argument
+ */
+export function close(socketId: number, code?: number, reason?: string): boolean {
+  return threadGateway().close(socketId, code, reason);
+}
+
+/**
+ * What the gateway knows, for people to read: channels and keys (2,000 at most), sockets, workers; all, or one by
+ * name or id. With `'channels'`, a socket id shows the channels that it is in.
+ *
+ * @throws {TypeError} Invalid mode, or naming the bad argument
+ */
+export function getDebugState(mode: 'channels'): ChannelState[];
+export function getDebugState(mode: 'channels', socketId: number): ChannelState[];
+export function getDebugState(mode: 'channels', channel: Name): ChannelState | undefined;
+export function getDebugState(mode: 'sockets'): Record<number, SocketState>;
+export function getDebugState(mode: 'sockets', socketId: number): SocketState | undefined;
+export function getDebugState(mode: 'workers'): Record<number, WorkerState>;
+export function getDebugState(mode: 'workers', workerId: number): WorkerState | undefined;
+export function getDebugState(mode: 'kv'): KeyState[];
+export function getDebugState(mode: 'kv', key: Name): KeyState | undefined;
+export function getDebugState(mode: string, key?: number | Name): unknown {
+  return threadGateway().getDebugState(mode, key);
+}
+
+/** Counters and sizes of the gateway at this moment. */
+export function stats(): Stats {
+  return threadGateway().stats();
+}
+
+/**
+ * An isolated gateway: its own sockets, channels, keys, workers and listeners, with the functions of this module as
+ * methods.
+ *
+ * @example
+ * ```ts
+ * const internal = createGateway();
+ * const server = await internal.start({ bind: '127.0.0.1:0', workerPath: './internal-worker.js' });
+ * ```
+ */
+export function createGateway(): Gateway {
+  const { id, gateway } = binding().createGateway();
+  return Gateway.create(gateway, id);
+}

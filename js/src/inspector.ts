@@ -1,0 +1,31 @@
+/** Whether a debugger may hold threads still. Owns the looking; suspends nothing itself. */
+
+import { createRequire } from 'node:module';
+
+/**
+ * Tells `change` now and whenever the inspector is opened or closed, until the returned function is called. Where
+ * the runtime has no inspector, it is never open.
+ */
+export function watchInspector(change: (attached: boolean) => void): () => void {
+  let before = false;
+  const look = (): void => {
+    const now = isOpen();
+    if (now !== before) change(now);
+    before = now;
+  };
+  look();
+  const timer = setInterval(look, LOOK_MS);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
+function isOpen(): boolean {
+  try {
+    const inspector = createRequire(__filename)('node:inspector') as { url(): string | undefined };
+    return typeof inspector.url() === 'string';
+  } catch {
+    return false;
+  }
+}
+
+const LOOK_MS = 1_000;

@@ -1,0 +1,117 @@
+/** The names and ranges of `options.limits`. The defaults and what happens at each bound are the gateway's. */
+
+/** What happens to a socket whose outbox is full. */
+export type OutboxPolicy = 'close' | 'dropNewest' | 'dropOldest';
+
+/** Bounds of the connections of one listener. 0 switches a bound off where it says so. */
+export interface ListenerLimits {
+  /** Time for a whole handshake, the answer of `handleOpen` included. Default 10,000. */
+  handshakeTimeoutMs?: number;
+  /** Bytes of the HTTP request line and headers; 431 above. Default 16,384. */
+  requestHeadBytes?: number;
+  /** Bytes of a message, inclusive; closed with 1009 above. Default 16 MiB. */
+  messageBytes?: number;
+  /** Time from a message's first byte to its last, unless it arrives with 1 KiB/s or more; closed with 1008. Default 60,000. */
+  messageDeadlineMs?: number;
+  /** Silence after which a ping is sent; 0 is off. Default 25,000. */
+  pingIntervalMs?: number;
+  /** Time to answer a ping; the connection is cut (1006) after it. Default 10,000. */
+  pongTimeoutMs?: number;
+  /** Time without a message in either direction; 0 is off. Default 0. */
+  idleTimeoutMs?: number;
+  /** Pings, pongs and closes a connection may send per second, sustained; closed with 1008 above. Default 100. */
+  controlFramesPerSecond?: number;
+  /** The same, in one burst. Default 1,000. */
+  controlFramesBurst?: number;
+  /** Messages per second of one connection, above which it is not read; 0 is off. Default 0. */
+  messagesPerSecond?: number;
+}
+
+/** Bounds of a gateway, fixed by its first `start`. */
+export interface GatewayLimits {
+  /** Connections open at once; accepting waits above. Default 100,000. */
+  connections?: number;
+  /** Connections of one remote address; 503 above, 0 is off. Default 0. */
+  connectionsPerAddress?: number;
+  /** Bytes in a socket's outbox, each message charged its length + 64; `outboxPolicy` above. Default 4 MiB. */
+  outboxBytes?: number;
+  /** Messages in a socket's outbox; `outboxPolicy` above. Default 65,536. */
+  outboxFrames?: number;
+  /** What happens at `outboxBytes` and `outboxFrames`: closed with 1013 (default), or messages are dropped and counted. */
+  outboxPolicy?: OutboxPolicy;
+  /** Bytes in a socket's outbox above which it is not read. Default 262,144. */
+  outboxReadPauseBytes?: number;
+  /** Bytes held by all outboxes together; the fullest are closed with 1013 above. Default 256 MiB. */
+  outboxesTotalBytes?: number;
+  /** Time without progress of a blocked write, after which the connection is cut. Default 30,000. */
+  writeTimeoutMs?: number;
+  /** Messages of one socket that its worker has not handled; it is not read above. Default 64. */
+  unhandledEvents?: number;
+  /** Bytes of these. Default 1 MiB. */
+  unhandledBytes?: number;
+  /** Events waiting for one worker; its connections are not read above. Default 16,384. */
+  workerQueueEvents?: number;
+  /** Bytes of these. Default 64 MiB. */
+  workerQueueBytes?: number;
+  /** Bytes posted to one I/O thread and not yet processed; deliveries are refused and counted above. Default 256 MiB. */
+  shardInboxBytes?: number;
+  /** Time a worker may be silent before it is replaced; 0 is off. Default 3,000; off with `threads: 0`. */
+  workerTimeoutMs?: number;
+  /** Time for a closing handshake before the connection is cut. Default 5,000. */
+  closeTimeoutMs?: number;
+  /** Time for an asynchronous handler before its connection is closed with 1011; 0 is off. Default 5,000. */
+  handlerTimeoutMs?: number;
+}
+
+/** All bounds. */
+export type Limits = ListenerLimits & GatewayLimits;
+
+/** The least and the most that a limit can be. */
+export interface Range {
+  least: number;
+  most: number;
+}
+
+const UINT32 = 2 ** 32 - 1;
+const COUNT: Range = { least: 1, most: UINT32 };
+const COUNT_OR_OFF: Range = { least: 0, most: UINT32 };
+const BYTES: Range = { least: 1, most: 2 ** 40 };
+/** One day: longer than any sensible timeout, short enough for every timer. */
+const TIME: Range = { least: 1, most: 86_400_000 };
+const TIME_OR_OFF: Range = { least: 0, most: 86_400_000 };
+
+export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
+  handshakeTimeoutMs: TIME,
+  requestHeadBytes: { least: 256, most: 2 ** 24 },
+  messageBytes: { least: 1, most: 2 ** 31 - 1 },
+  messageDeadlineMs: TIME,
+  pingIntervalMs: TIME_OR_OFF,
+  pongTimeoutMs: TIME,
+  idleTimeoutMs: TIME_OR_OFF,
+  controlFramesPerSecond: COUNT,
+  controlFramesBurst: COUNT,
+  messagesPerSecond: COUNT_OR_OFF,
+};
+
+export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy'>, Range> = {
+  connections: COUNT,
+  connectionsPerAddress: COUNT_OR_OFF,
+  outboxBytes: BYTES,
+  outboxFrames: COUNT,
+  outboxReadPauseBytes: BYTES,
+  outboxesTotalBytes: BYTES,
+  writeTimeoutMs: TIME,
+  unhandledEvents: COUNT,
+  unhandledBytes: BYTES,
+  workerQueueEvents: COUNT,
+  workerQueueBytes: BYTES,
+  shardInboxBytes: BYTES,
+  workerTimeoutMs: TIME_OR_OFF,
+  closeTimeoutMs: TIME,
+  handlerTimeoutMs: TIME_OR_OFF,
+};
+
+export const OUTBOX_POLICIES: readonly string[] = ['close', 'dropNewest', 'dropOldest'];
+
+/** Default of `handlerTimeoutMs`, the only limit that JavaScript keeps itself. */
+export const HANDLER_TIMEOUT_MS = 5_000;

@@ -1,0 +1,291 @@
+/** The options of `start`: their types, and the parser that reports every problem at once. Changes nothing it is given. */
+
+import { isIPv4, isIPv6 } from 'node:net';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { MillraceError } from './errors.js';
+import {
+  GATEWAY_RANGES,
+  LISTENER_RANGES,
+  type Limits,
+  type ListenerLimits,
+  OUTBOX_POLICIES,
+  type Range,
+} from './limits.js';
+
+/** One address to listen on, with options of its own. */
+export interface Listener {
+  /** `"ip:port"`, `"[ipv6]:port"`, `"localhost:port"`, `":port"` (every interface) or `"unix:/path"`. Port 0 picks a free one. */
+  address: string;
+  /** The protocol spoken there. Default `'http'`: WebSocket, after an HTTP/1.1 upgrade. */
+  protocol?: 'http';
+  /** As in `StartOptions`, for this listener. */
+  origins?: Origins;
+  /** Over those of `StartOptions`, for this listener. */
+  limits?: ListenerLimits;
+}
+
+/**
+ * Which browser origins may connect: any, only those whose host and port equal the request's `Host`, or a list of
+ * `scheme://host[:port]`. Refused requests get 403 before the upgrade; requests without an `Origin` pass.
+ */
+export type Origins = '*' | 'same-host' | string[];
+
+/** Options of `start`. */
+export interface StartOptions {
+  /** Where to listen. An empty array listens nowhere. */
+  bind: string | Listener | (string | Listener)[];
+  /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. Required on the first call. */
+  workerPath?: string | URL;
+  /** Worker threads. Default: the available parallelism, at least 4. 0 runs the handlers on the calling thread. */
+  threads?: number;
+  /** Given to `handleStart` of every worker, as a structured clone. */
+  workerArg?: unknown;
+  /** I/O threads, 1 to 64. Default: the available parallelism. Fixed by the first call. */
+  ioThreads?: number;
+  /** Bounds; those of the gateway are fixed by the first call. */
+  limits?: Limits;
+  /** Which browser origins may connect. Default `'*'`. */
+  origins?: Origins;
+  /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
+  onError?(error: MillraceError): void;
+}
+
+/** What the native side needs to listen. */
+export type ListenerPlan = { address: string; origins: Origins | undefined } & ListenerLimits;
+
+/** What the native side needs to start. Only what was given. */
+export type GatewayPlan = Record<string, number | string>;
+
+/** Workers to start. */
+export interface WorkerPlan {
+  /** The module's URL. */
+  module: string;
+  threads: number;
+  arg: unknown;
+}
+
+/** Checked options. */
+export interface StartPlan {
+  listeners: ListenerPlan[];
+  workers: WorkerPlan | undefined;
+  gateway: GatewayPlan;
+  handlerTimeoutMs: number | undefined;
+  onError: ((error: MillraceError) => void) | undefined;
+}
+
+/**
+ * Checks options. `first`: whether the gateway is not running yet.
+ *
+ * @throws {TypeError} naming every problem with the path the user wrote
+ */
+export function parseStartOptions(options: unknown, first: boolean): StartPlan {
+  const problems: string[] = [];
+  const root = readObject(options, 'options', START_KEYS, problems);
+  const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
+  const origins = readOrigins(root['origins'], 'options.origins', problems);
+  const plan: StartPlan = {
+    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins }, problems),
+    workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
+    gateway: gatewayPlan(root, limits, problems),
+    handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
+    onError: readFunction(root['onError'], 'options.onError', problems),
+  };
+  if (problems.length === 1) throw new TypeError(problems[0]);
+  if (problems.length > 1) throw new TypeError(`invalid options:\n  ${problems.join('\n  ')}`);
+  return plan;
+}
+
+/**
+ * Checks the options of `Server.stop`.
+ *
+ * @throws {TypeError} naming the problem
+ * @returns the time outboxes have to drain, in milliseconds
+ */
+export function parseStopOptions(options: unknown): number {
+  if (options === undefined) return DRAIN_MS;
+  const problems: string[] = [];
+  const root = readObject(options, 'options', ['drain'], problems);
+  const drain = readNumber(root['drain'], 'options.drain', { least: 0, most: 86_400_000 }, problems);
+  if (problems.length > 0) throw new TypeError(problems.join('; '));
+  return drain ?? DRAIN_MS;
+}
+
+/** Default of `stop({ drain })`. */
+const DRAIN_MS = 5_000;
+
+const START_KEYS = ['bind', 'workerPath', 'threads', 'workerArg', 'ioThreads', 'limits', 'origins', 'onError'];
+const LISTENER_KEYS = ['address', 'protocol', 'origins', 'limits'];
+const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
+const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[];
+const MOST_THREADS = 1024;
+const MOST_IO_THREADS = 64;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Stands in for an object that was not one. */
+const NOTHING: Fields = Object.freeze({});
+
+function readObject(value: unknown, at: string, keys: readonly string[], problems: string[]): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    problems.push(`${at} must be an object, not ${shown(value)}`);
+    return NOTHING;
+  }
+  for (const key of Object.keys(value)) {
+    if (!keys.includes(key)) problems.push(`unknown option ${at}.${key}`);
+  }
+  return value as Fields;
+}
+
+function readBind(
+  value: unknown,
+  defaults: { limits: Fields; origins: Origins | undefined },
+  problems: string[],
+): ListenerPlan[] {
+  if (value === undefined) {
+    problems.push('options.bind is required: an address such as "127.0.0.1:8080", or an array of addresses');
+    return [];
+  }
+  const isList = Array.isArray(value);
+  const entries: unknown[] = isList ? value : [value];
+  return entries.map((entry, index) => {
+    const at = isList ? `options.bind[${index}]` : 'options.bind';
+    const listener = typeof entry === 'string' ? undefined : readListener(entry, at, problems);
+    const address = listener === undefined ? entry : listener['address'];
+    if (listener !== NOTHING) checkAddress(address, listener === undefined ? at : `${at}.address`, problems);
+    const own = readLimits(listener?.['limits'], `${at}.limits`, LISTENER_RANGES, problems);
+    const plan: ListenerPlan = {
+      address: address as string,
+      origins: readOrigins(listener?.['origins'], `${at}.origins`, problems) ?? defaults.origins,
+    };
+    for (const name of LISTENER_LIMITS) {
+      const limit = own[name] ?? defaults.limits[name];
+      if (limit !== undefined) plan[name] = limit as number;
+    }
+    return plan;
+  });
+}
+
+function readListener(value: unknown, at: string, problems: string[]): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    problems.push(`${at} must be an address or a listener object, not ${shown(value)}`);
+    return NOTHING;
+  }
+  const listener = readObject(value, at, LISTENER_KEYS, problems);
+  const protocol = listener['protocol'];
+  if (protocol !== undefined && protocol !== 'http') {
+    problems.push(`${at}.protocol must be 'http', not ${shown(protocol)}`);
+  }
+  return listener;
+}
+
+function checkAddress(value: unknown, at: string, problems: string[]): void {
+  if (typeof value !== 'string') {
+    problems.push(`${at} must be an address such as "127.0.0.1:8080", not ${shown(value)}`);
+  } else if (!isAddress(value)) {
+    problems.push(
+      `${at} must be "ip:port", "[ipv6]:port", "localhost:port", ":port" or "unix:/path", not ${shown(value)}`,
+    );
+  }
+}
+
+function isAddress(text: string): boolean {
+  if (text.startsWith('unix:')) return text.length > 'unix:'.length && !text.includes('\0');
+  const parts = /^(?:\[(?<v6>[^\]]*)\]|(?<host>[^:]*)):(?<port>[0-9]{1,5})$/.exec(text)?.groups;
+  if (parts === undefined || Number(parts['port']) > 65_535) return false;
+  const { v6, host } = parts;
+  if (v6 !== undefined) return isIPv6(v6);
+  return host === '' || host === 'localhost' || isIPv4(host ?? '');
+}
+
+function readWorkers(root: Fields, first: boolean, problems: string[]): WorkerPlan | undefined {
+  const threads = readNumber(root['threads'], 'options.threads', { least: 0, most: MOST_THREADS }, problems);
+  const module = root['workerPath'];
+  if (module === undefined) {
+    if (first) problems.push('options.workerPath is required: the gateway has no workers yet');
+    else if (threads !== undefined) problems.push('options.threads needs options.workerPath');
+    return undefined;
+  }
+  const url = readModule(module, problems);
+  if (url === undefined) return undefined;
+  return { module: url, threads: threads ?? Math.max(4, availableParallelism()), arg: root['workerArg'] };
+}
+
+function readModule(value: unknown, problems: string[]): string | undefined {
+  if (value instanceof URL || (typeof value === 'string' && value.startsWith('file:'))) {
+    const href = String(value);
+    if (href.startsWith('file:') && URL.canParse(href)) return href;
+  } else if (typeof value === 'string' && value !== '' && !value.includes('\0')) {
+    return pathToFileURL(path.resolve(value)).href;
+  }
+  problems.push(`options.workerPath must be a path or a file: URL, not ${shown(value)}`);
+  return undefined;
+}
+
+function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayPlan {
+  const plan: GatewayPlan = {};
+  const ioThreads = readNumber(root['ioThreads'], 'options.ioThreads', { least: 1, most: MOST_IO_THREADS }, problems);
+  if (ioThreads !== undefined) plan['ioThreads'] = ioThreads;
+  for (const name of [...Object.keys(GATEWAY_RANGES), 'outboxPolicy']) {
+    const value = limits[name];
+    if (name !== 'handlerTimeoutMs' && value !== undefined) plan[name] = value as number | string;
+  }
+  return plan;
+}
+
+function readLimits(value: unknown, at: string, ranges: Record<string, Range>, problems: string[]): Fields {
+  if (value === undefined) return NOTHING;
+  const hasPolicy = ranges === ALL_RANGES;
+  const keys = hasPolicy ? [...Object.keys(ranges), 'outboxPolicy'] : Object.keys(ranges);
+  const given = readObject(value, at, keys, problems);
+  const limits: Record<string, unknown> = {};
+  for (const [name, range] of Object.entries(ranges)) {
+    limits[name] = readNumber(given[name], `${at}.${name}`, range, problems);
+  }
+  const policy = given['outboxPolicy'];
+  if (hasPolicy && policy !== undefined) {
+    if (typeof policy === 'string' && OUTBOX_POLICIES.includes(policy)) limits['outboxPolicy'] = policy;
+    else problems.push(`${at}.outboxPolicy must be 'close', 'dropNewest' or 'dropOldest', not ${shown(policy)}`);
+  }
+  return limits;
+}
+
+function readOrigins(value: unknown, at: string, problems: string[]): Origins | undefined {
+  if (value === undefined || value === '*' || value === 'same-host') return value;
+  if (!Array.isArray(value)) {
+    problems.push(`${at} must be '*', 'same-host' or an array of origins, not ${shown(value)}`);
+    return undefined;
+  }
+  for (const [index, origin] of value.entries()) {
+    if (typeof origin !== 'string' || !/^[a-z][a-z0-9+.-]*:\/\/[^/\s?#]+$/i.test(origin)) {
+      problems.push(`${at}[${index}] must be an origin such as "https://example.org", not ${shown(origin)}`);
+    }
+  }
+  return [...value];
+}
+
+function readNumber(value: unknown, at: string, range: Range, problems: string[]): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= range.least && value <= range.most) {
+    return value + 0;
+  }
+  problems.push(`${at} must be a whole number from ${range.least} to ${range.most}, not ${shown(value)}`);
+  return undefined;
+}
+
+function readFunction(value: unknown, at: string, problems: string[]): ((error: MillraceError) => void) | undefined {
+  if (value === undefined || typeof value === 'function') return value as undefined;
+  problems.push(`${at} must be a function, not ${shown(value)}`);
+  return undefined;
+}
+
+/** A value in a message. */
+function shown(value: unknown): string {
+  if (typeof value === 'string') return value.length > 80 ? 'a long string' : JSON.stringify(value);
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'function') return 'a function';
+  return typeof value === 'bigint' ? `${value}n` : String(value);
+}

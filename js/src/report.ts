@@ -1,0 +1,76 @@
+/** Errors on their way to people and between threads. Owns how a thrown value is shown; decides nothing. */
+
+import { inspect } from 'node:util';
+import { type ErrorCode, MillraceError } from './errors.js';
+
+/** A thrown value that can be posted to another thread. */
+export interface PostedError {
+  /** Whether it was an `Error`. */
+  isError: boolean;
+  name: string;
+  message: string;
+  stack: string;
+  code: string | undefined;
+}
+
+/** A `MillraceError` that can be posted to another thread. */
+export interface PostedReport {
+  code: ErrorCode;
+  message: string;
+  cause: PostedError | undefined;
+}
+
+/** Makes a thrown value postable. */
+export function postable(value: unknown): PostedError {
+  if (isErrorLike(value)) {
+    const { name, message, stack, code } = value as Error & { code?: unknown };
+    return {
+      isError: true,
+      name: String(name),
+      message: String(message),
+      stack: typeof stack === 'string' ? stack : `${name}: ${message}`,
+      code: typeof code === 'string' ? code : undefined,
+    };
+  }
+  return { isError: false, name: 'Error', message: readable(value), stack: '', code: undefined };
+}
+
+/** The error that was posted, as far as it can be made again. */
+export function revive(posted: PostedError): unknown {
+  const error: Error & { code?: string } = new Error(posted.message);
+  error.name = posted.name;
+  error.stack = posted.isError ? posted.stack : `(no stack: the thrown value is ${posted.message})`;
+  if (posted.code !== undefined) error.code = posted.code;
+  return error;
+}
+
+/** The `MillraceError` of a posted report. */
+export function revivedReport(report: PostedReport): MillraceError {
+  const options = report.cause === undefined ? undefined : { cause: revive(report.cause) };
+  return new MillraceError(report.code, report.message, options);
+}
+
+/** A thrown value in one line, whatever it is. */
+export function readable(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (isErrorLike(value)) return String((value as Error).message);
+  try {
+    return inspect(value, { depth: 2, breakLength: Number.POSITIVE_INFINITY });
+  } catch {
+    return 'a value that cannot be shown';
+  }
+}
+
+/** Writes an error to the standard error output, with the stack of what caused it. */
+export function print(error: MillraceError): void {
+  const cause = error.cause === undefined ? '' : `\n${stackOf(error.cause)}`;
+  process.stderr.write(`millrace: ${error.message} (${error.code})${cause}\n`);
+}
+
+function stackOf(value: unknown): string {
+  return isErrorLike(value) ? String((value as Error).stack ?? value) : readable(value);
+}
+
+function isErrorLike(value: unknown): boolean {
+  return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
+}

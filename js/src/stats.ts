@@ -1,0 +1,91 @@
+/** What `stats` and `getDebugState` return. */
+
+/** A gateway at one moment. Counters run from the process's start. */
+export interface Stats {
+  /** Connections open now, handshakes included. */
+  connections: number;
+  /** Real sockets open now. */
+  sockets: number;
+  /** Virtual sockets. */
+  virtualSockets: number;
+  /** Channels with a subscription. */
+  channels: number;
+  /** Subscriptions, each counted once whatever its reference count. */
+  subscriptions: number;
+  /** Keys in the key/value store. */
+  keys: number;
+  /** Connections that became sockets. */
+  opened: number;
+  /** Sockets that closed. */
+  closed: number;
+  /** Connections refused during the handshake. */
+  refused: number;
+  /** Messages received. */
+  messagesIn: number;
+  /** Bytes of messages received, without framing. */
+  messageBytesIn: number;
+  /** Bytes read. */
+  bytesIn: number;
+  /** Bytes written. */
+  bytesOut: number;
+  /** Deliveries posted, as counted by what `send` returned. */
+  deliveries: number;
+  /** Deliveries refused because an I/O thread had too much to do; `send` did not count them. */
+  deliveriesRefused: number;
+  /** Messages dropped because their socket closed before they were written. */
+  droppedByClose: number;
+  /** Messages dropped because an outbox was full. */
+  droppedByOverflow: number;
+  /** Sockets closed because their outbox was full. */
+  overflowCloses: number;
+  /** Peers that did not answer a ping. */
+  pingTimeouts: number;
+  /** Text messages that were no JSON object and so went out without a virtual socket's user data. */
+  unannotated: number;
+  /** Closes that no worker was left to handle. */
+  unhandledCloses: number;
+  /** Bytes held by outboxes. */
+  outboxBytes: number;
+  /** Running I/O threads. */
+  ioThreads: number;
+  /** Bugs of ours that ended a connection. */
+  panics: number;
+  /** The registered workers. */
+  workers: WorkerStats[];
+}
+
+/** A worker at one moment. */
+export interface WorkerStats {
+  id: number;
+  /** Connections pinned to it. */
+  connections: number;
+  /** Events waiting in its queue. */
+  queuedEvents: number;
+  /** Bytes of these. */
+  queuedBytes: number;
+}
+
+/** A channel: its name and the reference count of each subscription. */
+export interface ChannelState {
+  channel: Uint8Array;
+  subscribers: Record<number, number>;
+}
+
+/** A real or virtual socket. */
+export type SocketState =
+  | { ip: string; workerId: number }
+  | { targetSocketId: number; userPrefix?: Uint8Array; userData?: number };
+
+/** A registered worker. */
+export interface WorkerState {
+  hasTextHandler: boolean;
+  hasBinaryHandler: boolean;
+  hasCloseHandler: boolean;
+  hasOpenHandler: boolean;
+}
+
+/** A pair of the key/value store. */
+export interface KeyState {
+  key: Uint8Array;
+  value: Uint8Array;
+}

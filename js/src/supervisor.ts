@@ -1,0 +1,215 @@
+/**
+ * Starting and stopping a gateway: its native side, workers and listeners, in order, with everything undone when a
+ * step fails. Owns what is running; lives on the thread that calls `start`.
+ */
+
+import type { NativeGateway, Notice } from './binding.js';
+import { MillraceError } from './errors.js';
+import type { Gateway } from './gateway.js';
+import { watchInspector } from './inspector.js';
+import { HANDLER_TIMEOUT_MS } from './limits.js';
+import { type GatewayPlan, parseStartOptions, type StartPlan, type WorkerPlan } from './options.js';
+import { print } from './report.js';
+import { Host } from './worker/host.js';
+import { Seat } from './worker/seat.js';
+
+/** What one call of `start` has begun. */
+export interface Begun {
+  addresses: string[];
+  listeners: number[];
+}
+
+/** See the module. */
+export class Supervisor {
+  readonly #native: NativeGateway;
+  readonly #gateway: Gateway;
+  readonly #id: number;
+  readonly #tickets = new Map<number, () => void>();
+  #seats: Seat[] = [];
+  #hosts: Host[] = [];
+  /** What the first call fixed; undefined: not running. */
+  #fixed: Fixed | undefined;
+  /** Calls whose listeners are up, or that are under way. */
+  #users = 0;
+  /** Calls of `start` wait for each other. */
+  #last: Promise<unknown> = Promise.resolve();
+  #ending: Promise<void> | undefined;
+  #whenStopped: (() => void) | undefined;
+
+  constructor(native: NativeGateway, gateway: Gateway, id: number) {
+    this.#native = native;
+    this.#gateway = gateway;
+    this.#id = id;
+  }
+
+  /** One call of `start`, after those before it. */
+  begin(options: unknown): Promise<Begun> {
+    const begun = this.#last.then(() => this.#begin(options));
+    this.#last = begun.catch(() => undefined);
+    return begun;
+  }
+
+  /** Undoes one call of `start`; the last one ends everything. */
+  async finish(begun: Begun, drainMs: number): Promise<void> {
+    await this.#stopListeners(begun.listeners, drainMs);
+    await this.#leave();
+  }
+
+  async #begin(options: unknown): Promise<Begun> {
+    await this.#ending;
+    const plan = parseStartOptions(options, this.#fixed === undefined);
+    const arg = plan.workers === undefined ? undefined : structuredClone(plan.workers.arg);
+    this.#users += 1;
+    const begun: Begun = { addresses: [], listeners: [] };
+    const seats: Seat[] = [];
+    const hosts: Host[] = [];
+    try {
+      const fixed = this.#startNative(plan);
+      if (plan.workers !== undefined) await this.#startWorkers({ ...plan.workers, arg }, fixed, seats, hosts);
+      for (const { address, ...rest } of plan.listeners) {
+        const listening = this.#native.listen({ address, ...rest });
+        begun.listeners.push(listening.id);
+        begun.addresses.push(listening.address);
+      }
+      return begun;
+    } catch (error) {
+      await this.#stopListeners(begun.listeners, 0);
+      this.#seats = this.#seats.filter((seat) => !seats.includes(seat));
+      this.#hosts = this.#hosts.filter((host) => !hosts.includes(host));
+      for (const host of hosts) host.abandon();
+      await Promise.all(seats.map((seat) => seat.abandon()));
+      await this.#leave();
+      throw error;
+    }
+  }
+
+  #startNative(plan: StartPlan): Fixed {
+    const fixed = this.#fixed;
+    if (fixed === undefined) return this.#startFirst(plan);
+    if (plan.onError !== undefined && plan.onError !== fixed.onError) throw alreadyStarted('onError');
+    if (plan.handlerTimeoutMs !== undefined && plan.handlerTimeoutMs !== fixed.handlerTimeoutMs) {
+      throw alreadyStarted('limits.handlerTimeoutMs');
+    }
+    for (const [name, value] of Object.entries(plan.gateway)) {
+      if (name in fixed.gateway && fixed.gateway[name] !== value) {
+        throw alreadyStarted(name === 'ioThreads' ? name : `limits.${name}`);
+      }
+    }
+    // the native side knows the defaults, so it compares what the first call did not give
+    this.#native.start({ ...fixed.gateway, ...plan.gateway }, () => this.#onNotice());
+    return fixed;
+  }
+
+  #startFirst(plan: StartPlan): Fixed {
+    if (this.#native.isRunning()) {
+      throw new MillraceError('ERR_MILLRACE_ALREADY_STARTED', 'another thread has started this gateway');
+    }
+    // handlers on the calling thread share it with the application, which may be busy
+    const onThisThread = plan.workers?.threads === 0;
+    const gateway: GatewayPlan = onThisThread ? { workerTimeoutMs: 0, ...plan.gateway } : plan.gateway;
+    const handlerTimeoutMs = plan.handlerTimeoutMs ?? HANDLER_TIMEOUT_MS;
+    this.#native.start(gateway, () => this.#onNotice());
+    this.#native.hold();
+    const unwatch = watchInspector((attached) => this.#native.suspendLiveness(attached));
+    this.#fixed = { gateway, handlerTimeoutMs, onError: plan.onError, unwatch };
+    return this.#fixed;
+  }
+
+  /** The first worker alone, so that a broken module fails once; then the others side by side. */
+  async #startWorkers(plan: WorkerPlan, fixed: Fixed, seats: Seat[], hosts: Host[]): Promise<void> {
+    const { module, arg } = plan;
+    const { handlerTimeoutMs } = fixed;
+    const report = (error: MillraceError): void => this.#report(error);
+    if (plan.threads === 0) {
+      const native = this.#native;
+      const host = await Host.start({ native, gateway: this.#gateway, module, arg, handlerTimeoutMs, report });
+      hosts.push(host);
+      this.#hosts.push(host);
+      return;
+    }
+    for (let index = 0; index < plan.threads; index += 1) {
+      seats.push(new Seat({ millrace: true, gateway: this.#id, module, arg, handlerTimeoutMs }, report));
+    }
+    this.#seats.push(...seats);
+    await seats[0]?.open();
+    await Promise.all(seats.slice(1).map((seat) => seat.open()));
+  }
+
+  #stopListeners(ids: number[], drainMs: number): Promise<void> {
+    if (ids.length === 0) return Promise.resolve();
+    const ticket = this.#native.stopListeners(ids, drainMs);
+    return new Promise((resolve) => this.#tickets.set(ticket, resolve));
+  }
+
+  async #leave(): Promise<void> {
+    this.#users -= 1;
+    if (this.#users > 0 || this.#fixed === undefined) return;
+    this.#ending = this.#end(this.#fixed);
+    await this.#ending;
+    this.#ending = undefined;
+  }
+
+  async #end(fixed: Fixed): Promise<void> {
+    fixed.unwatch();
+    const seats = this.#seats.splice(0);
+    const hosts = this.#hosts.splice(0);
+    const ms = fixed.handlerTimeoutMs === 0 ? HANDLER_TIMEOUT_MS : fixed.handlerTimeoutMs;
+    await Promise.all([...seats.map((seat) => seat.stop(ms)), ...hosts.map((host) => host.stop(ms))]);
+    const stopped = new Promise<void>((resolve) => {
+      this.#whenStopped = resolve;
+    });
+    this.#native.shutdown();
+    await stopped;
+    this.#native.release();
+    this.#fixed = undefined;
+  }
+
+  #onNotice(): void {
+    for (const notice of this.#native.takeNotices()) this.#heed(notice);
+  }
+
+  #heed(notice: Notice): void {
+    switch (notice.kind) {
+      case 'listenersStopped':
+        this.#tickets.get(notice.ticket)?.();
+        this.#tickets.delete(notice.ticket);
+        break;
+      case 'stopped':
+        this.#whenStopped?.();
+        this.#whenStopped = undefined;
+        break;
+      case 'workerUnresponsive':
+        this.#seats.find((seat) => seat.holds(notice.worker))?.replace(notice.ms);
+        break;
+      case 'error':
+        this.#report(new MillraceError(notice.code, notice.message));
+        break;
+    }
+  }
+
+  #report(error: MillraceError): void {
+    const onError = this.#fixed?.onError;
+    if (onError === undefined) return print(error);
+    try {
+      onError(error);
+    } catch (thrown) {
+      print(error);
+      print(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', 'onError failed', { cause: thrown }));
+    }
+  }
+}
+
+/** What the first call of `start` fixed. */
+interface Fixed {
+  gateway: GatewayPlan;
+  handlerTimeoutMs: number;
+  onError: ((error: MillraceError) => void) | undefined;
+  unwatch: () => void;
+}
+
+function alreadyStarted(option: string): MillraceError {
+  return new MillraceError(
+    'ERR_MILLRACE_ALREADY_STARTED',
+    `options.${option} is fixed by the first start of a gateway, which runs with another value`,
+  );
+}

@@ -1,0 +1,120 @@
+/** `handleOpen`: the request it is shown and what its answers mean. Talks to no connection. */
+
+import { readable } from '../report.js';
+import type { Data } from '../target.js';
+import type { OpenRequest } from './module.js';
+import type { Opening } from './record.js';
+
+/** A checked answer. Headers are names and values in turn. */
+export type Answer =
+  | { accepted: true; protocol: string | undefined; token: Data | undefined; headers: string[] }
+  | { accepted: false; status: number; headers: string[]; body: Data | undefined };
+
+/** The answer to a plain acceptance. */
+export const WELCOME: Answer = { accepted: true, protocol: undefined, token: undefined, headers: [] };
+
+/** The answer where `handleOpen` returned `false`. */
+export const REFUSED: Answer = { accepted: false, status: 403, headers: [], body: 'Connection rejected' };
+
+/** The answer where `handleOpen` failed. */
+export const FAILED: Answer = {
+  accepted: false,
+  status: 500,
+  headers: [],
+  body: 'Internal server error (open handler)',
+};
+
+/** A request, as `handleOpen` sees it. */
+export class Request implements OpenRequest {
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  #query: URLSearchParams | undefined;
+  #protocols: readonly string[] | undefined;
+
+  constructor(opening: Opening) {
+    this.url = opening.target;
+    this.headers = opening.headers;
+  }
+
+  get path(): string {
+    const query = this.url.indexOf('?');
+    return query < 0 ? this.url : this.url.slice(0, query);
+  }
+
+  get query(): URLSearchParams {
+    if (this.#query === undefined) {
+      const start = this.url.indexOf('?');
+      this.#query = new URLSearchParams(start < 0 ? '' : this.url.slice(start + 1));
+    }
+    return this.#query;
+  }
+
+  get protocols(): readonly string[] {
+    this.#protocols ??= (this.headers['sec-websocket-protocol'] ?? '')
+      .split(',')
+      .map((name) => name.trim())
+      .filter((name) => name !== '');
+    return this.#protocols;
+  }
+}
+
+/**
+ * What `handleOpen` meant.
+ *
+ * @throws {TypeError} if the answer is a rejection or acceptance that cannot be sent
+ */
+export function readAnswer(result: unknown, request: Request): Answer {
+  if (result === false) return REFUSED;
+  if (typeof result !== 'object' || result === null) return WELCOME;
+  const answer = result as Record<string, unknown>;
+  return answer['status'] === undefined ? readAcceptance(answer, request) : readRejection(answer);
+}
+
+function readAcceptance(answer: Record<string, unknown>, request: Request): Answer {
+  const { protocol, token, headers } = answer;
+  if (protocol !== undefined && (typeof protocol !== 'string' || !request.protocols.includes(protocol))) {
+    throw new TypeError(
+      `handleOpen: 'protocol' must be one that the client offers (${request.protocols.join(', ') || 'none'}), not ${readable(protocol)}`,
+    );
+  }
+  return { accepted: true, protocol, token: readData(token, 'token'), headers: readHeaders(headers) };
+}
+
+function readRejection(answer: Record<string, unknown>): Answer {
+  const { status, headers, body } = answer;
+  if (typeof status !== 'number' || !Number.isInteger(status) || status < 300 || status > 599) {
+    throw new TypeError(`handleOpen: 'status' must be a whole number from 300 to 599, not ${readable(status)}`);
+  }
+  return { accepted: false, status, headers: readHeaders(headers), body: readData(body, 'body') };
+}
+
+function readData(value: unknown, name: string): Data | undefined {
+  if (value === undefined || typeof value === 'string' || value instanceof Uint8Array || value instanceof ArrayBuffer) {
+    return value;
+  }
+  throw new TypeError(`handleOpen: '${name}' must be a string, Uint8Array or ArrayBuffer, not ${readable(value)}`);
+}
+
+function readHeaders(value: unknown): string[] {
+  if (value === undefined) return [];
+  if (typeof value !== 'object' || value === null) {
+    throw new TypeError(`handleOpen: 'headers' must be an object, not ${readable(value)}`);
+  }
+  const headers: string[] = [];
+  for (const [name, content] of Object.entries(value)) {
+    if (!TOKEN.test(name)) throw new TypeError(`handleOpen: ${JSON.stringify(name)} is no header name`);
+    for (const one of Array.isArray(content) ? content : [content]) {
+      if (typeof one !== 'string' || !FIELD_VALUE.test(one)) {
+        throw new TypeError(`handleOpen: header '${name}' must be printable text, not ${readable(one)}`);
+      }
+      headers.push(name, one);
+    }
+  }
+  return headers;
+}
+
+/** RFC 9110 5.6.2. */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+/** RFC 9110 5.5, without the bytes above ASCII. */
+const FIELD_VALUE = /^[\t\x20-\x7e]*$/;

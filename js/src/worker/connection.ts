@@ -1,0 +1,65 @@
+/** What a worker knows of one connection, and the events of it that wait. Owns no behaviour. */
+
+import type { Closing, Opening } from './record.js';
+
+/** One connection. All have the same shape, whatever happens to them. */
+export class Connection {
+  readonly id: number;
+  /** The word that changes with its token. */
+  readonly tokenWord: number;
+  /** That word when `token` was read; -1: never. */
+  tokenSeen = -1;
+  token: Buffer | undefined = undefined;
+  /** `handleOpen` said yes, or there is none. */
+  accepted = false;
+  /** A handler failed: no more messages. */
+  failed = false;
+  /** The handler that is pending, after which the next event comes. */
+  run: Run | undefined = undefined;
+  /** Events that wait for it. */
+  readonly waiting: Waiting[] = [];
+
+  constructor(id: number) {
+    this.id = id;
+    this.tokenWord = id % TOKEN_WORDS;
+  }
+}
+
+/** A handler whose promise is pending. */
+export class Run {
+  readonly connection: Connection;
+  readonly kind: number;
+  /** Payload bytes that are held with the native side; -1: no message. */
+  readonly held: number;
+  /** When it is late, on the clock of `performance.now()`. */
+  readonly deadline: number;
+  /** Settled or late: what comes after is ignored. */
+  done = false;
+  /** What decides over the answer of `handleOpen`. */
+  readonly decide: ((result: unknown) => void) | undefined;
+
+  constructor(
+    connection: Connection,
+    kind: number,
+    held: number,
+    deadline: number,
+    decide: ((result: unknown) => void) | undefined,
+  ) {
+    this.connection = connection;
+    this.kind = kind;
+    this.held = held;
+    this.deadline = deadline;
+    this.decide = decide;
+  }
+}
+
+/** An event that waits. */
+export interface Waiting {
+  kind: number;
+  payload: string | Buffer | Opening | Closing | undefined;
+  /** Payload bytes that are held with the native side; -1: no message. */
+  held: number;
+}
+
+/** The native side's count of token words. */
+const TOKEN_WORDS = 1024;

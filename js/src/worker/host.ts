@@ -1,0 +1,75 @@
+/** The life of a worker within its thread: module, `handleStart`, events, `handleStop`. Knows no supervisor. */
+
+import type { NativeGateway } from '../binding.js';
+import { MillraceError } from '../errors.js';
+import type { Gateway } from '../gateway.js';
+import { readable } from '../report.js';
+import { Dispatcher } from './dispatch.js';
+import { importWorkerModule, type WorkerModule } from './module.js';
+
+/** What a worker needs. */
+export interface HostPlan {
+  native: NativeGateway;
+  gateway: Gateway;
+  /** The worker module's URL. */
+  module: string;
+  arg: unknown;
+  handlerTimeoutMs: number;
+  report(error: MillraceError): void;
+}
+
+/** A worker that takes connections. */
+export class Host {
+  readonly #module: WorkerModule;
+  readonly #dispatcher: Dispatcher;
+  readonly #report: (error: MillraceError) => void;
+
+  /**
+   * Starts a worker on this thread: it takes connections when this resolves.
+   *
+   * @throws whatever the module or its `handleStart` throws
+   */
+  static async start(plan: HostPlan): Promise<Host> {
+    const module = await importWorkerModule(plan.module);
+    const { handleStart } = module;
+    await handleStart?.(plan.arg, plan.gateway);
+    return new Host(module, plan);
+  }
+
+  private constructor(module: WorkerModule, plan: HostPlan) {
+    this.#module = module;
+    this.#report = plan.report;
+    this.#dispatcher = new Dispatcher(plan.native, module, plan.handlerTimeoutMs, plan.report);
+    this.#dispatcher.activate();
+  }
+
+  /** The worker's id. */
+  get id(): number {
+    return this.#dispatcher.id;
+  }
+
+  /** Handles what waits, calls `handleStop` and ends; at most `ms` for each of the two. */
+  async stop(ms: number): Promise<void> {
+    await this.#dispatcher.settle(ms);
+    this.#dispatcher.end();
+    const { handleStop } = this.#module;
+    if (handleStop === undefined) return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`not finished after ${ms} ms`)), ms);
+    });
+    try {
+      await Promise.race([handleStop(), late]);
+    } catch (cause) {
+      const message = `handleStop failed: ${readable(cause)}`;
+      this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause }));
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Ends at once. */
+  abandon(): void {
+    this.#dispatcher.end();
+  }
+}

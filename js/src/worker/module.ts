@@ -1,0 +1,119 @@
+/** The worker module: what it may export, and how it is imported. Runs no handler. */
+
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Gateway } from '../gateway.js';
+import type { Data } from '../target.js';
+
+/** The request that opens a connection. */
+export interface OpenRequest {
+  /** Path and query, as sent: `"/chat?room=1"`. */
+  readonly url: string;
+  /** The path, as sent (percent-encoded): `"/chat"`. */
+  readonly path: string;
+  /** The query, parsed on first use. */
+  readonly query: URLSearchParams;
+  /** As the third argument of `handleOpen`. */
+  readonly headers: Record<string, string>;
+  /** The subprotocols that the client offers, in its order of preference. */
+  readonly protocols: readonly string[];
+}
+
+/** An answer of `handleOpen` that refuses the connection with an HTTP response. */
+export interface Rejection {
+  /** 300 to 599. */
+  status: number;
+  headers?: Record<string, string | string[]>;
+  body?: Data;
+}
+
+/** An answer of `handleOpen` that accepts the connection and says more. */
+export interface Acceptance {
+  /** The subprotocol to select: one of those offered. */
+  protocol?: string;
+  /** As with `setToken`. */
+  token?: Data;
+  /** Headers added to the 101 response. */
+  headers?: Record<string, string | string[]>;
+}
+
+/** What `handleOpen` may return: `false` refuses with 403, anything that is no rejection accepts. */
+export type OpenAnswer = boolean | Rejection | Acceptance | undefined | null | void;
+
+/**
+ * What a worker module exports, each part optional. Handlers are called with `this` undefined. Events of one
+ * connection come in order and one at a time: if a handler returns a promise, the next one waits for it.
+ */
+export interface WorkerModule {
+  /** Called before the worker takes connections. `gateway` is the one that started it. */
+  handleStart?(workerArg: unknown, gateway: Gateway): void | Promise<void>;
+  /**
+   * Called before the upgrade is answered; without it everybody is accepted. May send to and subscribe the socket:
+   * what is sent arrives right after the handshake. Throwing, or taking longer than `handlerTimeoutMs`, answers 500.
+   */
+  handleOpen?(
+    socketId: number,
+    ip: string,
+    headers: Record<string, string>,
+    request: OpenRequest,
+  ): OpenAnswer | Promise<OpenAnswer>;
+  /** A text message. Without it such a message closes its connection with 1011. */
+  handleTextMessage?(text: string, socketId: number, token?: Uint8Array): void | Promise<void>;
+  /**
+   * A binary message. Without it such a message closes its connection with 1011. `data` is a view: its `buffer` holds
+   * neighbouring messages, like that of a pooled Node `Buffer`, and stays in memory as long as `data` does.
+   */
+  handleBinaryMessage?(data: Uint8Array, socketId: number, token?: Uint8Array): void | Promise<void>;
+  /**
+   * Comes last, exactly once for every accepted connection. The socket is gone, its subscriptions with it.
+   * `code` is 1005 if the client gave none and 1006 if the connection was lost.
+   */
+  handleClose?(socketId: number, token?: Uint8Array, code?: number, reason?: string): void | Promise<void>;
+  /** The socket's outbox was congested and no longer is. */
+  handleDrain?(socketId: number): void | Promise<void>;
+  /** The gateway stops: every `handleClose` is done. */
+  handleStop?(): void | Promise<void>;
+}
+
+/** The handlers' names. */
+const HANDLERS = [
+  'handleStart',
+  'handleOpen',
+  'handleTextMessage',
+  'handleBinaryMessage',
+  'handleClose',
+  'handleDrain',
+  'handleStop',
+] as const;
+
+/**
+ * Imports a worker module, ESM or CommonJS.
+ *
+ * @throws whatever the module throws; a TypeError if a handler is not a function
+ */
+export async function importWorkerModule(url: string): Promise<WorkerModule> {
+  const exported = exportsOf(url, await import(url));
+  const module: Record<string, unknown> = {};
+  for (const name of HANDLERS) {
+    const handler = exported[name];
+    if (handler === undefined) continue;
+    if (typeof handler !== 'function') {
+      throw new TypeError(`the worker module's export '${name}' must be a function, not ${typeof handler} (${url})`);
+    }
+    module[name] = handler;
+  }
+  return module;
+}
+
+/** The names of a CommonJS module are those on `module.exports`, not only those that its importer could guess. */
+function exportsOf(url: string, namespace: Record<string, unknown>): Record<string, unknown> {
+  const whole = namespace['default'];
+  if (typeof whole !== 'object' || whole === null || path.extname(url) === '.mjs') return namespace;
+  try {
+    const cached = require.cache[fileURLToPath(url)];
+    if (cached?.exports === whole) return whole as Record<string, unknown>;
+  } catch {
+    // a URL with no file path was not loaded as CommonJS
+  }
+  return namespace;
+}

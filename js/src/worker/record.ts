@@ -1,0 +1,107 @@
+/**
+ * The layout of event records, as the native side writes them. Owns the numbers and the two records with more
+ * than a payload; handles nothing.
+ *
+ * A record is two `u32` words and a payload padded to a multiple of four: word 0 is
+ * `kind | ascii << 4 | sidecar << 5 | length << 8`, word 1 the connection's slot.
+ */
+
+/** What a record tells: the low four bits of word 0. */
+export const KIND_MASK = 15;
+export const KIND_OPEN = 1;
+export const KIND_TEXT = 2;
+export const KIND_BINARY = 3;
+export const KIND_CLOSE = 4;
+export const KIND_DRAIN = 5;
+
+/** The text is ASCII. */
+export const FLAG_ASCII = 1 << 4;
+/** The payload travels beside the batch; here are its index and length. */
+export const FLAG_SIDECAR = 1 << 5;
+/** Where the payload's length begins in word 0. */
+export const LENGTH_SHIFT = 8;
+
+/** The slot of a record whose connection belonged to another worker. */
+export const NO_SLOT = 0xffffffff;
+
+const NO_TOKEN = 0xffffffff;
+
+/** A `Buffer` with the decoders that skip argument checks; they exist in Node, Bun and Deno. */
+export interface RecordBuffer extends Buffer {
+  latin1Slice(start: number, end: number): string;
+  utf8Slice(start: number, end: number): string;
+}
+
+/** A `Buffer` over the whole of `memory`. */
+export function over(memory: ArrayBuffer): RecordBuffer {
+  return Buffer.from(memory) as RecordBuffer;
+}
+
+/** A connection that wants to come in. */
+export interface Opening {
+  id: number;
+  /** `handleOpen` decides; otherwise it is accepted already. */
+  awaited: boolean;
+  ip: string;
+  /** Path and query, as sent. */
+  target: string;
+  headers: Record<string, string>;
+}
+
+/** A connection that is gone. */
+export interface Closing {
+  id: number;
+  code: number;
+  token: Buffer | undefined;
+  reason: string;
+}
+
+/** Reads an OPEN record's payload, which starts at word `at`. */
+export function readOpening(words: Uint32Array, buffer: RecordBuffer, at: number): Opening {
+  const ip = (at + 6) << 2;
+  const target = ip + word(words, at + 3);
+  const headers = target + word(words, at + 4);
+  const end = headers + word(words, at + 5);
+  return {
+    id: socketId(words, at),
+    awaited: (word(words, at + 2) & 1) !== 0,
+    ip: buffer.latin1Slice(ip, target),
+    target: buffer.latin1Slice(target, headers),
+    headers: readHeaders(buffer.latin1Slice(headers, end)),
+  };
+}
+
+/** Reads a CLOSE record's payload, which starts at word `at`. */
+export function readClosing(words: Uint32Array, buffer: RecordBuffer, at: number): Closing {
+  const tokenLength = word(words, at + 3);
+  const token = (at + 5) << 2;
+  const reason = token + (tokenLength === NO_TOKEN ? 0 : tokenLength);
+  return {
+    id: socketId(words, at),
+    code: word(words, at + 2),
+    token: tokenLength === NO_TOKEN ? undefined : Buffer.from(buffer.subarray(token, token + tokenLength)),
+    reason: buffer.utf8Slice(reason, reason + word(words, at + 4)),
+  };
+}
+
+/** Names and values in turn, each ended by a zero. No prototype: a client may name a header as it likes. */
+function readHeaders(text: string): Record<string, string> {
+  const headers: Record<string, string> = Object.create(null);
+  let at = 0;
+  while (at < text.length) {
+    const nameEnd = text.indexOf('\0', at);
+    const valueEnd = text.indexOf('\0', nameEnd + 1);
+    if (nameEnd < 0 || valueEnd < 0) break;
+    headers[text.slice(at, nameEnd)] = text.slice(nameEnd + 1, valueEnd);
+    at = valueEnd + 1;
+  }
+  return headers;
+}
+
+function socketId(words: Uint32Array, at: number): number {
+  return word(words, at + 1) * 2 ** 32 + word(words, at);
+}
+
+function word(words: Uint32Array, at: number): number {
+  return words[at] ?? 0;
+}

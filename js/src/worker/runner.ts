@@ -1,0 +1,315 @@
+/**
+ * Handlers, run: one event of a connection at a time, in order, the next one when a promise is settled or late. Owns
+ * what waits and what failed; knows nothing of records.
+ */
+
+import type { NativeGateway, NativeWorker } from '../binding.js';
+import { MillraceError } from '../errors.js';
+import { readable } from '../report.js';
+import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.js';
+import { type Connection, Run, type Waiting } from './connection.js';
+import { Deadlines } from './deadline.js';
+import type { WorkerModule } from './module.js';
+import { type Closing, KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_OPEN, KIND_TEXT, type Opening } from './record.js';
+
+/** See the module. */
+export class Runner {
+  readonly #gateway: NativeGateway;
+  readonly #worker: NativeWorker;
+  readonly #module: WorkerModule;
+  readonly #handleText: WorkerModule['handleTextMessage'];
+  readonly #handleBinary: WorkerModule['handleBinaryMessage'];
+  readonly #report: (error: MillraceError) => void;
+  readonly #deadlines: Deadlines<Run>;
+  /** A word changes when a token may have. */
+  readonly #tokens: Uint32Array;
+  #ended = false;
+
+  constructor(
+    gateway: NativeGateway,
+    worker: NativeWorker,
+    module: WorkerModule,
+    handlerTimeoutMs: number,
+    report: (error: MillraceError) => void,
+  ) {
+    this.#gateway = gateway;
+    this.#worker = worker;
+    this.#module = module;
+    this.#handleText = module.handleTextMessage;
+    this.#handleBinary = module.handleBinaryMessage;
+    this.#report = report;
+    this.#deadlines = new Deadlines(handlerTimeoutMs, (run) => this.#late(run));
+    this.#tokens = new Uint32Array(worker.tokenWords);
+  }
+
+  /** Handlers whose promise is pending. */
+  get pending(): number {
+    return this.#deadlines.size;
+  }
+
+  /** Resolves when no handler is pending, or after `ms`. */
+  settled(ms: number): Promise<void> {
+    return this.#deadlines.settled(ms);
+  }
+
+  /** What is pending is ignored from now on. */
+  end(): void {
+    this.#ended = true;
+    this.#deadlines.stop();
+  }
+
+  // Events, from the queue.
+
+  text(connection: Connection, text: string, bytes: number): void {
+    if (connection.run !== undefined) this.#wait(connection, KIND_TEXT, text, bytes);
+    else if (!connection.failed) this.#runText(connection, text, bytes, false);
+  }
+
+  /** `shared`: `data` is a view of the batch. */
+  binary(connection: Connection, data: Buffer, shared: boolean): void {
+    if (connection.run !== undefined) {
+      // a copy: the batch may be transferred away before its turn comes
+      this.#wait(connection, KIND_BINARY, shared ? Buffer.from(data) : data, data.length);
+    } else if (!connection.failed) {
+      this.#runBinary(connection, data, data.length, false);
+    }
+  }
+
+  open(connection: Connection, opening: Opening): void {
+    const handler = this.#module.handleOpen;
+    if (!opening.awaited) {
+      connection.accepted = true;
+    } else if (handler === undefined) {
+      this.#answer(connection, WELCOME);
+    } else {
+      const request = new Request(opening);
+      const decide = (result: unknown): void => this.#decide(connection, result, request);
+      let result: unknown;
+      try {
+        result = handler(connection.id, opening.ip, opening.headers, request);
+      } catch (error) {
+        this.#failed(connection, KIND_OPEN, error);
+        return;
+      }
+      this.#after(connection, KIND_OPEN, result, -1, decide);
+      if (connection.run === undefined && !connection.failed) decide(result);
+    }
+  }
+
+  close(connection: Connection, closing: Closing): void {
+    if (connection.run !== undefined) connection.waiting.push({ kind: KIND_CLOSE, payload: closing, held: -1 });
+    else this.#runClose(connection, closing);
+  }
+
+  drained(connection: Connection): void {
+    if (connection.run !== undefined) connection.waiting.push({ kind: KIND_DRAIN, payload: undefined, held: -1 });
+    else if (!connection.failed) this.#runDrain(connection);
+  }
+
+  /** The native side counts a message that waits against its connection. */
+  #wait(connection: Connection, kind: number, payload: string | Buffer, bytes: number): void {
+    this.#worker.hold(connection.id, 1, bytes);
+    connection.waiting.push({ kind, payload, held: bytes });
+  }
+
+  // One event. `held`: the native side counts it already, because it waited.
+
+  #runText(connection: Connection, text: string, bytes: number, held: boolean): void {
+    const handler = this.#handleText;
+    if (handler === undefined) {
+      this.#noHandler(connection);
+      return;
+    }
+    if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
+    let result: unknown;
+    try {
+      result = handler(text, connection.id, connection.token);
+    } catch (error) {
+      this.#failed(connection, KIND_TEXT, error);
+      return;
+    }
+    if (result !== undefined) this.#afterMessage(connection, KIND_TEXT, result, bytes, held);
+  }
+
+  #runBinary(connection: Connection, data: Buffer, bytes: number, held: boolean): void {
+    const handler = this.#handleBinary;
+    if (handler === undefined) {
+      this.#noHandler(connection);
+      return;
+    }
+    if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
+    let result: unknown;
+    try {
+      result = handler(data, connection.id, connection.token);
+    } catch (error) {
+      this.#failed(connection, KIND_BINARY, error);
+      return;
+    }
+    if (result !== undefined) this.#afterMessage(connection, KIND_BINARY, result, bytes, held);
+  }
+
+  #runClose(connection: Connection, closing: Closing): void {
+    const handler = this.#module.handleClose;
+    // asked in any case, so that the close is not kept for another worker; false if another one has it
+    if (handler === undefined || !this.#worker.claimClose(closing.id) || !connection.accepted) return;
+    let result: unknown;
+    try {
+      result = handler(closing.id, closing.token, closing.code, closing.reason);
+    } catch (error) {
+      this.#failed(connection, KIND_CLOSE, error);
+      return;
+    }
+    this.#after(connection, KIND_CLOSE, result, -1, undefined);
+  }
+
+  #runDrain(connection: Connection): void {
+    const handler = this.#module.handleDrain;
+    if (handler === undefined) return;
+    let result: unknown;
+    try {
+      result = handler(connection.id);
+    } catch (error) {
+      this.#failed(connection, KIND_DRAIN, error);
+      return;
+    }
+    this.#after(connection, KIND_DRAIN, result, -1, undefined);
+  }
+
+  #noHandler(connection: Connection): void {
+    connection.failed = true;
+    this.#gateway.close(connection.id, INTERNAL_ERROR, 'Server worker has no handler');
+  }
+
+  #readToken(connection: Connection): void {
+    // the word first: a token set meanwhile changes it again
+    connection.tokenSeen = this.#tokens[connection.tokenWord] as number;
+    connection.token = this.#gateway.token(connection.id);
+  }
+
+  // Promises.
+
+  #afterMessage(connection: Connection, kind: number, result: unknown, bytes: number, held: boolean): void {
+    this.#after(connection, kind, result, bytes, undefined);
+    if (connection.run !== undefined && !held) this.#worker.hold(connection.id, 1, bytes);
+  }
+
+  /** A handler returned: if it was something with a `then`, what comes next waits for it. */
+  #after(
+    connection: Connection,
+    kind: number,
+    result: unknown,
+    held: number,
+    decide: ((result: unknown) => void) | undefined,
+  ): void {
+    if ((typeof result !== 'object' && typeof result !== 'function') || result === null) return;
+    try {
+      if (typeof (result as PromiseLike<unknown>).then !== 'function') return;
+    } catch (error) {
+      this.#failed(connection, kind, error);
+      return;
+    }
+    const run = new Run(connection, kind, held, this.#deadlines.next(), decide);
+    connection.run = run;
+    this.#deadlines.add(run);
+    Promise.resolve(result).then(
+      (value) => this.#settled(run, value),
+      (error) => this.#rejected(run, error),
+    );
+  }
+
+  #settled(run: Run, value: unknown): void {
+    if (run.done || this.#ended) return;
+    run.decide?.(value);
+    this.#finish(run);
+  }
+
+  #rejected(run: Run, error: unknown): void {
+    if (run.done || this.#ended) return;
+    this.#failed(run.connection, run.kind, error);
+    this.#finish(run);
+  }
+
+  #late(run: Run): void {
+    if (run.done || this.#ended) return;
+    const message = `${NAMES[run.kind]} took too long for socket ${run.connection.id}`;
+    this.#report(new MillraceError('ERR_MILLRACE_HANDLER_TIMEOUT', message));
+    this.#giveUp(run.connection, run.kind);
+    this.#finish(run);
+  }
+
+  /** A handler is over, in time or not: what waited for it comes now. */
+  #finish(run: Run): void {
+    const { connection } = run;
+    run.done = true;
+    connection.run = undefined;
+    this.#deadlines.delete(run);
+    let events = run.held < 0 ? 0 : 1;
+    let bytes = run.held < 0 ? 0 : run.held;
+    while (connection.run === undefined) {
+      const next = connection.waiting.shift();
+      if (next === undefined) break;
+      this.#runWaiting(connection, next);
+      // if its handler is pending now, it stays counted until that is over
+      if (next.held >= 0 && connection.run === undefined) {
+        events += 1;
+        bytes += next.held;
+      }
+    }
+    if (events > 0 && !this.#ended) this.#worker.release(connection.id, events, bytes);
+  }
+
+  #runWaiting(connection: Connection, { kind, payload, held }: Waiting): void {
+    if (kind === KIND_CLOSE) this.#runClose(connection, payload as Closing);
+    else if (connection.failed) return;
+    else if (kind === KIND_TEXT) this.#runText(connection, payload as string, held, true);
+    else if (kind === KIND_BINARY) this.#runBinary(connection, payload as Buffer, held, true);
+    else this.#runDrain(connection);
+  }
+
+  // Answers and failures.
+
+  #decide(connection: Connection, result: unknown, request: Request): void {
+    try {
+      this.#answer(connection, readAnswer(result, request));
+    } catch (error) {
+      this.#failed(connection, KIND_OPEN, error);
+    }
+  }
+
+  #answer(connection: Connection, answer: Answer): void {
+    if (answer.accepted) {
+      connection.accepted = true;
+      this.#worker.acceptOpen(connection.id, answer.protocol, answer.token, answer.headers);
+    } else {
+      connection.failed = true;
+      this.#worker.refuseOpen(connection.id, answer.status, answer.headers, answer.body);
+    }
+  }
+
+  #failed(connection: Connection, kind: number, cause: unknown): void {
+    const message = `${NAMES[kind]} failed for socket ${connection.id}: ${readable(cause)}`;
+    this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause }));
+    this.#giveUp(connection, kind);
+  }
+
+  /** What a connection is told when its handler failed or was late. */
+  #giveUp(connection: Connection, kind: number): void {
+    if (kind === KIND_OPEN) {
+      this.#answer(connection, FAILED);
+    } else if (kind !== KIND_CLOSE) {
+      connection.failed = true;
+      this.#gateway.close(connection.id, INTERNAL_ERROR, 'Internal server error (message handler)');
+    }
+  }
+}
+
+const NAMES: Record<number, string> = {
+  [KIND_OPEN]: 'handleOpen',
+  [KIND_TEXT]: 'handleTextMessage',
+  [KIND_BINARY]: 'handleBinaryMessage',
+  [KIND_CLOSE]: 'handleClose',
+  [KIND_DRAIN]: 'handleDrain',
+};
+
+/** RFC 6455 7.4.1. */
+const INTERNAL_ERROR = 1011;

@@ -1,0 +1,113 @@
+/** A place for a worker that is always taken: a thread, or the wait for the next attempt. Owns replacement and back-off. */
+
+import { MillraceError } from '../errors.js';
+import { readable } from '../report.js';
+import type { WorkerData } from './messages.js';
+import { WorkerThread } from './thread.js';
+
+/** See the module. */
+export class Seat {
+  readonly #data: WorkerData;
+  readonly #report: (error: MillraceError) => void;
+  #thread: WorkerThread | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+  #delay = 0;
+  #readyAt = 0;
+
+  constructor(data: WorkerData, report: (error: MillraceError) => void) {
+    this.#data = data;
+    this.#report = report;
+  }
+
+  /**
+   * Starts the first thread.
+   *
+   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; there is no second attempt
+   */
+  async open(): Promise<void> {
+    await this.#launch();
+  }
+
+  /** Whether the worker with this id sits here. */
+  holds(worker: number): boolean {
+    return this.#thread?.id === worker;
+  }
+
+  /** The worker does not answer: its thread is ended and replaced, without waiting for its end. */
+  replace(ms: number): void {
+    const thread = this.#thread;
+    if (thread === undefined || this.#closed) return;
+    const message = `worker ${thread.id} unresponsive for ${ms} ms, terminating`;
+    this.#thread = undefined;
+    void thread.terminate();
+    this.#report(new MillraceError('ERR_MILLRACE_WORKER_UNRESPONSIVE', message));
+    this.#afterLoss();
+  }
+
+  /** Ends the worker in order; nothing is replaced any more. */
+  async stop(ms: number): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#thread?.stop(ms);
+    this.#thread = undefined;
+  }
+
+  /** Ends the worker at once. */
+  async abandon(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#thread?.terminate();
+    this.#thread = undefined;
+  }
+
+  async #launch(): Promise<void> {
+    const thread = new WorkerThread(this.#data, {
+      report: this.#report,
+      lost: (lost, cause) => this.#lost(lost, cause),
+    });
+    this.#thread = thread;
+    await thread.ready;
+    this.#readyAt = performance.now();
+  }
+
+  #lost(thread: WorkerThread, cause: unknown): void {
+    if (this.#closed || thread !== this.#thread) return;
+    this.#thread = undefined;
+    const message = `worker ${thread.id} ended: ${readable(cause)}`;
+    this.#report(new MillraceError('ERR_MILLRACE_WORKER_EXITED', message, { cause }));
+    this.#afterLoss();
+  }
+
+  #afterLoss(): void {
+    if (performance.now() - this.#readyAt >= LONGEST_DELAY_MS) this.#delay = 0;
+    this.#again();
+  }
+
+  /** Starts a replacement: at once, unless the last ones did not last. */
+  #again(): void {
+    if (this.#closed) return;
+    const delay = this.#delay;
+    this.#delay = delay === 0 ? FIRST_DELAY_MS : Math.min(2 * delay, LONGEST_DELAY_MS);
+    if (delay === 0) void this.#replacement();
+    else this.#timer = setTimeout(() => void this.#replacement(), delay);
+  }
+
+  async #replacement(): Promise<void> {
+    try {
+      await this.#launch();
+      if (this.#closed) await this.#thread?.terminate();
+    } catch (error) {
+      this.#thread = undefined;
+      if (this.#closed) return;
+      this.#report(error as MillraceError);
+      this.#again();
+    }
+  }
+}
+
+/** Wait before the second attempt in a row; doubled for each further one. */
+const FIRST_DELAY_MS = 50;
+
+/** Longest wait; a worker that lasted this long starts anew. */
+const LONGEST_DELAY_MS = 5_000;

@@ -1,0 +1,105 @@
+/** A worker thread, seen from the thread that started it. Owns its life from launch to end; replaces nothing. */
+
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { MillraceError } from '../errors.js';
+import { postable, readable, revive, revivedReport } from '../report.js';
+import type { FromWorker, ToWorker, WorkerData } from './messages.js';
+
+/** Who wants to know about a thread. */
+export interface Watcher {
+  /** An error that the worker reports. */
+  report(error: MillraceError): void;
+  /** It ended without being asked to, after it was ready. Called once, and never after `terminate`. */
+  lost(thread: WorkerThread, cause: unknown): void;
+}
+
+/** See the module. Whatever arrives after it was given up is ignored. */
+export class WorkerThread {
+  /** Resolves when the worker takes connections; rejects if it never does. */
+  readonly ready: Promise<void>;
+  readonly #worker: Worker;
+  readonly #watcher: Watcher;
+  #state: 'starting' | 'ready' | 'over' = 'starting';
+  #id: number | undefined;
+  #cause: unknown;
+  #stopped: (() => void) | undefined;
+
+  /** @throws DataCloneError if the argument cannot be cloned */
+  constructor(data: WorkerData, watcher: Watcher) {
+    this.#watcher = watcher;
+    this.#worker = new Worker(path.join(__dirname, 'bootstrap.js'), { workerData: data, name: 'millrace' });
+    this.ready = new Promise((resolve, reject) => {
+      const fail = (cause: unknown): void => {
+        if (this.#state !== 'starting') return;
+        this.#state = 'over';
+        reject(failure(cause));
+        void this.#worker.terminate();
+      };
+      this.#worker.on('message', (message: FromWorker) => {
+        if (message.type === 'failed') fail(revive(message.error));
+        else if (message.type === 'ready' && this.#state === 'starting') {
+          this.#state = 'ready';
+          this.#id = message.worker;
+          resolve();
+        } else if (message.type === 'report' && this.#state !== 'over') {
+          watcher.report(revivedReport(message.report));
+        } else if (message.type === 'stopped') this.#stopped?.();
+      });
+      this.#worker.on('messageerror', (error) => fail(error));
+      this.#worker.on('error', (error) => {
+        this.#cause = error;
+        fail(error);
+      });
+      this.#worker.on('exit', (code) => {
+        fail(new Error(`the worker ended with exit code ${code} before it was ready`));
+        this.#ended(code);
+      });
+    });
+  }
+
+  /** The worker's id, once it is ready. */
+  get id(): number | undefined {
+    return this.#id;
+  }
+
+  /** Lets it handle what waits and end, for at most `ms` plus as much for `handleStop`; then ends it. */
+  async stop(ms: number): Promise<void> {
+    if (this.#state === 'ready') {
+      this.#state = 'over';
+      const message: ToWorker = { type: 'stop', ms };
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, 2 * ms + STOP_MARGIN_MS);
+        this.#stopped = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        this.#worker.postMessage(message);
+      });
+    }
+    await this.terminate();
+  }
+
+  /** Ends it at once. */
+  async terminate(): Promise<void> {
+    this.#state = 'over';
+    await this.#worker.terminate();
+  }
+
+  #ended(code: number): void {
+    this.#stopped?.();
+    if (this.#state !== 'ready') return;
+    this.#state = 'over';
+    this.#watcher.lost(this, this.#cause ?? new Error(`it ended with exit code ${code}`));
+  }
+}
+
+function failure(cause: unknown): MillraceError {
+  const shown = cause instanceof Error ? cause : revive(postable(cause));
+  return new MillraceError('ERR_MILLRACE_WORKER_FAILED', `a worker could not be started: ${readable(cause)}`, {
+    cause: shown,
+  });
+}
+
+/** How much later than its own limits a stopping worker is given up. */
+const STOP_MARGIN_MS = 500;
