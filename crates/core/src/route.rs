@@ -59,9 +59,14 @@ impl ShardSet {
 
     /// The shards in the set, lowest first.
     pub fn iter(self) -> impl Iterator<Item = ShardIndex> {
-        (0..ShardIndex::END)
-            .map(ShardIndex)
-            .filter(move |shard| self.contains(*shard))
+        let mut bits = self.0;
+        std::iter::from_fn(move || {
+            let lowest = u8::try_from(bits.trailing_zeros())
+                .ok()
+                .and_then(ShardIndex::new)?;
+            bits &= bits - 1;
+            Some(lowest)
+        })
     }
 }
 
