@@ -1,0 +1,244 @@
+//! The command line, parsed once. Each scenario has its own defaults, those of `../README.md`.
+
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use lexopt::prelude::*;
+
+use crate::failure::Failure;
+
+/// What to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Command {
+    /// Answers through the handler.
+    Echo,
+    /// Groups of ten, broadcast and answer.
+    Headline,
+    /// One publisher, many subscribers.
+    Fanout,
+    /// Memory of connections that do nothing.
+    Idle,
+    /// Connecting and closing.
+    Churn,
+    /// Subscribers that never read.
+    StalledSubscribers,
+    /// Senders that never read.
+    StalledSenders,
+}
+
+/// The parsed command line.
+#[derive(Debug, Clone)]
+pub struct Args {
+    /// What to run.
+    pub command: Command,
+    /// Where the server listens.
+    pub target: SocketAddr,
+    /// The server's process.
+    pub pid: u32,
+    /// The core to run on; any when absent.
+    pub core: Option<usize>,
+    /// Connections, subscribers or slots.
+    pub connections: usize,
+    /// Messages outstanding per connection, or publications in flight.
+    pub pipeline: usize,
+    /// Bytes of a message.
+    pub size: usize,
+    /// Open loop: messages per second over all connections.
+    pub rate: Option<u64>,
+    /// Measured windows.
+    pub windows: usize,
+    /// Length of a window.
+    pub length: Duration,
+    /// Unmeasured time before a window.
+    pub warm_up: Duration,
+    /// Connect and close cycles, publications of a flood, messages of a stalled sender.
+    pub count: usize,
+    /// Connections that never read.
+    pub stalled: usize,
+    /// Seconds after which the run is given up.
+    pub deadline: u64,
+    /// JSON lines instead of text.
+    pub json: bool,
+    /// Run a window for each line read from standard input, end with its end.
+    pub step: bool,
+    /// Holes on stalled connections are reported, not punished.
+    pub tolerant: bool,
+}
+
+/// A run, or a program to start on a core of its own.
+#[derive(Debug, Clone)]
+pub enum Invocation {
+    /// Generate load.
+    Load(Args),
+    /// `pin --core N -- program args…`: becomes that program.
+    Pin {
+        /// The core.
+        core: usize,
+        /// The program and its arguments.
+        program: Vec<OsString>,
+    },
+    /// Print the usage.
+    Help,
+}
+
+/// What `--help` prints.
+pub const USAGE: &str = "\
+millrace-load <scenario> --port N --pid N [options]
+millrace-load pin --core N -- <program> [args...]
+
+scenarios: echo headline fanout idle churn stalled-subscribers stalled-senders
+  --host A          address of the server (127.0.0.1)
+  --core N          run on this core
+  --connections N   connections, subscribers or slots at a time
+  --pipeline N      outstanding per connection, or publications in flight
+  --size N          bytes of a message
+  --rate N          echo, headline: open loop, so many messages a second
+  --windows N       measured windows (5)
+  --window-ms N     their length (2000; each phase of stalled-senders: 8000)
+  --warmup-ms N     before each (500)
+  --count N         cycles, publications of a flood, messages of a stalled sender
+  --stalled N       connections that never read
+  --deadline-s N    give up after (300)
+  --json            JSON lines
+  --step            one window per line on standard input
+  --tolerant        report holes on stalled connections without failing
+exit status: 0 good, 1 system error, 2 usage, 3 violation, 4 deadline";
+
+impl Args {
+    fn of(command: Command) -> Self {
+        let (connections, pipeline, size, count, stalled) = match command {
+            Command::Echo => (100, 16, 64, 0, 0),
+            Command::Headline => (2_000, 1, 0, 0, 0),
+            Command::Fanout => (1_000, 16, 64, 0, 0),
+            Command::Idle => (19_000, 0, 0, 0, 0),
+            Command::Churn => (64, 0, 0, 100_000, 0),
+            Command::StalledSubscribers => (50, 16, 4_096, 16_384, 20),
+            Command::StalledSenders => (0, 0, 1_024, 16_384, 50),
+        };
+        let seconds = if command == Command::StalledSenders {
+            8
+        } else {
+            2
+        };
+        Self {
+            command,
+            target: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            pid: 0,
+            core: None,
+            connections,
+            pipeline,
+            size,
+            rate: None,
+            windows: 5,
+            length: Duration::from_secs(seconds),
+            warm_up: Duration::from_millis(500),
+            count,
+            stalled,
+            deadline: 300,
+            json: false,
+            step: false,
+            tolerant: false,
+        }
+    }
+
+    fn check(self) -> Result<Self, Failure> {
+        let smallest = match self.command {
+            Command::Echo
+            | Command::Fanout
+            | Command::StalledSubscribers
+            | Command::StalledSenders => crate::stamp::STAMP,
+            _ => 0,
+        };
+        if self.target.port() == 0 || self.pid == 0 {
+            return usage("--port and --pid are required");
+        }
+        if self.size < smallest || self.size > 128 * 1024 {
+            return usage(&format!("--size must be {smallest} to 131072"));
+        }
+        if self.pipeline > 1024 || self.windows == 0 {
+            return usage("--pipeline must be at most 1024, --windows at least 1");
+        }
+        Ok(self)
+    }
+}
+
+/// Reads the process's command line.
+pub fn parse() -> Result<Invocation, Failure> {
+    read(lexopt::Parser::from_env())
+        .map_err(|error| Failure::Usage(error.to_string()))
+        .and_then(|invocation| match invocation {
+            Invocation::Load(args) => args.check().map(Invocation::Load),
+            other => Ok(other),
+        })
+}
+
+fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
+    let command = match parser.next()? {
+        Some(Value(name)) => match name.to_str() {
+            Some("echo") => Command::Echo,
+            Some("headline") => Command::Headline,
+            Some("fanout") => Command::Fanout,
+            Some("idle") => Command::Idle,
+            Some("churn") => Command::Churn,
+            Some("stalled-subscribers") => Command::StalledSubscribers,
+            Some("stalled-senders") => Command::StalledSenders,
+            Some("pin") => return read_pin(parser),
+            _ => return Err(format!("unknown scenario {}", name.display()).into()),
+        },
+        Some(Short('h') | Long("help")) | None => return Ok(Invocation::Help),
+        Some(other) => return Err(other.unexpected()),
+    };
+    let mut args = Args::of(command);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("host") => args.target.set_ip(parser.value()?.parse::<IpAddr>()?),
+            Long("port") => args.target.set_port(parser.value()?.parse()?),
+            Long("pid") => args.pid = parser.value()?.parse()?,
+            Long("core") => args.core = Some(parser.value()?.parse()?),
+            Long("connections") => args.connections = at_least_one(&mut parser)?,
+            Long("pipeline") => args.pipeline = at_least_one(&mut parser)?,
+            Long("size") => args.size = parser.value()?.parse()?,
+            Long("rate") => args.rate = Some(parser.value()?.parse()?),
+            Long("windows") => args.windows = at_least_one(&mut parser)?,
+            Long("window-ms") => args.length = Duration::from_millis(parser.value()?.parse()?),
+            Long("warmup-ms") => args.warm_up = Duration::from_millis(parser.value()?.parse()?),
+            Long("count") => args.count = at_least_one(&mut parser)?,
+            Long("stalled") => args.stalled = at_least_one(&mut parser)?,
+            Long("deadline-s") => args.deadline = parser.value()?.parse()?,
+            Long("json") => args.json = true,
+            Long("step") => args.step = true,
+            Long("tolerant") => args.tolerant = true,
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Invocation::Load(args))
+}
+
+fn read_pin(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
+    let mut core = 0;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("core") => core = parser.value()?.parse()?,
+            Value(first) => {
+                let mut program = vec![first];
+                program.extend(parser.raw_args()?);
+                return Ok(Invocation::Pin { core, program });
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    Err("pin needs a program".into())
+}
+
+fn at_least_one(parser: &mut lexopt::Parser) -> Result<usize, lexopt::Error> {
+    let value = parser.value()?.parse()?;
+    if value == 0 {
+        return Err("the value must be at least 1".into());
+    }
+    Ok(value)
+}
+
+fn usage<T>(message: &str) -> Result<T, Failure> {
+    Err(Failure::Usage(message.to_owned()))
+}

@@ -1,0 +1,70 @@
+//! One connection of the floor server: its stream, a partial frame, frames not yet written.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+
+/// Where a connection is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Handshaking,
+    Open,
+    /// Over as soon as what is queued is written.
+    Closing,
+}
+
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    pub(crate) stage: Stage,
+    /// Already in the list of connections to flush.
+    pub(crate) touched: bool,
+    pub(crate) waits_for_room: bool,
+    pub(crate) partial: Vec<u8>,
+    pub(crate) out: Vec<u8>,
+    /// Its channel, in the headline scenario.
+    pub(crate) channel: usize,
+}
+
+impl Client {
+    pub(crate) fn new(stream: TcpStream) -> Self {
+        Self {
+            stream,
+            stage: Stage::Handshaking,
+            touched: false,
+            waits_for_room: false,
+            partial: Vec::new(),
+            out: Vec::new(),
+            channel: 0,
+        }
+    }
+
+    /// Reads behind the partial frame; `None` when the stream is over, zero when nothing came.
+    pub(crate) fn read(&mut self, scratch: &mut [u8]) -> Option<usize> {
+        let kept = self.partial.len();
+        scratch[..kept].copy_from_slice(&self.partial);
+        match (&self.stream).read(&mut scratch[kept..]) {
+            Ok(0) => None,
+            Ok(count) => {
+                self.partial.clear();
+                Some(kept + count)
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Some(0),
+            Err(_) => None,
+        }
+    }
+
+    /// Writes what is queued once. False when the stream is over.
+    pub(crate) fn flush(&mut self) -> bool {
+        if self.out.is_empty() {
+            return true;
+        }
+        match (&self.stream).write(&self.out) {
+            Ok(count) if count == self.out.len() => self.out.clear(),
+            Ok(count) => drop(self.out.drain(..count)),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return false,
+        }
+        true
+    }
+}

@@ -1,0 +1,44 @@
+//! `millrace-floor`: the same scenarios served by a bare epoll loop, without JavaScript and without
+//! mercy: what the kernel alone costs. It checks as little as it can, has no limits and trusts its
+//! client. Never a server to use.
+#![forbid(unsafe_code)]
+
+mod client;
+mod handlers;
+mod server;
+mod wire;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use handlers::Kind;
+use server::Server;
+
+fn main() -> ExitCode {
+    let kind = match std::env::args().nth(1).as_deref() {
+        Some("--handler=echo") => Kind::Echo,
+        Some("--handler=headline") => Kind::Headline,
+        Some("--handler=fanout") => Kind::Fanout,
+        _ => {
+            let usage = "millrace-floor --handler=echo|headline|fanout";
+            // nothing can be done when even this cannot be written
+            let _ = writeln!(io::stderr(), "{usage}");
+            return ExitCode::from(2);
+        }
+    };
+    match Server::bind(kind).and_then(announce) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "millrace-floor: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn announce(mut server: Server) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "ready {}", server.port()?)?;
+    out.flush()?;
+    drop(out);
+    server.run()
+}

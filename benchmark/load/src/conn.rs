@@ -1,0 +1,159 @@
+//! One client connection: its stream, what could not be written yet, the partial frame it holds.
+//! It knows no scenario and no epoll instance; [`crate::io::Io`] drives it.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+
+use socket2::{Domain, Socket, Type};
+
+use crate::sys::Interest;
+
+/// Where a connection is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Connecting,
+    Handshaking,
+    Open,
+}
+
+/// How a connection is made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Connect {
+    /// The local address to come from: more of them, more ports. Any when absent.
+    pub source: Option<Ipv4Addr>,
+    /// `SO_RCVBUF` in bytes; the system's default when absent.
+    pub receive_buffer: Option<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Conn {
+    pub(crate) stream: TcpStream,
+    pub(crate) stage: Stage,
+    /// What epoll watches it for; `None` when epoll does not know it.
+    pub(crate) watched: Option<Interest>,
+    pub(crate) reading: bool,
+    /// The code of a close frame received.
+    pub(crate) code: Option<u16>,
+    pub(crate) close_sent: bool,
+    pub(crate) partial: Vec<u8>,
+    unsent: Vec<u8>,
+    unsent_from: usize,
+}
+
+impl Conn {
+    pub(crate) fn start(target: SocketAddr, how: Connect) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(target), Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        socket.set_tcp_nodelay(true)?;
+        if let Some(bytes) = how.receive_buffer {
+            socket.set_recv_buffer_size(bytes)?;
+        }
+        if let Some(source) = how.source {
+            socket.bind(&SocketAddr::from((source, 0)).into())?;
+        }
+        match socket.connect(&target.into()) {
+            Ok(()) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Self {
+            stream: socket.into(),
+            stage: Stage::Connecting,
+            watched: None,
+            reading: true,
+            code: None,
+            close_sent: false,
+            partial: Vec::new(),
+            unsent: Vec::new(),
+            unsent_from: 0,
+        })
+    }
+
+    /// What epoll should watch it for now.
+    pub(crate) fn wanted(&self) -> Interest {
+        let connecting = self.stage == Stage::Connecting;
+        Interest {
+            read: self.reading && !connecting,
+            write: connecting || self.blocked(),
+        }
+    }
+
+    /// Some bytes wait for room in the socket.
+    pub(crate) fn blocked(&self) -> bool {
+        self.unsent_from < self.unsent.len()
+    }
+
+    /// Writes, and keeps what the socket does not take.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.blocked() {
+            self.unsent.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let taken = write_some(&self.stream, bytes)?;
+        if let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
+            self.unsent.clear();
+            self.unsent_from = 0;
+            self.unsent.extend_from_slice(rest);
+        }
+        Ok(())
+    }
+
+    /// Writes what was kept.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        while self.blocked() {
+            let taken = write_some(&self.stream, &self.unsent[self.unsent_from..])?;
+            if taken == 0 {
+                return Ok(());
+            }
+            self.unsent_from += taken;
+        }
+        self.unsent.clear();
+        self.unsent_from = 0;
+        Ok(())
+    }
+
+    /// Reads into `scratch` behind the partial frame kept from last time. Returns how many bytes of
+    /// `scratch` now count, or what ended or postponed the reading.
+    pub(crate) fn read(&mut self, scratch: &mut [u8]) -> Incoming {
+        let kept = self.partial.len();
+        scratch[..kept].copy_from_slice(&self.partial);
+        match (&self.stream).read(&mut scratch[kept..]) {
+            Ok(0) => Incoming::End,
+            Ok(count) => {
+                self.partial.clear();
+                Incoming::Bytes(kept + count)
+            }
+            Err(error) if postponed(&error) => Incoming::Later,
+            Err(error) if cut(&error) => Incoming::End,
+            Err(error) => Incoming::Failed(error),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Bytes(usize),
+    Later,
+    End,
+    Failed(io::Error),
+}
+
+/// Writes once. A connection that is gone takes everything: its end is learnt by reading.
+fn write_some(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    match stream.write(bytes) {
+        Err(error) if postponed(&error) => Ok(0),
+        Err(error) if cut(&error) => Ok(bytes.len()),
+        other => other,
+    }
+}
+
+fn postponed(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+fn cut(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::NotConnected
+    )
+}

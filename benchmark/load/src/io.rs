@@ -1,0 +1,349 @@
+//! The event loop: opens connections, performs handshakes, cuts the stream into frames, answers
+//! pings and closes, and hands text messages to a scenario. It never measures and never judges
+//! content.
+
+use std::io;
+use std::mem;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+pub use crate::conn::Connect;
+use crate::conn::{Conn, Incoming, Stage};
+use crate::failure::{Doing, Failure};
+use crate::frame::{self, Frame};
+use crate::handshake;
+use crate::sys::{Epoll, Events, Ready};
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// With a close frame of this code.
+    Closed(u16),
+    /// Without one.
+    Cut,
+}
+
+/// What a scenario does with its connections. Every method may send, open and close.
+pub trait Handler {
+    /// The handshake of a connection is complete.
+    fn opened(&mut self, _io: &mut Io, _id: usize) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// A text message arrived.
+    fn message(&mut self, io: &mut Io, id: usize, payload: &[u8]) -> Result<(), Failure>;
+
+    /// All messages of one read were handed over: the moment to send several answers at once.
+    fn read_done(&mut self, _io: &mut Io, _id: usize) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// A connection is over; its id is free.
+    fn closed(&mut self, _io: &mut Io, id: usize, ending: Ending) -> Result<(), Failure> {
+        Err(Failure::Violation(format!(
+            "connection {id} was ended by the server: {ending:?}"
+        )))
+    }
+}
+
+/// All connections of a run and the loop that serves them.
+#[derive(Debug)]
+pub struct Io {
+    epoll: Epoll,
+    events: Events,
+    scratch: Box<[u8]>,
+    target: SocketAddr,
+    request: Vec<u8>,
+    conns: Vec<Option<Conn>>,
+    open: usize,
+    begun: Instant,
+    now: u64,
+    reads: u64,
+    control: Vec<u8>,
+}
+
+/// Mask of the frames that are built on the spot: closes and pongs.
+const CONTROL_KEY: [u8; 4] = [0x5a, 0xc3, 0x96, 0x3c];
+/// Bytes of the shared read buffer; also the largest frame that can be received.
+const SCRATCH: usize = 256 * 1024;
+/// Events taken from epoll at a time.
+const EVENTS: usize = 512;
+
+impl Io {
+    /// A loop without connections, for a server at `target`.
+    pub fn new(target: SocketAddr) -> Result<Self, Failure> {
+        Ok(Self {
+            epoll: Epoll::new().doing("creating the epoll instance")?,
+            events: Events::with_capacity(EVENTS),
+            scratch: vec![0; SCRATCH].into_boxed_slice(),
+            target,
+            request: handshake::request(target),
+            conns: Vec::new(),
+            open: 0,
+            begun: Instant::now(),
+            now: 0,
+            reads: 0,
+            control: Vec::new(),
+        })
+    }
+
+    /// Starts a connection under an id that is not in use.
+    pub fn open(&mut self, id: usize, how: Connect) -> Result<(), Failure> {
+        if id >= self.conns.len() {
+            self.conns.resize_with(id + 1, || None);
+        }
+        let conn = Conn::start(self.target, how).doing("connecting")?;
+        self.conns[id] = Some(conn);
+        self.watch(id)
+    }
+
+    /// Ends a connection at once, without a close frame.
+    pub fn drop_connection(&mut self, id: usize) {
+        if let Some(conn) = self.conns.get_mut(id).and_then(Option::take)
+            && conn.stage == Stage::Open
+        {
+            self.open -= 1;
+        }
+    }
+
+    /// Sends bytes that are already framed and masked.
+    #[inline]
+    pub fn send(&mut self, id: usize, frames: &[u8]) -> Result<(), Failure> {
+        let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) else {
+            return Ok(());
+        };
+        conn.write(frames).doing("writing")?;
+        if conn.blocked() {
+            self.watch(id)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Sends a close frame; the server is expected to echo it and to end the connection.
+    pub fn close(&mut self, id: usize, code: u16) -> Result<(), Failure> {
+        if let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) {
+            conn.close_sent = true;
+            self.send_control(id, frame::CLOSE, &code.to_be_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Stops or resumes reading a connection.
+    pub fn set_reading(&mut self, id: usize, reading: bool) -> Result<(), Failure> {
+        if let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) {
+            conn.reading = reading;
+            self.watch(id)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes sent on this connection still wait for room in its socket.
+    pub fn blocked(&self, id: usize) -> bool {
+        let conn = self.conns.get(id).and_then(Option::as_ref);
+        conn.is_some_and(Conn::blocked)
+    }
+
+    /// Connections whose handshake is complete and that have not ended.
+    pub fn open_connections(&self) -> usize {
+        self.open
+    }
+
+    /// Nanoseconds since the loop was made, as of the last read.
+    #[inline]
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Reads made so far; messages per read show how the server batches.
+    pub fn reads(&self) -> u64 {
+        self.reads
+    }
+
+    /// Reads the clock.
+    #[inline]
+    pub fn refresh(&mut self) -> u64 {
+        self.now = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.now
+    }
+
+    /// Waits for events, at most `wait`, and serves them.
+    pub fn turn<H: Handler>(&mut self, handler: &mut H, wait: Duration) -> Result<(), Failure> {
+        let mut events = mem::replace(&mut self.events, Events::with_capacity(0));
+        let mut scratch = mem::take(&mut self.scratch);
+        self.epoll.wait(&mut events, wait).doing("waiting")?;
+        self.refresh();
+        let outcome = events
+            .iter()
+            .try_for_each(|ready| self.serve(handler, ready, &mut scratch));
+        self.events = events;
+        self.scratch = scratch;
+        outcome
+    }
+
+    fn serve<H: Handler>(
+        &mut self,
+        handler: &mut H,
+        ready: Ready,
+        scratch: &mut [u8],
+    ) -> Result<(), Failure> {
+        let id = ready.token;
+        let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) else {
+            return Ok(());
+        };
+        if conn.stage == Stage::Connecting {
+            if let Some(error) = conn.stream.take_error().doing("connecting")? {
+                return Err(error).doing("connecting");
+            }
+            conn.stage = Stage::Handshaking;
+            conn.write(&self.request).doing("writing the handshake")?;
+            return self.watch(id);
+        }
+        if !conn.reading && ready.over {
+            return self.unwatch(id);
+        }
+        if ready.write && conn.blocked() {
+            conn.flush().doing("writing")?;
+            if !conn.blocked() {
+                self.watch(id)?;
+            }
+        }
+        if ready.read || ready.over {
+            self.read(handler, id, scratch)?;
+        }
+        Ok(())
+    }
+
+    fn read<H: Handler>(
+        &mut self,
+        handler: &mut H,
+        id: usize,
+        scratch: &mut [u8],
+    ) -> Result<(), Failure> {
+        let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) else {
+            return Ok(());
+        };
+        let filled = match conn.read(scratch) {
+            Incoming::Bytes(filled) => filled,
+            Incoming::Later => return Ok(()),
+            Incoming::End => return self.ended(handler, id),
+            Incoming::Failed(error) => return Err(error).doing("reading"),
+        };
+        self.reads += 1;
+        self.refresh();
+        let mut rest = &scratch[..filled];
+        if self.stage(id) == Some(Stage::Handshaking) {
+            let Some(used) = handshake::answer(rest)? else {
+                return self.keep(id, rest);
+            };
+            rest = &rest[used..];
+            self.set_open(id);
+            handler.opened(self, id)?;
+        }
+        while let Some((frame, used)) = frame::take(rest)? {
+            rest = &rest[used..];
+            if frame.opcode == frame::TEXT {
+                handler.message(self, id, frame.payload)?;
+            } else {
+                self.answer_control(id, frame)?;
+            }
+        }
+        self.keep(id, rest)?;
+        handler.read_done(self, id)
+    }
+
+    fn ended<H: Handler>(&mut self, handler: &mut H, id: usize) -> Result<(), Failure> {
+        let Some(conn) = self.conns.get_mut(id).and_then(Option::take) else {
+            return Ok(());
+        };
+        if conn.stage != Stage::Open {
+            return Err(Failure::Violation(
+                "a connection ended during its handshake".to_owned(),
+            ));
+        }
+        self.open -= 1;
+        let ending = conn.code.map_or(Ending::Cut, Ending::Closed);
+        drop(conn);
+        handler.closed(self, id, ending)
+    }
+
+    fn answer_control(&mut self, id: usize, frame: Frame<'_>) -> Result<(), Failure> {
+        match frame.opcode {
+            frame::PING => self.send_control(id, frame::PONG, frame.payload),
+            frame::PONG => Ok(()),
+            frame::CLOSE => {
+                let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) else {
+                    return Ok(());
+                };
+                conn.code = Some(frame::close_code(frame.payload));
+                if mem::replace(&mut conn.close_sent, true) {
+                    return Ok(());
+                }
+                self.send_control(id, frame::CLOSE, frame.payload)
+            }
+            other => Err(Failure::Violation(format!(
+                "connection {id} got a frame of opcode {other}"
+            ))),
+        }
+    }
+
+    fn send_control(&mut self, id: usize, opcode: u8, payload: &[u8]) -> Result<(), Failure> {
+        let mut bytes = mem::take(&mut self.control);
+        bytes.clear();
+        frame::put_masked(opcode, payload, CONTROL_KEY, &mut bytes);
+        let sent = self.send(id, &bytes);
+        self.control = bytes;
+        sent
+    }
+
+    fn keep(&mut self, id: usize, rest: &[u8]) -> Result<(), Failure> {
+        if rest.len() >= SCRATCH {
+            return Err(Failure::Violation("a frame over 256 KiB".to_owned()));
+        }
+        if !rest.is_empty()
+            && let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut)
+        {
+            conn.partial.extend_from_slice(rest);
+        }
+        Ok(())
+    }
+
+    fn stage(&self, id: usize) -> Option<Stage> {
+        let conn = self.conns.get(id).and_then(Option::as_ref);
+        conn.map(|conn| conn.stage)
+    }
+
+    fn set_open(&mut self, id: usize) {
+        if let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) {
+            conn.stage = Stage::Open;
+            self.open += 1;
+        }
+    }
+
+    /// Tells epoll what the connection wants now, if that changed.
+    fn watch(&mut self, id: usize) -> Result<(), Failure> {
+        let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) else {
+            return Ok(());
+        };
+        let wanted = conn.wanted();
+        let told: io::Result<()> = match conn.watched.replace(wanted) {
+            Some(before) if before == wanted => Ok(()),
+            Some(_) => self.epoll.change(&conn.stream, id, wanted),
+            None => self.epoll.add(&conn.stream, id, wanted),
+        };
+        told.doing("watching a connection")
+    }
+
+    /// A connection that is over but not read would be reported for ever: epoll forgets it until it
+    /// is read again.
+    fn unwatch(&mut self, id: usize) -> Result<(), Failure> {
+        if let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut)
+            && conn.watched.take().is_some()
+        {
+            self.epoll
+                .remove(&conn.stream)
+                .doing("watching a connection")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,19 @@
+//! Millrace's load generator: one thread, one epoll loop, prebuilt masked frames, every reply
+//! verified by sequence number. It measures the CPU time of a server's process tree and never
+//! kills, configures or assumes anything about that server beyond the handlers in `../README.md`.
+#![deny(unsafe_code)]
+
+pub mod args;
+mod conn;
+pub mod failure;
+pub mod frame;
+pub mod handshake;
+pub mod io;
+pub mod json;
+pub mod metronome;
+pub mod process;
+pub mod report;
+pub mod scenario;
+pub mod stamp;
+pub mod sys;
+pub mod window;

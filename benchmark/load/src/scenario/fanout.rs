@@ -1,0 +1,149 @@
+//! Fan-out: one publisher keeps so many publications in flight; each must reach every subscriber
+//! once, in order. A publication is over when its last delivery arrived.
+
+use crate::failure::Failure;
+use crate::frame::{TEXT, Template, put_masked};
+use crate::io::{Handler, Io};
+use crate::stamp::{self, STAMP};
+use crate::window::{Meter, Windowed};
+
+/// The scenario's state. The first connection publishes, those that follow subscribe.
+#[derive(Debug)]
+pub struct Fanout {
+    /// The publisher's id.
+    first: usize,
+    template: Template,
+    filler: Vec<u8>,
+    /// The next number each subscriber expects.
+    expected: Vec<u32>,
+    subscribed: usize,
+    in_flight: usize,
+    next_out: u32,
+    /// Publications in flight, by number: when sent, deliveries so far.
+    flights: Vec<(u64, u32)>,
+    owed: usize,
+    batch: Vec<u8>,
+    running: bool,
+    outstanding: u64,
+    meter: Meter,
+}
+
+/// What a subscriber sends to subscribe, and gets back when it has.
+pub const SUBSCRIBE: &[u8] = b"s";
+
+impl Fanout {
+    /// `subscribers` that get `size` bytes at a time, `in_flight` publications at a time; `first` is the
+    /// publisher's id.
+    pub fn new(first: usize, subscribers: usize, size: usize, in_flight: usize) -> Self {
+        Self {
+            first,
+            template: stamp::template(b'p', 0, size),
+            filler: stamp::payload(b'p', 0, size).split_off(STAMP),
+            expected: vec![0; subscribers + 1],
+            subscribed: 0,
+            in_flight,
+            next_out: 0,
+            flights: vec![(0, 0); in_flight],
+            owed: 0,
+            batch: Vec::new(),
+            running: false,
+            outstanding: 0,
+            meter: Meter::default(),
+        }
+    }
+
+    /// Everyone is subscribed.
+    pub fn all_subscribed(&self) -> bool {
+        self.subscribed + 1 == self.expected.len()
+    }
+
+    /// The number the next publication will have.
+    pub fn next_number(&self) -> u32 {
+        self.next_out
+    }
+
+    fn publish(&mut self, io: &mut Io, count: usize) -> Result<(), Failure> {
+        let now = io.refresh();
+        let everyone = u64::try_from(self.subscribed).unwrap_or(0);
+        self.batch.clear();
+        for _ in 0..count {
+            let number = self.next_out;
+            self.next_out += 1;
+            *self.flight(number) = (now, 0);
+            self.outstanding += everyone;
+            self.batch.extend_from_slice(self.template.number(number));
+        }
+        io.send(self.first, &self.batch)
+    }
+
+    #[inline]
+    fn flight(&mut self, number: u32) -> &mut (u64, u32) {
+        &mut self.flights[usize::try_from(number).unwrap_or(0) % self.in_flight]
+    }
+}
+
+impl Handler for Fanout {
+    fn opened(&mut self, io: &mut Io, id: usize) -> Result<(), Failure> {
+        if id == self.first {
+            return Ok(());
+        }
+        let mut frame = Vec::new();
+        put_masked(TEXT, SUBSCRIBE, stamp::mask(id), &mut frame);
+        io.send(id, &frame)
+    }
+
+    #[inline]
+    fn message(&mut self, io: &mut Io, id: usize, payload: &[u8]) -> Result<(), Failure> {
+        if payload == SUBSCRIBE && !self.all_subscribed() {
+            self.subscribed += 1;
+            return Ok(());
+        }
+        let number = self.expected[id - self.first];
+        let whole = stamp::read(payload) == Some((0, number)) && payload[STAMP..] == self.filler;
+        if !whole || number >= self.next_out {
+            let shown = String::from_utf8_lossy(&payload[..payload.len().min(STAMP)]);
+            return Err(Failure::Violation(format!(
+                "subscriber {id} expected publication {number}, got {shown:?}"
+            )));
+        }
+        self.expected[id - self.first] = number + 1;
+        self.outstanding -= 1;
+        self.meter.received += 1;
+        let (sent, deliveries) = self.flight(number);
+        *deliveries += 1;
+        let (sent, deliveries) = (*sent, *deliveries);
+        self.meter.record(io.now().saturating_sub(sent));
+        if usize::try_from(deliveries) == Ok(self.subscribed) {
+            self.meter.incoming += 1;
+            self.owed += usize::from(self.running);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn read_done(&mut self, io: &mut Io, _id: usize) -> Result<(), Failure> {
+        match std::mem::take(&mut self.owed) {
+            0 => Ok(()),
+            owed => self.publish(io, owed),
+        }
+    }
+}
+
+impl Windowed for Fanout {
+    fn start(&mut self, io: &mut Io) -> Result<(), Failure> {
+        self.running = true;
+        self.publish(io, self.in_flight)
+    }
+
+    fn stop(&mut self) {
+        self.running = false;
+    }
+
+    fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    fn meter(&mut self) -> &mut Meter {
+        &mut self.meter
+    }
+}

@@ -1,0 +1,59 @@
+//! The stamp that every message carries: who sent it and its number, so that loss, repetition and
+//! disorder show. `e00042.0000001234`, then filler up to the wanted size.
+
+use crate::frame::{DIGITS, Template, read_digits, write_digits};
+
+/// Bytes of a stamp; the smallest payload that can carry one.
+pub const STAMP: usize = NUMBER_AT + DIGITS;
+
+/// Where the number begins in a stamp.
+pub const NUMBER_AT: usize = 1 + SENDER_DIGITS + 1;
+
+const SENDER_DIGITS: usize = 5;
+
+/// A payload of `size` bytes with the stamp of `sender` and number zero. `letter` comes first and
+/// tells a server's handler what to do with it.
+pub fn payload(letter: u8, sender: usize, size: usize) -> Vec<u8> {
+    let mut bytes = vec![letter];
+    let mut digits = [0; SENDER_DIGITS];
+    write_digits(u32::try_from(sender).unwrap_or(u32::MAX), &mut digits);
+    bytes.extend_from_slice(&digits);
+    bytes.push(b'.');
+    bytes.extend_from_slice(&[b'0'; DIGITS]);
+    let filler = (b'a'..=b'z').cycle().take(size.saturating_sub(STAMP));
+    bytes.extend(filler);
+    bytes
+}
+
+/// A masked frame of such a payload, its number still to be set.
+pub fn template(letter: u8, sender: usize, size: usize) -> Template {
+    Template::new(&payload(letter, sender, size), NUMBER_AT, mask(sender))
+}
+
+/// Sender and number of a stamp; `None` when it is not one.
+#[inline]
+pub fn read(stamp: &[u8]) -> Option<(usize, u32)> {
+    let sender = read_digits(stamp.get(1..=SENDER_DIGITS)?)?;
+    let number = read_digits(stamp.get(NUMBER_AT..STAMP)?)?;
+    Some((usize::try_from(sender).ok()?, number))
+}
+
+/// The masking key of a connection: fixed, different for each, never zero.
+pub fn mask(id: usize) -> [u8; 4] {
+    let id = u32::try_from(id).unwrap_or(0);
+    (id.wrapping_mul(0x9e37_79b9) | 0x0101_0101).to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_read_back() {
+        let bytes = payload(b'e', 42, 64);
+        assert_eq!(bytes.len(), 64);
+        assert_eq!(read(&bytes), Some((42, 0)));
+        assert_eq!(read(b"e00042.00000x1234"), None);
+        assert_eq!(read(b"short"), None);
+    }
+}
