@@ -1,0 +1,47 @@
+// Peer: Bun's built-in server with its native publish and subscribe. Run with Bun.
+import { handlerName, ready } from './peer.mjs';
+
+let current = 0;
+let members = 0;
+const handlers = {
+  echo(socket, text) {
+    socket.send(text);
+  },
+  headline(socket, text) {
+    const message = JSON.parse(text);
+    if (message.type === 'sub') {
+      if (members === 10) {
+        current++;
+        members = 0;
+      }
+      members++;
+      socket.subscribe(`g${current}`);
+      socket.send(JSON.stringify({ type: 'sub-ack', ch: `g${current}` }));
+    } else {
+      server.publish(message.channel, JSON.stringify({ type: 'evt', t: message.t }));
+      socket.send(JSON.stringify({ type: 'ack', t: message.t }));
+    }
+  },
+  fanout(socket, text) {
+    if (text[0] === 'p') {
+      server.publish('all', text);
+    } else {
+      if (text[0] === 's') socket.subscribe('all');
+      socket.send(text);
+    }
+  },
+};
+
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch(request, server) {
+    if (!server.upgrade(request)) return new Response('expected a WebSocket', { status: 426 });
+  },
+  websocket: {
+    idleTimeout: 0,
+    perMessageDeflate: false,
+    message: handlers[handlerName],
+  },
+});
+ready(server.port);

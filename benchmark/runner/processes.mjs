@@ -1,0 +1,99 @@
+// Starts servers and generators and ends them. Only what was started here is ever ended, by its pid.
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+const children = new Set();
+
+/** Ends everything that was started and still runs. */
+export function endAll() {
+  for (const child of children) child.kill('SIGKILL');
+}
+
+function start(command, stdin) {
+  const child = spawn(command[0], command.slice(1), {
+    stdio: [stdin, 'pipe', 'pipe'],
+    env: { ...process.env, NODE_ENV: 'production' },
+  });
+  children.add(child);
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    complaint = (complaint + text).slice(-2000);
+  });
+  const ended = new Promise((resolve) => {
+    const over = (how) => {
+      children.delete(child);
+      resolve(how);
+    };
+    child.once('error', (error) => over(error.message));
+    child.once('close', (code, signal) => over(code ?? signal));
+  });
+  const lines = createInterface({ input: child.stdout });
+  return { child, ended, lines, complaint: () => complaint.trim() };
+}
+
+/** The command on a core of its own, if that is wanted. */
+function pinned(command, core, binaries, options) {
+  return options.pin ? [binaries.load, 'pin', '--core', String(core), '--', ...command] : command;
+}
+
+/** Starts a server and waits for its `ready <port>`. */
+export async function startServer(peer, handler, binaries, options) {
+  const command = pinned(peer.command(handler), options.serverCore, binaries, options);
+  const { child, ended, lines, complaint } = start(command, 'ignore');
+  const ready = new Promise((resolve) => {
+    lines.on('line', (line) => {
+      const [word, port] = line.split(' ');
+      if (word === 'ready') resolve(Number(port));
+    });
+  });
+  const port = await Promise.race([ready, ended.then(() => undefined), pause(30_000)]);
+  if (port === undefined) {
+    child.kill('SIGKILL');
+    throw new Error(`the server did not start: ${complaint()}`);
+  }
+  return {
+    port,
+    pid: child.pid,
+    complaint,
+    async stop() {
+      child.kill('SIGTERM');
+      if ((await Promise.race([ended, pause(3_000)])) === undefined) child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+/** Starts a generator against a server. `next` gives its reports one by one. */
+export function startLoad(args, server, seconds, binaries, options) {
+  const core = options.pin ? [`--core=${options.loadCore}`] : [];
+  const target = [`--port=${server.port}`, `--pid=${server.pid}`, `--deadline-s=${seconds}`];
+  const { child, ended, lines, complaint } = start([binaries.load, ...args, ...target, ...core, '--json'], 'pipe');
+  child.stdin.on('error', () => {}); // it may end before it is asked
+  const reports = lines[Symbol.asyncIterator]();
+  const limit = (seconds + 5) * 1000;
+  return {
+    /** The next report; throws when there is none. */
+    async next() {
+      const result = await Promise.race([reports.next(), pause(limit)]);
+      if (result?.value) return JSON.parse(result.value);
+      if (!result) child.kill('SIGKILL');
+      const status = await ended;
+      throw new Error(complaint() || server.complaint() || `the generator ended with ${status}`);
+    },
+    /** Asks for one more window. */
+    step: () => child.stdin.write('\n'),
+    /** Lets it end and returns its exit status. */
+    async end() {
+      child.stdin.end();
+      const status = await Promise.race([ended, pause(10_000)]);
+      if (status === undefined) child.kill('SIGKILL');
+      return status;
+    },
+    complaint,
+  };
+}
+
+/** Resolves to undefined after so many milliseconds, without keeping the process alive. */
+function pause(milliseconds) {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
+}
