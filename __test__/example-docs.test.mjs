@@ -21,6 +21,8 @@ let folder;
 test.before(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'millrace-docs-'));
   await mkdir(path.join(folder, 'node_modules'));
+  // As `npm install millrace` leaves it; Deno looks at package.json.
+  await writeFile(path.join(folder, 'package.json'), '{"dependencies":{"millrace":"*"}}');
   await symlink(root, path.join(folder, 'node_modules', 'millrace'), 'junction');
 });
 test.after.always(async () => {
