@@ -61,6 +61,13 @@ export function readable(value: unknown): string {
   }
 }
 
+/** What is thrown when a worker cannot be started. */
+export function workerFailure(cause: unknown): MillraceError {
+  return new MillraceError('ERR_MILLRACE_WORKER_FAILED', `a worker could not be started: ${readable(cause)}`, {
+    cause: cause instanceof Error ? cause : revive(postable(cause)),
+  });
+}
+
 /** Writes an error to the standard error output, with the stack of what caused it. */
 export function print(error: MillraceError): void {
   const cause = error.cause === undefined ? '' : `\n${stackOf(error.cause)}`;

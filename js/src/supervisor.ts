@@ -9,7 +9,7 @@ import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
 import { HANDLER_TIMEOUT_MS } from './limits.js';
 import { type GatewayPlan, parseStartOptions, type StartPlan, type WorkerPlan } from './options.js';
-import { print } from './report.js';
+import { print, workerFailure } from './report.js';
 import { Host } from './worker/host.js';
 import { Seat } from './worker/seat.js';
 
@@ -122,7 +122,11 @@ export class Supervisor {
     const report = (error: MillraceError): void => this.#report(error);
     if (plan.threads === 0) {
       const native = this.#native;
-      const host = await Host.start({ native, gateway: this.#gateway, module, arg, handlerTimeoutMs, report });
+      const host = await Host.start({ native, gateway: this.#gateway, module, arg, handlerTimeoutMs, report }).catch(
+        (cause: unknown) => {
+          throw workerFailure(cause);
+        },
+      );
       hosts.push(host);
       this.#hosts.push(host);
       return;

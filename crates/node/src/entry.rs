@@ -9,7 +9,7 @@ use std::ptr;
 use napi::sys;
 
 use crate::environment::Environment;
-use crate::failure::{Failure, INTERNAL, Outcome, check};
+use crate::failure::{Failure, Outcome, check};
 use crate::js::{Js, Value};
 
 /// What a group of functions works on. Lives as long as the process, because a runtime may call late.
@@ -100,9 +100,7 @@ pub(crate) unsafe fn enter<T: Owner>(
         Ok(Ok(Some(value))) => return value.raw(),
         Ok(Ok(None)) => return ptr::null_mut(),
         Ok(Err(failure)) => failure,
-        Err(_panic) => {
-            Failure::internal("Millrace panicked; the message is on the standard error output")
-        }
+        Err(_panic) => Failure::internal(PANICKED),
     };
     raise(js, own.environment(), failure);
     ptr::null_mut()
@@ -132,15 +130,22 @@ fn coded_error<'s>(
     }
 }
 
-/// Runs a callback that has no call to answer. A panic is thrown as an error there.
-pub(crate) fn guarded(js: Js<'_>, environment: &Environment, work: impl FnOnce() -> Outcome<()>) {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(())) => {}
-        Ok(Err(failure)) => raise(js, environment, failure),
-        Err(_panic) => raise(
-            js,
-            environment,
-            Failure::Coded(INTERNAL, "Millrace panicked in a callback".to_owned()),
-        ),
-    }
+/// Runs a callback that has no call to answer, in a scope of its own: not every runtime opens one.
+/// A failure or panic becomes an uncaught exception.
+pub(crate) fn guarded(
+    js: Js<'_>,
+    environment: &Environment,
+    work: impl FnOnce(Js<'_>) -> Outcome<()>,
+) {
+    let _no_scope = js.scoped(|js| {
+        match catch_unwind(AssertUnwindSafe(|| work(js))) {
+            Ok(Ok(())) => {}
+            Ok(Err(failure)) => raise(js, environment, failure),
+            Err(_panic) => raise(js, environment, Failure::internal(PANICKED)),
+        }
+        js.report_pending();
+        Ok(())
+    });
 }
+
+const PANICKED: &str = "Millrace panicked; the message is on the standard error output";

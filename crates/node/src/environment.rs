@@ -228,9 +228,7 @@ extern "C" fn on_ring(
     }
     // SAFETY: the runtime calls this on the environment's thread.
     let js = unsafe { Js::new(env) };
-    guarded(js, environment, || {
-        js.scoped(|js| environment.answer(js, source.addr()))
-    });
+    guarded(js, environment, |js| environment.answer(js, source.addr()));
 }
 
 /// The environment is going away, for whatever reason.

@@ -30,7 +30,6 @@ async function run({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData): 
     if (message.type !== 'stop') return;
     await host.stop(message.ms);
     post({ type: 'stopped' });
-    port.close();
   });
   post({ type: 'ready', worker: host.id });
 }

@@ -79,16 +79,17 @@ export class Seat {
     this.#afterLoss();
   }
 
+  /** A worker that served: its place is empty for a moment at most. */
   #afterLoss(): void {
-    if (performance.now() - this.#readyAt >= LONGEST_DELAY_MS) this.#delay = 0;
-    this.#again();
+    if (performance.now() - this.#readyAt >= LASTING_MS) this.#delay = 0;
+    this.#again(LONGEST_LOSS_DELAY_MS);
   }
 
-  /** Starts a replacement: at once, unless the last ones did not last. */
-  #again(): void {
+  /** Starts a replacement: at once the first time, later and later while the ones before did not last. */
+  #again(longest: number): void {
     if (this.#closed) return;
-    const delay = this.#delay;
-    this.#delay = delay === 0 ? FIRST_DELAY_MS : Math.min(2 * delay, LONGEST_DELAY_MS);
+    const delay = Math.min(this.#delay, longest);
+    this.#delay = delay === 0 ? FIRST_DELAY_MS : 2 * delay;
     if (delay === 0) void this.#replacement();
     else this.#timer = setTimeout(() => void this.#replacement(), delay);
   }
@@ -101,7 +102,7 @@ export class Seat {
       this.#thread = undefined;
       if (this.#closed) return;
       this.#report(error as MillraceError);
-      this.#again();
+      this.#again(LONGEST_DELAY_MS);
     }
   }
 }
@@ -109,5 +110,11 @@ export class Seat {
 /** Wait before the second attempt in a row; doubled for each further one. */
 const FIRST_DELAY_MS = 50;
 
-/** Longest wait; a worker that lasted this long starts anew. */
+/** Longest wait while replacements cannot be started. */
 const LONGEST_DELAY_MS = 5_000;
+
+/** Longest wait while replacements start but soon end. */
+const LONGEST_LOSS_DELAY_MS = 200;
+
+/** A worker that served this long did last. */
+const LASTING_MS = 1_000;

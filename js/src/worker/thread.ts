@@ -2,8 +2,8 @@
 
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { MillraceError } from '../errors.js';
-import { postable, readable, revive, revivedReport } from '../report.js';
+import type { MillraceError } from '../errors.js';
+import { revive, revivedReport, workerFailure } from '../report.js';
 import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 
 /** Who wants to know about a thread. */
@@ -33,7 +33,7 @@ export class WorkerThread {
       const fail = (cause: unknown): void => {
         if (this.#state !== 'starting') return;
         this.#state = 'over';
-        reject(failure(cause));
+        reject(workerFailure(cause));
         void this.#worker.terminate();
       };
       this.#worker.on('message', (message: FromWorker) => {
@@ -92,13 +92,6 @@ export class WorkerThread {
     this.#state = 'over';
     this.#watcher.lost(this, this.#cause ?? new Error(`it ended with exit code ${code}`));
   }
-}
-
-function failure(cause: unknown): MillraceError {
-  const shown = cause instanceof Error ? cause : revive(postable(cause));
-  return new MillraceError('ERR_MILLRACE_WORKER_FAILED', `a worker could not be started: ${readable(cause)}`, {
-    cause: shown,
-  });
 }
 
 /** How much later than its own limits a stopping worker is given up. */

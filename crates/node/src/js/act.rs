@@ -5,7 +5,7 @@ use std::ptr;
 
 use napi::sys;
 
-use super::{Js, Reference, Value};
+use super::{Js, Reference, Type, Value};
 use crate::failure::{Failure, Outcome, check};
 
 /// SAFETY of every call here: `self` proves a live environment with an open scope on this thread, and
@@ -40,6 +40,29 @@ impl<'s> Js<'s> {
     pub(crate) fn throw(self, error: Value<'_>) {
         // SAFETY: see the impl block. A failure means that an exception is pending or nothing can be thrown.
         let _cannot_throw = unsafe { sys::napi_throw(self.env, error.raw) };
+    }
+
+    /// Makes a pending exception an uncaught one. None stays pending: a terminated worker leaves one
+    /// that must not be there when the environment is cleaned up.
+    pub(crate) fn report_pending(self) {
+        let mut pending = false;
+        // SAFETY: see the impl block.
+        let status = unsafe { sys::napi_is_exception_pending(self.env, &raw mut pending) };
+        if status != sys::Status::napi_ok || !pending {
+            return;
+        }
+        // SAFETY: see the impl block.
+        let taken =
+            self.make(|out| unsafe { sys::napi_get_and_clear_last_exception(self.env, out) });
+        // a termination is no object
+        if let Ok(exception) = taken
+            && self
+                .type_of(exception)
+                .is_ok_and(|kind| kind == Type::Object)
+        {
+            // SAFETY: see the impl block. It fails when the environment is going away, and then nobody wants it.
+            let _going_away = unsafe { sys::napi_fatal_exception(self.env, exception.raw) };
+        }
     }
 
     pub(crate) fn type_error(self, message: &str) -> Outcome<Value<'s>> {
