@@ -14,9 +14,11 @@ use crate::frame::Ledger;
 use crate::limits::MAX_SHARDS;
 use crate::listener::{ListenerState, Listening as Accepting, Seats, Stopping};
 use crate::notice::{Notice, Notices};
-use crate::shard::inbox::{Command, Inboxes, Outgoing, Poster};
+use crate::shard::inbox::{Command, Inboxes};
+use crate::shard::poster::{Outgoing, Poster};
 use crate::stats::{ShardStats, Stats, Traffic, WorkerStats};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::worker::queue::PendingClose;
 use crate::worker::{Doorbell, Handlers, Roster, Worker};
 
 /// See the module.
@@ -279,6 +281,16 @@ impl Gateway {
         self.liveness_suspended.store(suspended, Ordering::Relaxed);
     }
 
+    /// Gives closes that no handler has begun to another worker. Without one they wait, but not
+    /// beyond the gateway's end: then they are counted.
+    pub(crate) fn inherit(&self, closes: Vec<PendingClose>) {
+        self.workers.inherit(closes);
+        if !self.is_running() {
+            let lost = u64::try_from(self.workers.drop_orphans()).unwrap_or(u64::MAX);
+            self.unhandled_closes.fetch_add(lost, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn shard_ended(&self) {
         let last = {
             let mut state = self.state.lock();
@@ -293,6 +305,7 @@ impl Gateway {
             state.shards_left == 0
         };
         if last {
+            self.inherit(Vec::new());
             self.notices.post(Notice::Stopped);
         }
     }
@@ -319,9 +332,15 @@ impl Gateway {
                 Target::Channel(name) => self.core.publish(name, &message, except, &mut poster),
             })
             .sum();
-        let unannotated = poster.unannotated();
+        let (unannotated, refused) = (poster.unannotated(), poster.refused());
         if unannotated > 0 {
             self.count_unannotated(u64::from(unannotated));
+        }
+        if refused {
+            self.report(
+                "ERR_MILLRACE_INBOX_FULL",
+                "an I/O thread has too much to send; deliveries to its sockets were refused",
+            );
         }
         count
     }
@@ -419,12 +438,6 @@ impl Gateway {
     /// Wakes the shards in the set, each once, and empties it.
     pub fn wake(&self, touched: &mut ShardSet) {
         self.inboxes.wake(touched);
-    }
-
-    /// Gives up the closes that found no worker and counts them; for the very end.
-    pub fn give_up_closes(&self) {
-        let lost = u64::try_from(self.workers.drop_orphans()).unwrap_or(u64::MAX);
-        self.unhandled_closes.fetch_add(lost, Ordering::Relaxed);
     }
 
     /// Counters and sizes of this moment.

@@ -67,8 +67,8 @@ async fn handshake(shard: Rc<Shard>, stream: Stream, peer: Peer, key: Rc<Cell<us
         .half_close(false)
         .auto_date_header(true)
         .header_read_timeout(None)
-        .max_buf_size(limits.request_head.max(SMALLEST_BUFFER))
-        .max_header_size(limits.request_head);
+        .max_buf_size(limits.request_head_bytes.max(SMALLEST_BUFFER))
+        .max_header_size(limits.request_head_bytes);
     let visitor = Rc::new(Visitor {
         address,
         listener,

@@ -40,7 +40,7 @@ limits! {
         /// Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included.
         handshake_timeout: Duration = Duration::from_secs(10), "the connection is closed, 408 where a request was begun";
         /// Bytes of an HTTP request line with its headers.
-        request_head: usize = 16 * 1024, "HTTP 431";
+        request_head_bytes: usize = 16 * 1024, "HTTP 431";
         /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16.
         message_bytes: usize = 16 * 1024 * 1024, "closed with 1009";
         /// Time from a message's first byte to its last; a message that arrives with at least 1 KiB/s may take longer.
@@ -52,7 +52,7 @@ limits! {
         /// Time without a message in either direction; zero is off.
         idle_timeout: Duration = Duration::ZERO, "closed with 1000";
         /// Control frames per second, sustained.
-        control_frames: u32 = 100, "closed with 1008 once the burst is used up";
+        control_frames_per_second: u32 = 100, "closed with 1008 once the burst is used up";
         /// Control frames above the sustained rate.
         control_frames_burst: u32 = 1000, "closed with 1008";
         /// Messages per second of one connection; zero is off.
@@ -76,7 +76,7 @@ limits! {
         /// What happens at `outbox_bytes` and `outbox_frames`.
         outbox_policy: OutboxPolicy = OutboxPolicy::Close, "closed with 1013, or messages are dropped and counted";
         /// Bytes in a socket's outbox above which it is not read.
-        outbox_read_pause: usize = 256 * 1024, "reading pauses until it drains";
+        outbox_read_pause_bytes: usize = 256 * 1024, "reading pauses until it drains";
         /// Bytes held by all outboxes together.
         outboxes_total_bytes: usize = 256 * 1024 * 1024, "the fullest are closed with 1013";
         /// Time without progress of a blocked write.

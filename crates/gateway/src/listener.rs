@@ -89,7 +89,7 @@ impl ListenerState {
         let decoder = Arc::new(DecoderConfig {
             message_bytes: config.limits.message_bytes,
             role: Role::Server,
-            control_per_second: config.limits.control_frames,
+            control_per_second: config.limits.control_frames_per_second,
             control_burst: config.limits.control_frames_burst,
         });
         Self {

@@ -32,7 +32,7 @@ fn gateway_limits(options: &Options<'_>, limits: &mut GatewayLimits) -> Outcome<
     )?;
     options.number(c"outboxBytes", &mut limits.outbox_bytes)?;
     options.number(c"outboxFrames", &mut limits.outbox_frames)?;
-    options.number(c"outboxReadPauseBytes", &mut limits.outbox_read_pause)?;
+    options.number(c"outboxReadPauseBytes", &mut limits.outbox_read_pause_bytes)?;
     options.number(c"outboxesTotalBytes", &mut limits.outboxes_total_bytes)?;
     options.duration(c"writeTimeoutMs", &mut limits.write_timeout)?;
     options.number(c"unhandledEvents", &mut limits.unhandled_events)?;
@@ -71,13 +71,13 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
 
 fn listener_limits(options: &Options<'_>, limits: &mut ListenerLimits) -> Outcome<()> {
     options.duration(c"handshakeTimeoutMs", &mut limits.handshake_timeout)?;
-    options.number(c"requestHeadBytes", &mut limits.request_head)?;
+    options.number(c"requestHeadBytes", &mut limits.request_head_bytes)?;
     options.number(c"messageBytes", &mut limits.message_bytes)?;
     options.duration(c"messageDeadlineMs", &mut limits.message_deadline)?;
     options.duration(c"pingIntervalMs", &mut limits.ping_interval)?;
     options.duration(c"pongTimeoutMs", &mut limits.pong_timeout)?;
     options.duration(c"idleTimeoutMs", &mut limits.idle_timeout)?;
-    options.number(c"controlFramesPerSecond", &mut limits.control_frames)?;
+    options.number(c"controlFramesPerSecond", &mut limits.control_frames_per_second)?;
     options.number(c"controlFramesBurst", &mut limits.control_frames_burst)?;
     options.number(c"messagesPerSecond", &mut limits.messages_per_second)
 }

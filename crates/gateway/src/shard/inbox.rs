@@ -1,17 +1,13 @@
 //! The inboxes of the I/O shards: commands from any thread, in one order per shard, bounded in
 //! bytes. Appending never blocks on I/O; waking is separate, so that many posts share one wake-up.
 
-use std::cell::OnceCell;
 use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
 
-use millrace_core::{
-    Annotation, ChannelId, Kind, Post, Recipient, Route, ShardIndex, ShardSet, SocketId,
-};
+use millrace_core::{ChannelId, Kind, Recipient, ShardIndex, ShardSet, SocketId};
 
-use crate::frame::{Ledger, Publication};
+use crate::frame::Publication;
 use crate::limits::MAX_SHARDS;
 use crate::listener::{Incoming, Listening, Stopping};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
@@ -130,22 +126,6 @@ pub(crate) struct Posted {
     pub(crate) refused: u64,
 }
 
-/// A message on its way into the inboxes: the core's [`Post`] for this gateway.
-pub(crate) struct Poster<'p, 'm> {
-    inboxes: &'p Inboxes,
-    ledger: &'p Arc<Ledger>,
-    touched: &'p mut ShardSet,
-    unannotated: u32,
-    message: PhantomData<&'m [u8]>,
-}
-
-/// A message as the caller gave it; shared form made at most once.
-pub(crate) struct Outgoing<'a> {
-    pub(crate) kind: Kind,
-    pub(crate) payload: &'a [u8],
-    pub(crate) shared: OnceCell<Arc<Publication>>,
-}
-
 impl fmt::Debug for Inboxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Inboxes").finish_non_exhaustive()
@@ -171,7 +151,8 @@ impl Inboxes {
 
     /// Opens the inboxes of the first `shards` shards.
     pub(crate) fn open(&self, shards: usize, bound: usize) {
-        self.bound.store(bound, Ordering::Relaxed);
+        self.bound
+            .store(bound.min(LARGEST_BOUND), Ordering::Relaxed);
         for inbox in self.all.iter().take(shards) {
             inbox.state.lock().open = true;
         }
@@ -297,7 +278,7 @@ impl Inboxes {
     }
 
     /// Posts deliveries unless the inbox is full.
-    fn deliver(
+    pub(super) fn deliver(
         &self,
         shard: ShardIndex,
         charge: usize,
@@ -339,157 +320,11 @@ impl Inboxes {
     }
 }
 
-impl Outgoing<'_> {
-    pub(crate) fn new(kind: Kind, payload: &[u8]) -> Outgoing<'_> {
-        Outgoing {
-            kind,
-            payload,
-            shared: OnceCell::new(),
-        }
-    }
-
-    fn share(&self, ledger: &Arc<Ledger>) -> Arc<Publication> {
-        Arc::clone(
-            self.shared
-                .get_or_init(|| Arc::new(Publication::new(self.kind, self.payload, ledger))),
-        )
-    }
-}
-
-impl<'p> Poster<'p, '_> {
-    /// A poster that collects the shards to wake in `touched`.
-    pub(crate) fn new(
-        inboxes: &'p Inboxes,
-        ledger: &'p Arc<Ledger>,
-        touched: &'p mut ShardSet,
-    ) -> Self {
-        Self {
-            inboxes,
-            ledger,
-            touched,
-            unannotated: 0,
-            message: PhantomData,
-        }
-    }
-
-    /// How many text payloads were no JSON object and so could not take a virtual socket's user data.
-    pub(crate) fn unannotated(&self) -> u32 {
-        self.unannotated
-    }
-
-    fn send_one(
-        &mut self,
-        route: Route,
-        kind: Kind,
-        payload: &[u8],
-        shared: impl FnOnce() -> Arc<Publication>,
-    ) -> bool {
-        let Route {
-            shard,
-            slot,
-            socket,
-        } = route;
-        self.touched.insert(shard);
-        if payload.len() > SMALL_BYTES {
-            let publication = shared();
-            return self
-                .inboxes
-                .deliver(shard, payload.len() + COMMAND_CHARGE, 1, |_| {
-                    Command::Direct {
-                        slot,
-                        socket,
-                        publication,
-                    }
-                });
-        }
-        self.inboxes
-            .deliver(shard, payload.len() + COMMAND_CHARGE, 1, |mail| {
-                let start =
-                    u32::try_from(mail.arena.len()).expect("the inbox is bounded below 4 GiB");
-                mail.arena.extend_from_slice(payload);
-                Command::Small {
-                    slot,
-                    socket,
-                    kind,
-                    start,
-                    length: u32::try_from(payload.len()).unwrap_or_default(),
-                }
-            })
-    }
-}
-
-impl<'m> Post for Poster<'_, 'm> {
-    type Message = Outgoing<'m>;
-
-    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
-        let shard = recipient.route.shard;
-        self.touched.insert(shard);
-        self.inboxes
-            .post(shard, Command::Join { channel, recipient });
-    }
-
-    fn leave(&mut self, channel: ChannelId, subscriber: SocketId, route: Route) {
-        self.touched.insert(route.shard);
-        self.inboxes.post(
-            route.shard,
-            Command::Leave {
-                channel,
-                subscriber,
-            },
-        );
-    }
-
-    fn publish(
-        &mut self,
-        shard: ShardIndex,
-        channel: ChannelId,
-        message: &Outgoing<'m>,
-        except: &[SocketId],
-        recipients: u32,
-    ) -> bool {
-        self.touched.insert(shard);
-        let publication = message.share(self.ledger);
-        let except = (!except.is_empty()).then(|| Arc::from(except));
-        let charge = message.payload.len() + COMMAND_CHARGE;
-        self.inboxes
-            .deliver(shard, charge, recipients, |_| Command::Publish {
-                channel,
-                publication,
-                except,
-            })
-    }
-
-    fn direct(
-        &mut self,
-        route: Route,
-        annotation: Option<&Arc<Annotation>>,
-        message: &Outgoing<'m>,
-    ) -> bool {
-        let annotated =
-            annotation.map(|annotation| annotation.apply(message.kind, message.payload));
-        match annotated {
-            Some(Ok(payload)) => {
-                let ledger = Arc::clone(self.ledger);
-                self.send_one(route, message.kind, &payload, || {
-                    Arc::new(Publication::new(message.kind, &payload, &ledger))
-                })
-            }
-            other => {
-                self.unannotated += u32::from(other.is_some());
-                let ledger = self.ledger;
-                self.send_one(route, message.kind, message.payload, || {
-                    message.share(ledger)
-                })
-            }
-        }
-    }
-}
-
-/// Payloads up to this size are copied into the inbox instead of being shared.
-const SMALL_BYTES: usize = 4096;
+/// Places in the arena are 32-bit numbers.
+const LARGEST_BOUND: usize = 1 << 31;
 
 /// What a command costs in an inbox beside its payload.
-const COMMAND_CHARGE: usize = size_of::<Command>();
+pub(super) const COMMAND_CHARGE: usize = size_of::<Command>();
 
 /// An inbox is above its high water from this part of its bound on.
 const HIGH_WATER_PART: usize = 4;
@@ -500,7 +335,10 @@ const KEPT_COMMANDS: usize = 32 * 1024;
 
 #[cfg(test)]
 mod tests {
+    use super::super::poster::{Outgoing, Poster};
     use super::*;
+    use crate::frame::Ledger;
+    use millrace_core::{Post, Route};
 
     fn shard() -> ShardIndex {
         ShardIndex::new(0).unwrap()

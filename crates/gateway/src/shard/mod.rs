@@ -7,6 +7,7 @@ pub(crate) mod connection;
 mod farewell;
 pub(crate) mod inbox;
 mod outbox;
+pub(crate) mod poster;
 mod rate;
 mod recipients;
 mod stop;
@@ -33,7 +34,7 @@ use crate::notice::Notice;
 use crate::stats::ShardStats;
 use crate::worker::Worker;
 use connection::Shared;
-use inbox::Poster;
+use poster::Poster;
 use recipients::Recipients;
 use wheel::Wheel;
 

@@ -115,7 +115,7 @@ impl Shard {
 
     /// Whether the connection may be read; where not, whoever ends the pause wakes its task.
     fn may_read(&self, connection: &Shared, io: &mut Io) -> bool {
-        if io.swollen && io.outbox.charge() > self.limits.outbox_read_pause {
+        if io.swollen && io.outbox.charge() > self.limits.outbox_read_pause_bytes {
             return false;
         }
         if let Some(rate) = &mut io.rate {
@@ -186,13 +186,16 @@ impl Shard {
             queue_full: false,
             discard: !matches!(phase, Phase::Open),
         };
+        let mut alive_again = false;
         let result = adapter.input(bytes, &mut taking);
         let (alive, replied, queue_full) = (taking.alive, taking.replied, taking.queue_full);
         let (delivered, delivered_bytes) = (taking.delivered, taking.delivered_bytes);
         // unlocks the worker's queue: closing may lock it again
         drop(taking);
         if alive {
-            (times.alive, times.ping) = (now, 0);
+            let answered = std::mem::replace(&mut times.ping, 0) > 0;
+            times.alive = now;
+            alive_again = answered;
         }
         if delivered > 0 {
             times.message = now;
@@ -206,6 +209,10 @@ impl Shard {
             Some(_) => times.unfinished,
         };
         io.queue_full |= queue_full;
+        if alive_again {
+            // the look at the pong's deadline would come too late for the next ping
+            self.arm_first(connection, io);
+        }
         if io.times.unfinished > 0 {
             self.arm(
                 connection,
@@ -261,7 +268,7 @@ impl Shard {
                     io.times.blocked + super::millis(self.limits.write_timeout),
                 );
             }
-            io.swollen |= io.outbox.charge() > self.limits.outbox_read_pause;
+            io.swollen |= io.outbox.charge() > self.limits.outbox_read_pause_bytes;
             if io.is_live() && io.outbox.is_over(&self.limits) {
                 self.overflow(connection, io);
             }
@@ -269,7 +276,7 @@ impl Shard {
             io.times.blocked = 0;
         }
         self.charge(io);
-        if io.swollen && io.outbox.charge() <= self.limits.outbox_read_pause / DRAINED_PART {
+        if io.swollen && io.outbox.charge() <= self.limits.outbox_read_pause_bytes / DRAINED_PART {
             self.drained(connection, io);
         }
         if io.outbox.is_empty() {

@@ -251,7 +251,7 @@ impl Worker {
         };
         gateway.workers().remove(self.id);
         let closes = self.queue.retire();
-        gateway.workers().inherit(closes);
+        gateway.inherit(closes);
         gateway
             .inboxes()
             .post_all(|| Command::WorkerGone { worker: self.id });
@@ -272,7 +272,7 @@ impl Worker {
             Ok(()) => self.ring(),
             Err(close) => {
                 if let Some(gateway) = self.gateway.upgrade() {
-                    gateway.workers().inherit(vec![close]);
+                    gateway.inherit(vec![close]);
                 }
             }
         }

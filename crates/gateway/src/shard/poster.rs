@@ -1,0 +1,193 @@
+//! How the core reaches the inboxes: its [`Post`] for this gateway. A message is copied into the
+//! inbox when it is small and for one socket, and shared by reference otherwise.
+
+use std::cell::OnceCell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use millrace_core::{
+    Annotation, ChannelId, Kind, Post, Recipient, Route, ShardIndex, ShardSet, SocketId,
+};
+
+use super::inbox::{COMMAND_CHARGE, Command, Inboxes, Mail};
+use crate::frame::{Ledger, Publication};
+
+/// A message on its way into the inboxes: the core's [`Post`] for this gateway.
+pub(crate) struct Poster<'p, 'm> {
+    inboxes: &'p Inboxes,
+    ledger: &'p Arc<Ledger>,
+    touched: &'p mut ShardSet,
+    unannotated: u32,
+    refused: bool,
+    message: PhantomData<&'m [u8]>,
+}
+
+/// A message as the caller gave it; shared form made at most once.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) payload: &'a [u8],
+    pub(crate) shared: OnceCell<Arc<Publication>>,
+}
+
+impl Outgoing<'_> {
+    pub(crate) fn new(kind: Kind, payload: &[u8]) -> Outgoing<'_> {
+        Outgoing {
+            kind,
+            payload,
+            shared: OnceCell::new(),
+        }
+    }
+
+    fn share(&self, ledger: &Arc<Ledger>) -> Arc<Publication> {
+        Arc::clone(
+            self.shared
+                .get_or_init(|| Arc::new(Publication::new(self.kind, self.payload, ledger))),
+        )
+    }
+}
+
+impl<'p> Poster<'p, '_> {
+    /// A poster that collects the shards to wake in `touched`.
+    pub(crate) fn new(
+        inboxes: &'p Inboxes,
+        ledger: &'p Arc<Ledger>,
+        touched: &'p mut ShardSet,
+    ) -> Self {
+        Self {
+            inboxes,
+            ledger,
+            touched,
+            unannotated: 0,
+            refused: false,
+            message: PhantomData,
+        }
+    }
+
+    /// How many text payloads were no JSON object and so could not take a virtual socket's user data.
+    pub(crate) fn unannotated(&self) -> u32 {
+        self.unannotated
+    }
+
+    /// Whether an inbox was full, so that deliveries were refused.
+    pub(crate) fn refused(&self) -> bool {
+        self.refused
+    }
+
+    fn deliver(
+        &mut self,
+        shard: ShardIndex,
+        payload: usize,
+        count: u32,
+        command: impl FnOnce(&mut Mail) -> Command,
+    ) -> bool {
+        let accepted = self
+            .inboxes
+            .deliver(shard, payload + COMMAND_CHARGE, count, command);
+        self.refused |= !accepted;
+        accepted
+    }
+
+    fn send_one(
+        &mut self,
+        route: Route,
+        kind: Kind,
+        payload: &[u8],
+        shared: impl FnOnce() -> Arc<Publication>,
+    ) -> bool {
+        let Route {
+            shard,
+            slot,
+            socket,
+        } = route;
+        self.touched.insert(shard);
+        if payload.len() > SMALL_BYTES {
+            let publication = shared();
+            return self.deliver(shard, payload.len(), 1, |_| Command::Direct {
+                slot,
+                socket,
+                publication,
+            });
+        }
+        self.deliver(shard, payload.len(), 1, |mail| {
+            let start = u32::try_from(mail.arena.len()).expect("the inbox is bounded below 4 GiB");
+            mail.arena.extend_from_slice(payload);
+            Command::Small {
+                slot,
+                socket,
+                kind,
+                start,
+                length: u32::try_from(payload.len()).unwrap_or_default(),
+            }
+        })
+    }
+}
+
+impl<'m> Post for Poster<'_, 'm> {
+    type Message = Outgoing<'m>;
+
+    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
+        let shard = recipient.route.shard;
+        self.touched.insert(shard);
+        self.inboxes
+            .post(shard, Command::Join { channel, recipient });
+    }
+
+    fn leave(&mut self, channel: ChannelId, subscriber: SocketId, route: Route) {
+        self.touched.insert(route.shard);
+        self.inboxes.post(
+            route.shard,
+            Command::Leave {
+                channel,
+                subscriber,
+            },
+        );
+    }
+
+    fn publish(
+        &mut self,
+        shard: ShardIndex,
+        channel: ChannelId,
+        message: &Outgoing<'m>,
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        self.touched.insert(shard);
+        let publication = message.share(self.ledger);
+        let except = (!except.is_empty()).then(|| Arc::from(except));
+        self.deliver(shard, message.payload.len(), recipients, |_| {
+            Command::Publish {
+                channel,
+                publication,
+                except,
+            }
+        })
+    }
+
+    fn direct(
+        &mut self,
+        route: Route,
+        annotation: Option<&Arc<Annotation>>,
+        message: &Outgoing<'m>,
+    ) -> bool {
+        let annotated =
+            annotation.map(|annotation| annotation.apply(message.kind, message.payload));
+        match annotated {
+            Some(Ok(payload)) => {
+                let ledger = Arc::clone(self.ledger);
+                self.send_one(route, message.kind, &payload, || {
+                    Arc::new(Publication::new(message.kind, &payload, &ledger))
+                })
+            }
+            other => {
+                self.unannotated += u32::from(other.is_some());
+                let ledger = self.ledger;
+                self.send_one(route, message.kind, message.payload, || {
+                    message.share(ledger)
+                })
+            }
+        }
+    }
+}
+
+/// Payloads up to this size are copied into the inbox instead of being shared.
+const SMALL_BYTES: usize = 4096;
