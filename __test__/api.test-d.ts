@@ -22,6 +22,7 @@ import {
   subscribe,
   unsubscribe,
   type WorkerModule,
+  // biome-ignore lint/correctness/useImportExtensions: the built file, as users get it
 } from '../js/dist/index.mjs';
 
 const options: StartOptions = {

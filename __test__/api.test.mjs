@@ -74,12 +74,8 @@ const label = (value) => {
     : (JSON.stringify(value) ?? String(value));
 };
 
-const seen = new Set();
-for (const [name, args, argument] of WRONG) {
-  let title = `${name}(${args.map(label).join(', ')}) is a TypeError that names ${argument}`;
-  while (seen.has(title)) title += ' ';
-  seen.add(title);
-  test(title, (t) => {
+for (const [index, [name, args, argument]] of WRONG.entries()) {
+  test(`${name}(${args.map(label).join(', ')}) is a TypeError that names ${argument} (${index})`, (t) => {
     const before = JSON.stringify(millrace.getDebugState('channels'));
     const error = t.throws(() => millrace[name](...args), { instanceOf: TypeError });
     t.regex(error.message, new RegExp(`\\b${argument}\\b`));

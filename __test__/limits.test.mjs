@@ -47,7 +47,7 @@ test('connectionsPerAddress: one more from the same address gets 503 or is close
   await until(async () => (await handshake(server.addresses[0])).status === 101, 'the place to be free again');
 });
 
-test('messagesPerSecond: reading pauses, nothing is lost, others are not slowed', async (t) => {
+test.serial('messagesPerSecond: reading pauses, nothing is lost, others are not slowed', async (t) => {
   const server = await ownServer(t, commands({ messagesPerSecond: 50 }));
   const [fast, other] = [await open(t, server), await member(t, server)];
   const count = 200;
@@ -60,30 +60,42 @@ test('messagesPerSecond: reading pauses, nothing is lost, others are not slowed'
   t.true(took > 1500, `200 messages at 50 per second took ${Math.round(took)} ms`);
 });
 
-test('unhandledEvents: a connection whose handler is pending is read no further, and everything is handled later', async (t) => {
-  const server = await ownServer(t, commands({ unhandledEvents: 4, pingIntervalMs: 0, handlerTimeoutMs: 60_000 }));
-  const [ws, other] = [await member(t, server), await member(t, server)];
-  const payload = 'x'.repeat(10_000);
-  const delay = text(JSON.stringify({ cmd: 'delay', n: 9_000_000, ms: 1200 }));
-  const total = 2000;
-  await ws.raw(delay);
-  for (let index = 0; index < total; index++) ws.send(`${index} ${payload}`);
-  for (let index = 0; index < 30; index++) t.is(await ask(other, { cmd: 'ping' }), 'pong');
-  t.true(ws.bytesBuffered > 0, 'TCP holds the client back');
-  t.is((await ws.json()).re, 9_000_000);
-  for (let index = 0; index < total; index++) t.true((await ws.text()).startsWith(`${index} `));
-});
+/** A message whose handler is pending until the key is set. */
+const gate = (key) => text(JSON.stringify({ cmd: 'gate', n: 9_000_000, key }));
+
+test.serial(
+  'unhandledEvents: a connection whose handler is pending is read no further; later everything is handled',
+  async (t) => {
+    const server = await ownServer(t, commands({ unhandledEvents: 4, pingIntervalMs: 0, handlerTimeoutMs: 60_000 }));
+    const [ws, other] = [await member(t, server), await member(t, server)];
+    const payload = 'x'.repeat(10_000);
+    const total = 2000;
+    await ws.raw(gate('unhandled'));
+    for (let index = 0; index < total; index++) ws.send(`${index} ${payload}`);
+    let held = 0;
+    for (let index = 0; index < 100; index++) {
+      t.is(await ask(other, { cmd: 'ping' }), 'pong');
+      held = ws.bytesBuffered;
+    }
+    t.true(held > 5 * MIB, `TCP holds the client back: ${held} bytes of 20 MB are left`);
+    t.is((await server.call('stats')).workers[0].queuedEvents, 0);
+    await server.call('setKey', 'unhandled', 'go');
+    t.is((await ws.json()).re, 9_000_000);
+    for (let index = 0; index < total; index++) t.true((await ws.text()).startsWith(`${index} `));
+  },
+);
 
 test('unhandledBytes: bounded in bytes too, one message always fits', async (t) => {
   const server = await ownServer(t, commands({ unhandledBytes: 1000, pingIntervalMs: 0 }));
   const ws = await member(t, server);
-  await ws.raw(text(JSON.stringify({ cmd: 'delay', n: 9_000_000, ms: 300 })));
+  await ws.raw(gate('bytes'));
   for (let index = 0; index < 20; index++) ws.send(`${index} ${'x'.repeat(100_000)}`);
+  await server.call('setKey', 'bytes', 'go');
   t.is((await ws.json()).re, 9_000_000);
   for (let index = 0; index < 20; index++) t.true((await ws.text()).startsWith(`${index} `));
 });
 
-test('the memory of unhandled events is bounded', async (t) => {
+test.serial('the memory of unhandled events is bounded', async (t) => {
   const server = await ownServer(
     t,
     commands({ unhandledBytes: 256 * 1024, pingIntervalMs: 0, handlerTimeoutMs: 60_000 }),
@@ -91,35 +103,40 @@ test('the memory of unhandled events is bounded', async (t) => {
   const clients = await Promise.all(Array.from({ length: 10 }, () => member(t, server)));
   const before = await server.usage();
   for (const ws of clients) {
-    await ws.raw(text(JSON.stringify({ cmd: 'delay', n: 9_000_000, ms: 3000 })));
+    await ws.raw(gate('never'));
     for (let index = 0; index < 160; index++) ws.send('y'.repeat(100_000));
   }
   await until(() => clients.every((ws) => ws.bytesBuffered > 0), 'every client to be held back');
   const grown = ((await server.usage()).rss - before.rss) / MIB;
   t.true(grown < 64, `grew by ${grown.toFixed(1)} MiB for 160 MB offered`);
+  for (const ws of clients) t.true(ws.bytesBuffered > 0);
   for (const ws of clients) ws.destroy();
+  await server.call('setKey', 'never', 'so that nothing is pending when the server stops');
 });
 
-test('workerQueueEvents and workerQueueBytes: a busy worker pauses reading, nothing is lost, pings are answered', async (t) => {
-  const server = await ownServer(
-    t,
-    commands({ workerQueueEvents: 16, workerQueueBytes: 64 * 1024, workerTimeoutMs: 0, pingIntervalMs: 0 }),
-  );
-  const clients = [];
-  for (let index = 0; index < 8; index++) clients.push(await member(t, server));
-  const blocked = ask(clients[0], { cmd: 'block', ms: 1000 });
-  for (const ws of clients) {
-    ws.ping('early');
-    t.is((await ws.pong(900)).toString(), 'early');
-  }
-  const each = 100;
-  for (const ws of clients) for (let index = 0; index < each; index++) ws.send(`q ${index} ${'z'.repeat(2000)}`);
-  await blocked;
-  for (const ws of clients)
-    for (let index = 0; index < each; index++) t.true((await ws.text()).startsWith(`q ${index} `));
-});
+test.serial(
+  'workerQueueEvents and workerQueueBytes: a busy worker pauses reading, nothing is lost, pings are answered',
+  async (t) => {
+    const server = await ownServer(
+      t,
+      commands({ workerQueueEvents: 16, workerQueueBytes: 64 * 1024, workerTimeoutMs: 0, pingIntervalMs: 0 }),
+    );
+    const clients = [];
+    for (let index = 0; index < 8; index++) clients.push(await member(t, server));
+    const blocked = ask(clients[0], { cmd: 'block', ms: 1000 });
+    for (const ws of clients) {
+      ws.ping('early');
+      t.is((await ws.pong(900)).toString(), 'early');
+    }
+    const each = 100;
+    for (const ws of clients) for (let index = 0; index < each; index++) ws.send(`q ${index} ${'z'.repeat(2000)}`);
+    await blocked;
+    for (const ws of clients)
+      for (let index = 0; index < each; index++) t.true((await ws.text()).startsWith(`q ${index} `));
+  },
+);
 
-test('pingIntervalMs and pongTimeoutMs: a silent peer is gone in time, an answering one stays', async (t) => {
+test.serial('pingIntervalMs and pongTimeoutMs: a silent peer is gone in time, an answering one stays', async (t) => {
   const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 300 }));
   const [alive, dead] = [await member(t, server), await member(t, server, { autoPong: false })];
   const before = performance.now();
@@ -131,7 +148,7 @@ test('pingIntervalMs and pongTimeoutMs: a silent peer is gone in time, an answer
   t.is(await ask(alive, { cmd: 'ping' }), 'pong');
 });
 
-test('only complete frames count as life: dripping a frame does not answer a ping', async (t) => {
+test.serial('only complete frames count as life: dripping a frame does not answer a ping', async (t) => {
   const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 400, messageDeadlineMs: 60_000 }));
   const ws = await open(t, server, { autoPong: false });
   const bytes = text('x'.repeat(1000));
@@ -147,7 +164,7 @@ test('only complete frames count as life: dripping a frame does not answer a pin
   t.true(at < bytes.length);
 });
 
-test('any complete frame counts as life, a pong is not required', async (t) => {
+test.serial('any complete frame counts as life, a pong is not required', async (t) => {
   const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 300 }));
   const ws = await open(t, server, { autoPong: false });
   let answered = 0;
@@ -160,7 +177,7 @@ test('any complete frame counts as life, a pong is not required', async (t) => {
   t.false(ws.over);
 });
 
-test('while we do not read, the pong deadline stands still', async (t) => {
+test.serial('while we do not read, the pong deadline stands still', async (t) => {
   const server = await ownServer(
     t,
     commands({ pingIntervalMs: 200, pongTimeoutMs: 300, unhandledEvents: 2, handlerTimeoutMs: 60_000 }),
@@ -173,20 +190,23 @@ test('while we do not read, the pong deadline stands still', async (t) => {
   for (let index = 0; index < 500; index++) t.true((await ws.text()).startsWith(`${index} `));
 });
 
-test('messageDeadlineMs: an unfinished message ends its connection, between frames and inside one', async (t) => {
-  const server = await ownServer(t, commands({ messageDeadlineMs: 400 }));
-  const [between, inside, head, fine] = await Promise.all(Array.from({ length: 4 }, () => open(t, server)));
-  await between.raw(binary('first', { fin: false }));
-  await inside.raw(binary('x'.repeat(1000)).subarray(0, 100));
-  await head.raw(binary('x'.repeat(1000)).subarray(0, 3));
-  for (const ws of [between, inside, head]) {
-    t.is((await ws.closed()).code, 1008);
-  }
-  await fine.raw([binary('a', { fin: false }), continuation('b')]);
-  t.is((await fine.next()).data.toString(), 'ab');
-});
+test.serial(
+  'messageDeadlineMs: an unfinished message ends its connection, between frames and inside one',
+  async (t) => {
+    const server = await ownServer(t, commands({ messageDeadlineMs: 400 }));
+    const [between, inside, head, fine] = await Promise.all(Array.from({ length: 4 }, () => open(t, server)));
+    await between.raw(binary('first', { fin: false }));
+    await inside.raw(binary('x'.repeat(1000)).subarray(0, 100));
+    await head.raw(binary('x'.repeat(1000)).subarray(0, 3));
+    for (const ws of [between, inside, head]) {
+      t.is((await ws.closed()).code, 1008);
+    }
+    await fine.raw([binary('a', { fin: false }), continuation('b')]);
+    t.is((await fine.next()).data.toString(), 'ab');
+  },
+);
 
-test('messageDeadlineMs: pings do not prolong an unfinished message', async (t) => {
+test.serial('messageDeadlineMs: pings do not prolong an unfinished message', async (t) => {
   const server = await ownServer(t, commands({ messageDeadlineMs: 500 }));
   const ws = await open(t, server);
   await ws.raw(binary('first', { fin: false }));
@@ -201,7 +221,7 @@ test('messageDeadlineMs: pings do not prolong an unfinished message', async (t) 
   t.pass();
 });
 
-test('messageDeadlineMs does not touch a connection without an unfinished message', async (t) => {
+test.serial('messageDeadlineMs does not touch a connection without an unfinished message', async (t) => {
   const server = await ownServer(t, commands({ messageDeadlineMs: 200 }));
   const [idle, witness] = [await member(t, server), await open(t, server)];
   await witness.raw(binary('first', { fin: false }));
@@ -209,7 +229,7 @@ test('messageDeadlineMs does not touch a connection without an unfinished messag
   t.is(await ask(idle, { cmd: 'ping' }), 'pong');
 });
 
-test('idleTimeoutMs: off by default; when set, a connection without messages is closed', async (t) => {
+test.serial('idleTimeoutMs: off by default; when set, a connection without messages is closed', async (t) => {
   const server = await ownServer(t, commands({ idleTimeoutMs: 600, pingIntervalMs: 100 }));
   const [idle, busy] = [await member(t, server), await member(t, server)];
   let over = false;

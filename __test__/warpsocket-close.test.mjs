@@ -5,7 +5,7 @@ import { until } from './support/deadline.mjs';
 import { frame, text } from './support/frames.mjs';
 import { ask, forgotten, member, open, ownServer, sharedServer, worker } from './support/server.mjs';
 
-const server = sharedServer(test, { workerPath: worker('closing'), threads: 2, limits: { messageBytes: 1024 } });
+const server = sharedServer(test, { workerPath: worker('closing'), threads: 1, limits: { messageBytes: 1024 } });
 
 /** A client, its id, and a watcher that sees what handleClose of that client reported. */
 async function watched(t, options) {
@@ -79,14 +79,14 @@ test('a handleClose that throws is reported, called once, and the worker lives o
   await watcher.when(() => watcher.inbox.some(({ data }) => data === 'alive'), 'the echo');
 });
 
-test('close() returns true once, false for closed, unknown and virtual ids', async (t) => {
+test('close() follows virtual sockets, and is false for closed, unknown and dangling ids', async (t) => {
   const { ws, id } = await watched(t);
   const virtual = await server.call('createVirtualSocket', id);
-  t.false(await server.call('close', virtual));
-  t.true(await server.call('close', id));
+  t.true(await server.call('close', virtual));
   t.is((await ws.closed()).code, 1000);
   await forgotten(server, id);
   t.false(await server.call('close', id));
+  t.false(await server.call('close', virtual));
   t.false(await server.call('close', 9_999_999));
 });
 
@@ -113,12 +113,14 @@ for (const [code, reason, argument] of [
   });
 }
 
-test('nothing is handled after close() returned', async (t) => {
-  const { ws, report, id } = await watched(t);
-  await ws.raw(Buffer.concat([text('close me'), text('mark'), text('mark')]));
+test('messages pipelined behind the one that calls close() are handled before handleClose or not at all', async (t) => {
+  const { ws, report, id, watcher } = await watched(t);
+  await ws.raw(Buffer.concat([text('close me'), text('mark'), text('mark'), text(`marks of ${id}`)]));
   t.is((await ws.closed()).code, 4100);
-  t.is((await report()).marks, 0);
+  const { marks } = await report();
   t.is(await server.call('send', id, 'x'), 0);
+  watcher.send(`marks of ${id}`);
+  await watcher.when(() => watcher.inbox.some(({ data }) => data === `marks ${marks}`), `still ${marks} marks`);
 });
 
 test('200 connections closed in every way at once: handleClose exactly once for each', async (t) => {

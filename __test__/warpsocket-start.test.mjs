@@ -247,15 +247,24 @@ test('connections go round-robin to the workers; a request that is no upgrade ta
   );
 });
 
-test('socket ids begin at 1, grow with connections and virtual sockets, and are not reused', async (t) => {
+test('socket ids are positive integers, unique among real and virtual sockets, and never reused', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 1 });
-  const first = await member(t, server);
-  t.is(first.id, 1);
-  const virtual = await server.call('createVirtualSocket', first.id);
-  t.is(virtual, 2);
-  t.true(await server.call('deleteVirtualSocket', virtual));
-  await leave(first, server);
-  t.is((await member(t, server)).id, 3);
+  const seen = new Set();
+  const fresh = (id) => {
+    t.true(Number.isSafeInteger(id) && id > 0);
+    t.false(seen.has(id), `id ${id} again`);
+    seen.add(id);
+  };
+  for (let round = 0; round < 80; round++) {
+    const ws = await member(t, server);
+    fresh(ws.id);
+    for (let index = 0; index < 3; index++) {
+      const virtual = await server.call('createVirtualSocket', ws.id);
+      fresh(virtual);
+      if (index > 0) t.true(await server.call('deleteVirtualSocket', virtual));
+    }
+    await leave(ws, server);
+  }
 });
 
 test('stop: clients get 1001, the port is free, the process can start again and exits by itself', async (t) => {

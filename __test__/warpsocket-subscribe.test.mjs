@@ -2,7 +2,7 @@
 import test from 'ava';
 
 import { until } from './support/deadline.mjs';
-import { ask, callIn, leave, member, sharedServer, worker } from './support/server.mjs';
+import { ask, callIn, leave, member, onThreads, sharedServer, worker } from './support/server.mjs';
 
 const server = sharedServer(test, { workerPath: worker('commands'), threads: 2 });
 const members = (t, count) => Promise.all(Array.from({ length: count }, () => member(t, server)));
@@ -187,8 +187,7 @@ test('an array mixes ids and source channels', async (t) => {
 });
 
 test('any thread may subscribe any socket', async (t) => {
-  const [one, two] = await members(t, 2);
-  t.not(one.threadId, two.threadId);
+  const [one, two] = await onThreads(t, server, 2);
   const channel = freshChannel();
   t.deepEqual(await callIn(one, 'subscribe', two.id, channel), [two.id]);
   t.deepEqual(await callIn(two, 'subscribe', one.id, channel), [one.id]);

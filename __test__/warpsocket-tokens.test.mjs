@@ -2,7 +2,7 @@
 import test from 'ava';
 
 import { binary, text } from './support/frames.mjs';
-import { ask, callIn, leave, member, sharedServer, worker } from './support/server.mjs';
+import { ask, callIn, leave, member, onThreads, sharedServer, worker } from './support/server.mjs';
 
 const server = sharedServer(test, { workerPath: worker('commands'), threads: 2 });
 const tokenOf = async (ws) => {
@@ -45,8 +45,7 @@ test('an empty token is a token of length 0, not none', async (t) => {
 });
 
 test('a token is overwritten, from any thread', async (t) => {
-  const [one, two] = [await member(t, server), await member(t, server)];
-  t.not(one.threadId, two.threadId);
+  const [one, two] = await onThreads(t, server, 2);
   for (let round = 0; round < 50; round++) {
     const setter = round % 2 === 0 ? one : two;
     await callIn(setter, 'setToken', one.id, `round ${round}`);

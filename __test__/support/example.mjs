@@ -87,7 +87,7 @@ const CHROMIUMS = ['chromium-headless-shell', 'chrome-headless-shell', 'chromium
 
 /** Where Chromium is; undefined: not on this machine. */
 export const CHROMIUM =
-  process.env.MILLRACE_CHROMIUM ?? CHROMIUMS.map((name) => `/usr/bin/${name}`).find((file) => existsSync(file));
+  process.env.MILLRACE_CHROMIUM || CHROMIUMS.map((name) => `/usr/bin/${name}`).find((file) => existsSync(file));
 
 /**
  * `test.serial` for tests that need a browser. Without one they are skipped and say why, or fail where nothing may

@@ -38,9 +38,23 @@ export function frame({
     for (let shift = 56n; shift >= 0n; shift -= 8n) head.push(Number((length >> shift) & 0xffn));
   }
   if (!masked) return Buffer.concat([Buffer.from(head), body]);
-  const data = Buffer.from(body);
-  for (let index = 0; index < data.length; index++) data[index] ^= mask[index & 3];
-  return Buffer.concat([Buffer.from(head), Buffer.from(mask), data]);
+  const bytes = Buffer.allocUnsafe(head.length + 4 + body.length);
+  bytes.set(head);
+  bytes.set(mask, head.length);
+  bytes.set(body, head.length + 4);
+  applyMask(bytes.subarray(head.length + 4), mask);
+  return bytes;
+}
+
+/** Masks in place, four bytes at a time once aligned. */
+function applyMask(data, mask) {
+  const start = Math.min((4 - (data.byteOffset & 3)) & 3, data.length);
+  const words = (data.length - start) >> 2;
+  const turned = new Uint32Array(Uint8Array.from([0, 1, 2, 3], (at) => mask[(at + start) & 3]).buffer)[0];
+  const view = words > 0 ? new Uint32Array(data.buffer, data.byteOffset + start, words) : [];
+  for (let index = 0; index < words; index++) view[index] ^= turned;
+  for (let index = 0; index < start; index++) data[index] ^= mask[index & 3];
+  for (let index = start + words * 4; index < data.length; index++) data[index] ^= mask[index & 3];
 }
 
 export const text = (payload, more) => frame({ opcode: TEXT, payload, ...more });

@@ -16,6 +16,9 @@ function gatewayOf(name) {
   return gateways.get(name);
 }
 
+/** The same function for every start: the first one fixes it. */
+const onError = (error) => errors.push(reported(error));
+
 /** What onError was given, as text: the message with that of its cause. */
 function reported(error) {
   const cause = error?.cause === undefined ? '' : `, cause: ${String(error.cause?.message ?? error.cause)}`;
@@ -24,7 +27,6 @@ function reported(error) {
 
 const operations = {
   async start({ gateway, options }) {
-    const onError = (error) => errors.push(reported(error));
     const given = decode(options);
     const server = await gatewayOf(gateway).start(
       given.onError === null ? { ...given, onError: undefined } : { onError, ...given },

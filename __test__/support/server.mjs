@@ -59,8 +59,11 @@ export class ServerProcess {
     const connected = once(listener, 'connection').then(([socket]) => socket);
     const died = this.#exited.then(() => Promise.reject(new Error(`the server did not come up:\n${this.output}`)));
     died.catch(() => {});
-    this.#control = await within(Promise.race([connected, died]), 'control connection', 2 * SOON);
-    listener.close();
+    try {
+      this.#control = await within(Promise.race([connected, died]), 'control connection', 2 * SOON);
+    } finally {
+      listener.close();
+    }
     this.#control.on('error', () => {});
     createInterface({ input: this.#control }).on('line', (line) => this.#answer(JSON.parse(line)));
     return this;
@@ -194,6 +197,17 @@ export async function member(t, server, options = {}) {
   const client = await open(t, server, options);
   Object.assign(client, await ask(client, { cmd: 'whoami' }));
   return client;
+}
+
+/** Members on `count` different worker threads, one on each. */
+export async function onThreads(t, server, count, options) {
+  const found = new Map();
+  while (found.size < count) {
+    const client = await member(t, server, options);
+    if (found.has(client.threadId)) client.destroy();
+    else found.set(client.threadId, client);
+  }
+  return [...found.values()];
 }
 
 /** A command to the `commands` worker: its decoded value, or the error it threw. */

@@ -20,6 +20,7 @@ export interface NativeGateway {
   send(target: Target, data: Data, except?: number | number[]): number;
   subscribe(who: Target, channel: Name, delta?: number): number[];
   unsubscribe(who: Target, channel: Name, delta?: number): number[];
+  copySubscriptions(from: Name, to: Name): number[];
   hasSubscriptions(channel: Name): boolean;
   createVirtualSocket(socketId: number, userDataOrPrefix?: number | Data): number;
   deleteVirtualSocket(id: number, expectedTarget?: number): boolean;

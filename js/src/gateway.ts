@@ -73,12 +73,7 @@ export class Gateway {
 
   /** See the module function `copySubscriptions`. */
   copySubscriptions(from: Name, to: Name): number[] {
-    if (typeof from === 'number' || Array.isArray(from)) {
-      throw new TypeError(
-        `argument 'from' must be a channel name, not ${Array.isArray(from) ? 'an array' : 'a number'}`,
-      );
-    }
-    return this.#native.subscribe(from, to);
+    return this.#native.copySubscriptions(from, to);
   }
 
   /** See the module function `hasSubscriptions`. */

@@ -24,6 +24,7 @@ const commands = {
 
 export function handleTextMessage(text, socketId) {
   if (commands[text]) commands[text](socketId);
+  else if (text.startsWith('marks of ')) send(socketId, `marks ${marks.get(Number(text.slice(9))) ?? 0}`);
   else send(socketId, text);
 }
 

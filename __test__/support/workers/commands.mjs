@@ -63,6 +63,11 @@ const commands = {
     await later(ms);
     return { echo, at: Date.now() };
   },
+  /** Answers when the key is set. */
+  gate: async (_id, { key }) => {
+    while (millrace.getKey(key) === undefined) await later(2);
+    return key;
+  },
   /** The same with a thenable that is not a native promise. */
   thenable: (_id, { ms, echo }) => thenable((resolve) => setTimeout(() => resolve({ echo }), ms)),
   /** Keeps the thread busy. */

@@ -46,29 +46,24 @@ impl Items {
         name: &str,
         scratch: &mut Vec<u8>,
     ) -> Outcome<Self> {
-        match js.type_of(value)? {
-            Type::Number => match numbers::to_id(js.to_number(value)?) {
-                Some(id) => Ok(Self::One(ItemOf(Item::Id(id)))),
-                None => Err(wrong(js, value, name, TARGET)),
-            },
-            Type::String => {
-                append_string(js, value, scratch).map(|place| Self::One(ItemOf(Item::Name(place))))
-            }
-            Type::Object if js.is_array(value)? => {
-                let length = js.array_length(value)?;
-                let mut items =
-                    Vec::with_capacity(usize::try_from(length).unwrap_or_default().min(LIST_ROOM));
-                for index in 0..length {
-                    let element = js.element(value, index)?;
-                    items.push(ItemOf(read_element(js, element, (name, index), scratch)?));
-                }
-                Ok(Self::Many(items))
-            }
-            _ => match append_bytes(js, value, scratch)? {
-                Some(place) => Ok(Self::One(ItemOf(Item::Name(place)))),
-                None => Err(wrong(js, value, name, TARGET)),
-            },
+        if let Some(number) = js.as_number(value)? {
+            let id = numbers::to_id(number).ok_or_else(|| wrong(js, value, name, TARGET))?;
+            return Ok(Self::One(ItemOf(Item::Id(id))));
         }
+        if let Some(place) = append(js, value, scratch)? {
+            return Ok(Self::One(ItemOf(Item::Name(place))));
+        }
+        if !js.is_array(value)? {
+            return Err(wrong(js, value, name, TARGET));
+        }
+        let length = js.array_length(value)?;
+        let room = usize::try_from(length).unwrap_or_default();
+        let mut items = Vec::with_capacity(room.min(LIST_ROOM));
+        for index in 0..length {
+            let element = js.element(value, index)?;
+            items.push(ItemOf(read_element(js, element, (name, index), scratch)?));
+        }
+        Ok(Self::Many(items))
     }
 
     /// Shows the targets to `look`, names taken from `scratch`.
@@ -93,16 +88,13 @@ fn read_element(
 ) -> Outcome<Item> {
     const ELEMENT: &str =
         "a socket id (a positive whole number) or a channel name (a string or bytes)";
-    let place = match js.type_of(value)? {
-        Type::Number => {
-            let id = numbers::to_id(js.to_number(value)?);
-            return id
-                .map(Item::Id)
-                .ok_or_else(|| wrong(js, value, &format!("{name}[{index}]"), ELEMENT));
-        }
-        Type::String => Some(append_string(js, value, scratch)?),
-        _ => append_bytes(js, value, scratch)?,
-    };
+    if let Some(number) = js.as_number(value)? {
+        let id = numbers::to_id(number);
+        return id
+            .map(Item::Id)
+            .ok_or_else(|| wrong(js, value, &format!("{name}[{index}]"), ELEMENT));
+    }
+    let place = append(js, value, scratch)?;
     place
         .map(Item::Name)
         .ok_or_else(|| wrong(js, value, &format!("{name}[{index}]"), ELEMENT))
@@ -111,8 +103,8 @@ fn read_element(
 /// A socket id.
 pub(crate) fn id(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<SocketId> {
     const ID: &str = "a socket id (a positive whole number)";
-    if js.type_of(value)? == Type::Number
-        && let Some(id) = numbers::to_id(js.to_number(value)?)
+    if let Some(number) = js.as_number(value)?
+        && let Some(id) = numbers::to_id(number)
     {
         return Ok(id);
     }
@@ -146,8 +138,8 @@ pub(crate) fn ids(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<Vec<Socke
 
 /// A whole number below 2^32.
 pub(crate) fn whole(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<u32> {
-    if js.type_of(value)? == Type::Number
-        && let Some(number) = numbers::to_u32(js.to_number(value)?)
+    if let Some(number) = js.as_number(value)?
+        && let Some(number) = numbers::to_u32(number)
     {
         return Ok(number);
     }
@@ -166,10 +158,7 @@ pub(crate) fn name(
     name: &str,
     scratch: &mut Vec<u8>,
 ) -> Outcome<Range<usize>> {
-    let place = match js.type_of(value)? {
-        Type::String => Some(append_string(js, value, scratch)?),
-        _ => append_bytes(js, value, scratch)?,
-    };
+    let place = append(js, value, scratch)?;
     place.ok_or_else(|| wrong(js, value, name, BYTES))
 }
 
@@ -182,9 +171,9 @@ pub(crate) fn with_data<R>(
     scratch: &mut Vec<u8>,
     look: impl FnOnce(&[u8], Kind, &[u8]) -> R,
 ) -> Outcome<R> {
-    if js.type_of(value)? == Type::String {
-        let place = append_string(js, value, scratch)?;
-        let (before, text) = scratch.split_at(place.start);
+    let start = scratch.len();
+    if js.append_string(value, scratch)? {
+        let (before, text) = scratch.split_at(start);
         return Ok(look(before, Kind::Text, text));
     }
     match js.with_bytes(value, |bytes| look(scratch, Kind::Binary, bytes))? {
@@ -221,11 +210,10 @@ pub(crate) fn optional_copied(
 
 /// A string.
 pub(crate) fn text(js: Js<'_>, value: Value<'_>, name: &str) -> Outcome<String> {
-    if js.type_of(value)? != Type::String {
+    let mut bytes = Vec::new();
+    if !js.append_string(value, &mut bytes)? {
         return Err(wrong(js, value, name, "a string"));
     }
-    let mut bytes = Vec::new();
-    js.append_string(value, &mut bytes)?;
     String::from_utf8(bytes)
         .map_err(|_| Failure::internal("the runtime gave a string that is not UTF-8"))
 }
@@ -250,7 +238,7 @@ fn describe(js: Js<'_>, value: Value<'_>) -> Outcome<String> {
         Type::Undefined => "undefined".to_owned(),
         Type::Null => "null".to_owned(),
         Type::Boolean => js.to_boolean(value)?.to_string(),
-        Type::Number => format!("the number {}", js.to_number(value)?),
+        Type::Number => number_text(js.to_number(value)?),
         Type::String => "a string".to_owned(),
         Type::Symbol => "a symbol".to_owned(),
         Type::Function => "a function".to_owned(),
@@ -260,20 +248,22 @@ fn describe(js: Js<'_>, value: Value<'_>) -> Outcome<String> {
     })
 }
 
-fn append_string(js: Js<'_>, value: Value<'_>, scratch: &mut Vec<u8>) -> Outcome<Range<usize>> {
-    let start = scratch.len();
-    js.append_string(value, scratch)?;
-    Ok(start..scratch.len())
+/// A number as JavaScript writes it, near enough for a message.
+fn number_text(number: f64) -> String {
+    if number.is_infinite() {
+        return format!("{}Infinity", if number < 0.0 { "-" } else { "" });
+    }
+    format!("the number {number}")
 }
 
-fn append_bytes(
-    js: Js<'_>,
-    value: Value<'_>,
-    scratch: &mut Vec<u8>,
-) -> Outcome<Option<Range<usize>>> {
+/// Appends a string's UTF-8 or bytes; `None` for anything else.
+fn append(js: Js<'_>, value: Value<'_>, scratch: &mut Vec<u8>) -> Outcome<Option<Range<usize>>> {
     let start = scratch.len();
-    let found = js.with_bytes(value, |bytes| scratch.extend_from_slice(bytes))?;
-    Ok(found.map(|()| start..scratch.len()))
+    let found = js.append_string(value, scratch)?
+        || js
+            .with_bytes(value, |bytes| scratch.extend_from_slice(bytes))?
+            .is_some();
+    Ok(found.then_some(start..scratch.len()))
 }
 
 const TARGET: &str = "a socket id (a positive whole number), a channel name (a string or bytes) or an array of these";

@@ -55,6 +55,7 @@ impl Bound {
             c"send" => hot::send,
             c"subscribe" => hot::subscribe,
             c"unsubscribe" => hot::unsubscribe,
+            c"copySubscriptions" => hot::copy_subscriptions,
             c"hasSubscriptions" => hot::has_subscriptions,
             c"createVirtualSocket" => hot::create_virtual_socket,
             c"deleteVirtualSocket" => hot::delete_virtual_socket,

@@ -77,7 +77,10 @@ fn listener_limits(options: &Options<'_>, limits: &mut ListenerLimits) -> Outcom
     options.duration(c"pingIntervalMs", &mut limits.ping_interval)?;
     options.duration(c"pongTimeoutMs", &mut limits.pong_timeout)?;
     options.duration(c"idleTimeoutMs", &mut limits.idle_timeout)?;
-    options.number(c"controlFramesPerSecond", &mut limits.control_frames_per_second)?;
+    options.number(
+        c"controlFramesPerSecond",
+        &mut limits.control_frames_per_second,
+    )?;
     options.number(c"controlFramesBurst", &mut limits.control_frames_burst)?;
     options.number(c"messagesPerSecond", &mut limits.messages_per_second)
 }

@@ -23,6 +23,8 @@ pub(crate) struct Call<'s, T: 'static> {
     pub(crate) js: Js<'s>,
     pub(crate) own: &'static T,
     pub(crate) arguments: [Value<'s>; MOST_ARGUMENTS],
+    /// How many arguments were given.
+    pub(crate) given: usize,
 }
 
 /// What a function of ours looks like; `None` is `undefined`.
@@ -95,7 +97,12 @@ pub(crate) unsafe fn enter<T: Owner>(
         let js = Js::new(env);
         (js, raw.map(|value| js.value_of(value)))
     };
-    let call = Call { js, own, arguments };
+    let call = Call {
+        js,
+        own,
+        arguments,
+        given: count,
+    };
     let failure = match catch_unwind(AssertUnwindSafe(|| body(&call))) {
         Ok(Ok(Some(value))) => return value.raw(),
         Ok(Ok(None)) => return ptr::null_mut(),

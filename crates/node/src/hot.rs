@@ -1,7 +1,7 @@
 //! The functions applications call for every message. Owns their argument lists; each converts,
 //! forwards to the gateway and converts back.
 
-use millrace_gateway::{Annotation, SocketId, is_sendable_close_code};
+use millrace_gateway::{Annotation, SocketId, Target, is_sendable_close_code};
 
 use crate::arguments::{self, Items};
 use crate::bind::Bound;
@@ -17,7 +17,11 @@ pub(crate) fn send<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [target, data, except, _]) = (call.js, call.arguments);
     let mut scratch = call.own.environment().scratch().borrow();
     let targets = Items::read(js, target, "target", &mut scratch)?;
-    let except = arguments::ids(js, except, "options.except")?;
+    let except = if call.given > 2 {
+        arguments::ids(js, except, "options.except")?
+    } else {
+        Vec::new()
+    };
     let count = arguments::with_data(js, data, "data", &mut scratch, |names, kind, payload| {
         targets.with(names, |targets| {
             call.own
@@ -37,18 +41,27 @@ pub(crate) fn unsubscribe<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     change(call, i32::saturating_neg)
 }
 
+/// `copySubscriptions(from, to): number[]`
+pub(crate) fn copy_subscriptions<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let js = call.js;
+    let mut scratch = call.own.environment().scratch().borrow();
+    let from = arguments::name(js, call.arguments[0], "from", &mut scratch)?;
+    let to = arguments::name(js, call.arguments[1], "to", &mut scratch)?;
+    check_length(call, "to", to.len())?;
+    let from = [Target::Channel(scratch.get(from).unwrap_or_default())];
+    let to = scratch.get(to).unwrap_or_default();
+    let added = call
+        .own
+        .post(|gateway, touched| gateway.subscribe(&from, to, 1, touched))?;
+    id_list(js, &added).map(Some)
+}
+
 fn change<'s>(call: &Call<'s, Bound>, sign: impl FnOnce(i32) -> i32) -> Answer<'s> {
     let (js, [who, channel, delta, _]) = (call.js, call.arguments);
     let mut scratch = call.own.environment().scratch().borrow();
     let who = Items::read(js, who, "who", &mut scratch)?;
     let channel = arguments::name(js, channel, "channel", &mut scratch)?;
-    let limit = call.own.channel_name_bytes();
-    if channel.len() > limit {
-        let length = channel.len();
-        return Err(Failure::Argument(format!(
-            "argument 'channel' must be at most {limit} bytes long, not {length}"
-        )));
-    }
+    check_length(call, "channel", channel.len())?;
     let delta = match js.type_of(delta)? {
         Type::Undefined => 1,
         Type::Number => {
@@ -62,6 +75,16 @@ fn change<'s>(call: &Call<'s, Bound>, sign: impl FnOnce(i32) -> i32) -> Answer<'
             .post(|gateway, touched| gateway.subscribe(who, channel, sign(delta), touched))
     })?;
     id_list(js, &changed).map(Some)
+}
+
+fn check_length(call: &Call<'_, Bound>, name: &str, length: usize) -> Outcome<()> {
+    let limit = call.own.channel_name_bytes();
+    if length <= limit {
+        return Ok(());
+    }
+    Err(Failure::Argument(format!(
+        "argument '{name}' must be at most {limit} bytes long, not {length}"
+    )))
 }
 
 fn not_whole(js: Js<'_>, delta: Value<'_>) -> Failure {
@@ -208,8 +231,8 @@ pub(crate) fn close<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 }
 
 fn close_code(js: Js<'_>, value: Value<'_>) -> Outcome<u16> {
-    if js.type_of(value)? == Type::Number
-        && let Some(code) = numbers::to_u32(js.to_number(value)?)
+    if let Some(number) = js.as_number(value)?
+        && let Some(code) = numbers::to_u32(number)
         && let Ok(code) = u16::try_from(code)
         && is_sendable_close_code(code)
     {

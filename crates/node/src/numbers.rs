@@ -27,11 +27,12 @@ pub(crate) fn from_id(id: SocketId) -> f64 {
     clippy::as_conversions,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "whole and in range, checked before"
+    reason = "a float cast saturates, and what it changed is seen by converting back"
 )]
 pub(crate) fn to_u64(number: f64) -> Option<u64> {
-    const LARGEST: f64 = 9_007_199_254_740_991.0;
-    ((0.0..=LARGEST).contains(&number) && number.fract() == 0.0).then_some(number as u64)
+    const LARGEST: u64 = 9_007_199_254_740_991;
+    let whole = number as u64;
+    (whole <= LARGEST && from_u64(whole) - number == 0.0).then_some(whole)
 }
 
 /// The whole number 0 to 2^32 − 1 in `number`.

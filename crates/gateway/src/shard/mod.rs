@@ -213,7 +213,10 @@ pub(crate) fn run(
 
 /// Lives until the shard is told to end; false when its turn ended by a bug.
 async fn live(shard: Rc<Shard>) -> bool {
-    let turns = tokio::task::spawn_local(turn::turns(Rc::clone(&shard)));
+    // one turn writes to any number of connections: tokio's budget of 128 operations would make the
+    // rest wait for another round through the event loop, each in its own task
+    let turns =
+        tokio::task::spawn_local(tokio::task::unconstrained(turn::turns(Rc::clone(&shard))));
     tokio::task::spawn_local(timers::timers(Rc::clone(&shard)));
     if shard.index.get() == 0 {
         let timeout = shard.limits.worker_timeout;

@@ -29,6 +29,18 @@ impl<'s> Js<'s> {
         })
     }
 
+    /// The number in `value`, if it is one.
+    pub(crate) fn as_number(self, value: Value<'_>) -> Outcome<Option<f64>> {
+        let mut number = 0.0;
+        // SAFETY: see the impl block.
+        let status = unsafe { sys::napi_get_value_double(self.env, value.raw, &raw mut number) };
+        if status == sys::Status::napi_number_expected {
+            return Ok(None);
+        }
+        check(status)?;
+        Ok(Some(number))
+    }
+
     /// The number in `value`, which must be one.
     pub(crate) fn to_number(self, value: Value<'_>) -> Outcome<f64> {
         let mut number = 0.0;
@@ -46,12 +58,14 @@ impl<'s> Js<'s> {
     }
 
     /// Appends a string's UTF-8 to `out`; lone surrogates become U+FFFD. One call for all but the
-    /// first large string, because `out` keeps its room.
-    pub(crate) fn append_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<()> {
+    /// first large string, because `out` keeps its room. False: not a string.
+    pub(crate) fn append_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<bool> {
         if out.capacity() - out.len() < STRING_ROOM {
             out.reserve(STRING_ROOM);
         }
-        let written = self.write_string(value, out)?;
+        let Some(written) = self.write_string(value, out)? else {
+            return Ok(false);
+        };
         // what does not fit is cut between characters, of at most four bytes, before a final zero
         if written + 5 > out.capacity() - out.len() {
             let mut length = 0;
@@ -66,26 +80,30 @@ impl<'s> Js<'s> {
                 )
             })?;
             out.reserve(length + 8);
-            let written = self.write_string(value, out)?;
+            let written = self.write_string(value, out)?.unwrap_or_default();
             // SAFETY: `write_string` initialised that many bytes behind the length, within the capacity.
             unsafe { out.set_len(out.len() + written) };
         } else {
             // SAFETY: as above.
             unsafe { out.set_len(out.len() + written) };
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Writes into the spare capacity of `out`; returns how many bytes.
-    fn write_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<usize> {
+    /// Writes into the spare capacity of `out`; returns how many bytes. `None`: not a string.
+    fn write_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<Option<usize>> {
         let spare = out.spare_capacity_mut();
         let mut written = 0;
         let (start, room) = (spare.as_mut_ptr().cast::<c_char>(), spare.len());
         // SAFETY: see the impl block; `room` bytes may be written at `start`.
-        check(unsafe {
+        let status = unsafe {
             sys::napi_get_value_string_utf8(self.env, value.raw, start, room, &raw mut written)
-        })?;
-        Ok(written)
+        };
+        if status == sys::Status::napi_string_expected {
+            return Ok(None);
+        }
+        check(status)?;
+        Ok(Some(written))
     }
 
     pub(crate) fn is_array(self, value: Value<'_>) -> Outcome<bool> {
