@@ -1,0 +1,170 @@
+// The options of `start`, without starting anything: what is accepted, and how every problem is named.
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import test from 'ava';
+
+const { parseStartOptions, parseStopOptions } = createRequire(import.meta.url)('../js/dist/options.js');
+
+const MODULE = { workerPath: '/app/worker.js' };
+
+function messageOf(options, first = true) {
+  try {
+    parseStartOptions(options, first);
+  } catch (error) {
+    return error instanceof TypeError ? error.message : `not a TypeError: ${error}`;
+  }
+  return 'accepted';
+}
+
+test('every documented form of an address is accepted', (t) => {
+  for (const bind of [
+    '127.0.0.1:80',
+    '[::1]:80',
+    '[::]:0',
+    'localhost:8080',
+    ':0',
+    'unix:/tmp/socket',
+    '0.0.0.0:65535',
+  ]) {
+    t.deepEqual(parseStartOptions({ bind, ...MODULE }, true).listeners, [{ address: bind, origins: undefined }], bind);
+  }
+  t.deepEqual(parseStartOptions({ bind: [], ...MODULE }, true).listeners, []);
+});
+
+test('anything else is named with its place', (t) => {
+  for (const bind of [
+    '',
+    '80',
+    'example.org:80',
+    '127.0.0.1',
+    '127.0.0.1:',
+    '::1:80',
+    '[127.0.0.1]:80',
+    ':65536',
+    'unix:',
+  ]) {
+    t.regex(messageOf({ bind, ...MODULE }), /^options\.bind must be "ip:port".*not "/, bind);
+  }
+  t.regex(
+    messageOf({ bind: [':0', 5], ...MODULE }),
+    /^options\.bind\[1\] must be an address or a listener object, not 5$/,
+  );
+  t.regex(messageOf({ bind: { address: 7 }, ...MODULE }), /^options\.bind\.address must be an address .* not 7$/);
+  t.regex(messageOf({ ...MODULE }), /^options\.bind is required/);
+});
+
+test('all problems are reported at once', (t) => {
+  const message = messageOf({ bind: 'x', threads: -1, limits: { outboxBytes: 'a' }, tls: {}, onError: 1 });
+  for (const part of [
+    'unknown option options.tls',
+    'options.limits.outboxBytes must be a whole number',
+    'options.bind must be',
+    'options.threads must be a whole number from 0',
+    'options.workerPath is required',
+    'options.onError must be a function, not 1',
+  ]) {
+    t.true(message.includes(part), `${part} in ${message}`);
+  }
+});
+
+test('options that are not built yet are unknown', (t) => {
+  for (const name of ['tls', 'static', 'compression', 'backplane', 'metrics']) {
+    t.is(messageOf({ bind: ':0', ...MODULE, [name]: true }), `unknown option options.${name}`);
+  }
+});
+
+test('no number is coerced', (t) => {
+  for (const threads of ['3', 2.7, null, Number.NaN, -1, Number.POSITIVE_INFINITY, 3n, true]) {
+    t.regex(messageOf({ bind: ':0', ...MODULE, threads }), /^options\.threads must be a whole number/, String(threads));
+  }
+});
+
+test('threads default to the parallelism, at least 4, and may be 0', (t) => {
+  t.true(parseStartOptions({ bind: ':0', ...MODULE }, true).workers.threads >= 4);
+  t.is(parseStartOptions({ bind: ':0', ...MODULE, threads: 0 }, true).workers.threads, 0);
+});
+
+test('a worker path may be a path, a URL or its text', (t) => {
+  const url = pathToFileURL(path.resolve('worker.js')).href;
+  for (const workerPath of ['worker.js', path.resolve('worker.js'), new URL(url), url]) {
+    t.is(parseStartOptions({ bind: ':0', workerPath }, true).workers.module, url);
+  }
+  for (const workerPath of ['', 5, null, {}, new URL('https://example.org/worker.js')]) {
+    t.regex(messageOf({ bind: ':0', workerPath }), /^options\.workerPath must be a path or a file: URL/);
+  }
+});
+
+test('later calls need no worker path, and threads only with one', (t) => {
+  t.is(parseStartOptions({ bind: ':0' }, false).workers, undefined);
+  t.is(messageOf({ bind: ':0', threads: 2 }, false), 'options.threads needs options.workerPath');
+});
+
+test('a listener has its own limits and origins over the common ones', (t) => {
+  const { listeners } = parseStartOptions(
+    {
+      bind: [':1', { address: ':2', origins: 'same-host', limits: { messageBytes: 5 } }],
+      origins: ['https://example.org'],
+      limits: { messageBytes: 9, pingIntervalMs: 0, outboxBytes: 100 },
+      ...MODULE,
+    },
+    true,
+  );
+  t.deepEqual(listeners, [
+    { address: ':1', origins: ['https://example.org'], messageBytes: 9, pingIntervalMs: 0 },
+    { address: ':2', origins: 'same-host', messageBytes: 5, pingIntervalMs: 0 },
+  ]);
+  t.is(
+    messageOf({ bind: { address: ':0', limits: { connections: 3 } }, ...MODULE }),
+    'unknown option options.bind.limits.connections',
+  );
+});
+
+test('the gateway is given what was given, nothing else', (t) => {
+  const plan = parseStartOptions(
+    {
+      bind: ':0',
+      ...MODULE,
+      ioThreads: 2,
+      limits: { outboxPolicy: 'dropOldest', handlerTimeoutMs: 7, messageBytes: 5 },
+    },
+    true,
+  );
+  t.deepEqual(plan.gateway, { ioThreads: 2, outboxPolicy: 'dropOldest' });
+  t.is(plan.handlerTimeoutMs, 7);
+});
+
+test('origins are scheme, host and port', (t) => {
+  t.is(messageOf({ bind: ':0', ...MODULE, origins: ['https://a.example:8443', 'app://x'] }), 'accepted');
+  t.regex(
+    messageOf({ bind: ':0', ...MODULE, origins: ['https://a/path'] }),
+    /^options\.origins\[0\] must be an origin/,
+  );
+  t.regex(messageOf({ bind: ':0', ...MODULE, origins: 'any' }), /^options\.origins must be/);
+});
+
+test('options are left as they were', (t) => {
+  const options = Object.freeze({
+    bind: Object.freeze([Object.freeze({ address: ':0' })]),
+    workerPath: 'worker.js',
+    limits: Object.freeze({ messageBytes: 5 }),
+    origins: Object.freeze(['https://a.example']),
+  });
+  const before = structuredClone(options);
+  parseStartOptions(options, true);
+  t.deepEqual({ ...options }, before);
+});
+
+test('what is no object at all', (t) => {
+  for (const options of [undefined, null, 5, 'x', []]) {
+    t.regex(messageOf(options), /^options must be an object/);
+  }
+});
+
+test('stopping drains for five seconds unless told otherwise', (t) => {
+  t.is(parseStopOptions(undefined), 5000);
+  t.is(parseStopOptions({}), 5000);
+  t.is(parseStopOptions({ drain: 0 }), 0);
+  t.throws(() => parseStopOptions({ drain: '1' }), { instanceOf: TypeError, message: /options\.drain/ });
+  t.throws(() => parseStopOptions({ drian: 1 }), { instanceOf: TypeError, message: /unknown option options\.drian/ });
+});
