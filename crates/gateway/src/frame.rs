@@ -14,12 +14,14 @@ pub(crate) struct Ledger {
     held: AtomicUsize,
 }
 
-/// A message for many sockets.
+/// A message for many sockets. Kept as its WebSocket frame, whose tail is the payload; other
+/// encodings are made from that when somebody asks.
 #[derive(Debug)]
 pub(crate) struct Publication {
     kind: Kind,
-    payload: Box<[u8]>,
-    frames: [OnceLock<Frame>; Encoding::COUNT],
+    websocket: Frame,
+    payload_start: usize,
+    others: [OnceLock<Frame>; Encoding::COUNT - 1],
     ledger: Arc<Ledger>,
 }
 
@@ -56,10 +58,12 @@ impl Ledger {
 
 impl Publication {
     pub(crate) fn new(kind: Kind, payload: &[u8], ledger: &Arc<Ledger>) -> Self {
+        let bytes = Encoding::WebSocket.encode(kind, payload);
         Self {
             kind,
-            payload: payload.into(),
-            frames: [const { OnceLock::new() }; Encoding::COUNT],
+            payload_start: bytes.len() - payload.len(),
+            websocket: Frame::new(bytes, ledger),
+            others: [const { OnceLock::new() }; Encoding::COUNT - 1],
             ledger: Arc::clone(ledger),
         }
     }
@@ -69,13 +73,24 @@ impl Publication {
     }
 
     pub(crate) fn payload(&self) -> &[u8] {
-        &self.payload
+        self.websocket
+            .bytes()
+            .get(self.payload_start..)
+            .unwrap_or_default()
     }
 
-    /// The frame in this encoding, made by whoever asks first.
+    /// The frame in this encoding, made at most once.
     pub(crate) fn frame(&self, encoding: Encoding) -> &Frame {
-        self.frames[encoding.index()]
-            .get_or_init(|| Frame::new(encoding.encode(self.kind, &self.payload), &self.ledger))
+        match encoding
+            .index()
+            .checked_sub(1)
+            .and_then(|index| self.others.get(index))
+        {
+            None => &self.websocket,
+            Some(other) => other.get_or_init(|| {
+                Frame::new(encoding.encode(self.kind, self.payload()), &self.ledger)
+            }),
+        }
     }
 }
 

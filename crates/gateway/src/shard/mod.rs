@@ -1,9 +1,10 @@
 //! An I/O shard: one thread, one event loop, and the connections it owns for life. This file holds
 //! the shard itself; its siblings hold what it does: [`turn`], [`transfer`], [`admission`],
-//! [`farewell`], [`timers`].
+//! [`delivery`], [`farewell`], [`timers`].
 
 mod admission;
 pub(crate) mod connection;
+mod delivery;
 mod farewell;
 pub(crate) mod inbox;
 mod outbox;

@@ -356,10 +356,11 @@ fn write_out(
     while outbox.is_backlogged() {
         let mut slices = [IoSlice::new(&[]); SLICES];
         let used = outbox.slices(&mut slices);
-        match stream
-            .as_mut()
-            .poll_write_vectored(cx, slices.get(..used).unwrap_or_default())
-        {
+        let wrote = match slices.get(..used).unwrap_or_default() {
+            [one] => stream.as_mut().poll_write(cx, one),
+            many => stream.as_mut().poll_write_vectored(cx, many),
+        };
+        match wrote {
             Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
             Poll::Ready(Ok(count)) => {
                 outbox.advance(count);

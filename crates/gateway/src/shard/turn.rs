@@ -5,13 +5,12 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-use millrace_core::{Annotation, Kind, SocketId};
+use millrace_core::{ChannelId, SocketId};
 
 use super::Shard;
-use super::connection::{Io, Phase, Shared};
+use super::connection::Shared;
 use super::inbox::{Command, Mail};
 use crate::close_reason::CloseReason;
-use crate::frame::Publication;
 
 /// Runs turns for as long as the shard lives.
 pub(super) async fn turns(shard: Rc<Shard>) {
@@ -45,9 +44,7 @@ impl Shard {
         self.tick();
         self.gateway.inboxes().take(self.index, mail);
         let Mail { commands, arena } = mail;
-        for command in commands.drain(..) {
-            self.obey(command, arena);
-        }
+        self.obey_all(commands, arena);
         if self.gateway.inboxes().processed(self.index, mail) {
             for worker in self.gateway.workers().all() {
                 worker.ring_if_starved();
@@ -57,6 +54,35 @@ impl Shard {
         self.flush_touched();
         for worker in self.to_ring.borrow_mut().drain(..) {
             worker.ring();
+        }
+    }
+
+    /// Obeys commands in their order. Publications that follow each other on one channel go to its
+    /// recipients together.
+    fn obey_all(self: &Rc<Self>, commands: &mut Vec<Command>, arena: &[u8]) {
+        let mut commands = commands.drain(..).peekable();
+        let mut run = Vec::new();
+        while let Some(command) = commands.next() {
+            let Command::Publish {
+                channel,
+                publication,
+                except: None,
+            } = command
+            else {
+                self.obey(command, arena);
+                continue;
+            };
+            let mut bytes = publication.payload().len();
+            run.push(publication);
+            while bytes < RUN_BYTES
+                && let Some(Command::Publish { publication, .. }) =
+                    commands.next_if(|next| follows(next, channel))
+            {
+                bytes += publication.payload().len();
+                run.push(publication);
+            }
+            self.publish_run(channel, &run);
+            run.clear();
         }
     }
 
@@ -154,91 +180,6 @@ impl Shard {
         (connection.socket == socket).then(|| Rc::clone(connection))
     }
 
-    fn direct(
-        &self,
-        slot: u32,
-        socket: SocketId,
-        append: impl FnOnce(&mut Io, &std::sync::Arc<crate::frame::Ledger>),
-    ) {
-        let connections = self.connections.borrow();
-        let connection = usize::try_from(slot)
-            .ok()
-            .and_then(|slot| connections.get(slot));
-        let Some(connection) = connection.filter(|connection| connection.socket == socket) else {
-            return self.stats.dropped_by_close.add(1);
-        };
-        self.append(connection, append);
-    }
-
-    fn publish(
-        &self,
-        channel: millrace_core::ChannelId,
-        publication: &Publication,
-        except: &[SocketId],
-    ) {
-        let recipients = self.recipients.borrow();
-        let connections = self.connections.borrow();
-        for local in recipients.of(channel) {
-            if !except.is_empty() && except.binary_search(&local.subscriber).is_ok() {
-                continue;
-            }
-            let connection = usize::try_from(local.slot)
-                .ok()
-                .and_then(|slot| connections.get(slot));
-            let Some(connection) =
-                connection.filter(|connection| connection.socket == local.socket)
-            else {
-                self.stats.dropped_by_close.add(1);
-                continue;
-            };
-            self.append(connection, |io, ledger| {
-                let encoding = io.adapter.encoding();
-                match local
-                    .annotation
-                    .as_deref()
-                    .and_then(|annotation| self.annotate(annotation, publication))
-                {
-                    None => io
-                        .outbox
-                        .append_frame(ledger, publication.frame(encoding), 1),
-                    Some(payload) => io.outbox.append(ledger, |out| {
-                        encoding.append(publication.kind(), &payload, out);
-                    }),
-                }
-            });
-        }
-    }
-
-    /// The payload with a virtual socket's mark, or `None` when it cannot take one.
-    fn annotate(&self, annotation: &Annotation, publication: &Publication) -> Option<Vec<u8>> {
-        let annotated = annotation
-            .apply(publication.kind(), publication.payload())
-            .ok();
-        if annotated.is_none() && publication.kind() == Kind::Text {
-            self.gateway.count_unannotated(1);
-        }
-        annotated
-    }
-
-    fn append(
-        &self,
-        connection: &Shared,
-        append: impl FnOnce(&mut Io, &std::sync::Arc<crate::frame::Ledger>),
-    ) {
-        let io = &mut *connection.io.borrow_mut();
-        if !io.is_live() {
-            return self.stats.dropped_by_close.add(1);
-        }
-        io.outbox
-            .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
-        append(io, self.gateway.ledger());
-        io.times.message = self.now.get();
-        if io.outbox.wants_flush() && matches!(io.phase, Phase::Open) {
-            self.flush(connection, io);
-        }
-        self.touch(connection);
-    }
-
     fn flush_touched(&self) {
         let mut touched = std::mem::take(&mut *self.touched.borrow_mut());
         for connection in touched.drain(..) {
@@ -296,3 +237,11 @@ impl Shard {
         self.waiting.borrow_mut().append(&mut waiting);
     }
 }
+
+/// Whether a command is one more publication to all of this channel.
+fn follows(command: &Command, channel: ChannelId) -> bool {
+    matches!(command, Command::Publish { channel: next, except: None, .. } if *next == channel)
+}
+
+/// Payload bytes after which a run of publications is delivered.
+const RUN_BYTES: usize = 64 * 1024;
