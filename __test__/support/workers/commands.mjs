@@ -51,6 +51,8 @@ const commands = {
     for (let index = 0; index < count; index++) posted += send(who, `${prefix} ${index} ${padding}`);
     return posted;
   },
+  /** Sends a text or binary message of `size` bytes. */
+  sendFilled: (_id, { who, kind, size }) => send(who, kind === 'text' ? 'x'.repeat(size) : Buffer.alloc(size, 9)),
   throwValue: (_id, { value }) => {
     throw new ThrowOut(decode(value));
   },
