@@ -2,6 +2,8 @@
 
 /** Every code a `MillraceError` can have, with what it means. */
 export const ERROR_CODES = {
+  ERR_MILLRACE_ACCEPT_FAILED:
+    'A connection could not be accepted, for example because descriptors ran out; accepting goes on.',
   ERR_MILLRACE_ADDRESS_IN_USE: 'Somebody listens on the address already.',
   ERR_MILLRACE_ALREADY_STARTED:
     'An option that the first `start` of a gateway fixes was given again with another value, or another thread started the gateway.',
@@ -11,9 +13,18 @@ export const ERROR_CODES = {
   ERR_MILLRACE_GATEWAY_GONE: 'The gateway that the function belonged to no longer exists.',
   ERR_MILLRACE_HANDLER_FAILED: 'A handler threw or rejected. `cause` is what it threw.',
   ERR_MILLRACE_HANDLER_TIMEOUT: 'A handler did not finish within `limits.handlerTimeoutMs`.',
+  ERR_MILLRACE_INBOX_FULL:
+    'An I/O thread has more than `limits.shardInboxBytes` to send; deliveries to its sockets were refused and counted.',
   ERR_MILLRACE_INTERNAL: 'A bug in Millrace or in the runtime; please report it.',
+  ERR_MILLRACE_INVALID_ACCEPTANCE:
+    '`handleOpen` accepted with a subprotocol that was not offered, or with a header that is invalid or belongs to the handshake.',
   ERR_MILLRACE_INVALID_ADDRESS: 'The address is none of the accepted forms.',
+  ERR_MILLRACE_INVALID_OPTION: 'An option has a value that the gateway cannot work with; the message says which.',
+  ERR_MILLRACE_NOT_AN_OBJECT:
+    'A text message to a virtual socket with user data is no JSON object; it was sent unchanged.',
   ERR_MILLRACE_NOT_RUNNING: 'The gateway has not been started, or has been stopped.',
+  ERR_MILLRACE_SHARD_FAILED: 'An I/O thread could not start, or ended by a bug in Millrace; its connections are lost.',
+  ERR_MILLRACE_SHUTTING_DOWN: 'The gateway is being stopped; start it again once `stop` has resolved.',
   ERR_MILLRACE_SOCKET_NOT_FOUND: 'No open connection has the given socket id.',
   ERR_MILLRACE_START_IN_WORKER: 'A worker called `start`; only the thread that created the gateway may.',
   ERR_MILLRACE_WORKER_EXITED: 'A worker ended on its own and is replaced. `cause` is the error that ended it, if any.',

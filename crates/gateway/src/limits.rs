@@ -91,12 +91,22 @@ limits! {
         worker_queue_bytes: usize = 64 * 1024 * 1024, "reading pauses";
         /// Bytes posted to one I/O shard and not yet processed; from a quarter of it on, workers stop taking events.
         shard_inbox_bytes: usize = 256 * 1024 * 1024, "the delivery is refused, counted and reported";
-        /// Bytes of a channel's name; the empty name is valid.
-        channel_name_bytes: usize = 64 * 1024, "refused with a `TypeError`";
         /// Time a worker may leave its doorbell unanswered; zero is off.
         worker_timeout: Duration = Duration::from_secs(3), "the worker is replaced";
+        /// Time a handler's promise may be pending; kept by the workers; zero is off.
+        handler_timeout: Duration = Duration::from_secs(5), "closed with 1011";
         /// Time a closing connection may take to finish its closing handshake.
         close_timeout: Duration = Duration::from_secs(5), "the connection is cut";
+    }
+}
+
+limits! {
+    /// Bounds that no option changes.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub struct FixedLimits {
+        /// Bytes of a channel's name; the empty name is valid.
+        channel_name_bytes: usize = 64 * 1024, "refused with a `TypeError`";
     }
 }
 

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::sync::Arc;
 
-use millrace_gateway::limits::GatewayLimits;
+use millrace_gateway::limits::FixedLimits;
 use millrace_gateway::{Doorbell, Gateway, ShardSet};
 
 use crate::entry::{Call, Owner, define};
@@ -48,7 +48,7 @@ impl Bound {
             touched: Cell::new(ShardSet::default()),
             started: Cell::new(false),
             notices_door: RefCell::new(None),
-            channel_name_bytes: GatewayLimits::default().channel_name_bytes,
+            channel_name_bytes: FixedLimits::default().channel_name_bytes,
         }));
         let object = js.object()?;
         define!(js, object, bound, {

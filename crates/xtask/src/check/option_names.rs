@@ -11,6 +11,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     };
     let options: Vec<String> = groups
         .iter()
+        .filter(|group| group.about != FIXED)
         .flat_map(|group| &group.limits)
         .map(limits::Limit::option)
         .collect();
@@ -26,6 +27,9 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
+/// What the doc comment of the table says whose limits have no option.
+const FIXED: &str = "Bounds that no option changes.";
+
 fn exists(tree: &Tree, option: &str) -> bool {
     tree.scripts()
         .filter(|file| file.path.starts_with("js/src/"))
@@ -35,6 +39,14 @@ fn exists(tree: &Tree, option: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fixed_limits_need_no_option() {
+        let limits = format!(
+            "//! A.\nlimits! {{\n/// {FIXED}\npub struct F {{\n/// B.\nb: u32 = 1, \"x\";\n}}\n}}\n"
+        );
+        assert!(check(&Tree::of(&[(SOURCE, &limits)])).is_empty());
+    }
 
     #[test]
     fn a_limit_that_no_option_takes_is_found() {
