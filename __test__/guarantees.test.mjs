@@ -31,34 +31,38 @@ test('2: messages of one worker to one socket arrive in the order of the calls',
 });
 
 test('2: all subscribers of a channel see one and the same order, whoever published', async (t) => {
-  const channel = freshChannel();
   const publishers = await onThreads(t, server, 3);
   const subscribers = await members(t, 12);
-  await server.call(
-    'subscribe',
-    subscribers.map(({ id }) => id),
-    channel,
-  );
-  const each = 2000;
-  const posted = await Promise.all(
-    publishers.map((ws, index) => ask(ws, { cmd: 'flood', who: channel, count: each, prefix: `p${index}` })),
-  );
-  t.deepEqual(posted, [each * 12, each * 12, each * 12]);
-  const total = each * publishers.length;
-  for (const ws of subscribers) await ws.when(() => ws.inbox.length === total, `${total} publications`);
-  const reference = subscribers[0].inbox.map(({ data }) => data).join('\n');
-  for (const ws of subscribers)
-    t.true(ws.inbox.map(({ data }) => data).join('\n') === reference, `socket ${ws.id} saw another order`);
-  const last = [-1, -1, -1];
-  for (const { data } of subscribers[0].inbox) {
-    const [, publisher, index] = /^p(\d) (\d+) /.exec(data);
-    if (Number(index) !== last[publisher] + 1) t.fail(`${data} after ${last[publisher]}`);
-    last[publisher] = Number(index);
+  const each = 1000;
+  let switches = 0;
+  // Rounds until the publications of several threads were really mixed, which is what the guarantee is about.
+  for (let round = 0; round < 30 && switches < 50; round++) {
+    const channel = freshChannel();
+    const ids = subscribers.map(({ id }) => id);
+    await server.call('subscribe', ids, channel);
+    const flood = (ws, index) =>
+      ask(ws, { cmd: 'flood', who: channel, count: each, prefix: `p${index}`, after: channel });
+    const floods = publishers.map(flood);
+    await server.call('setKey', channel, 'all at once');
+    t.deepEqual(await Promise.all(floods), [each * 12, each * 12, each * 12]);
+    const total = each * publishers.length;
+    for (const ws of subscribers) await ws.when(() => ws.inbox.length === total, `${total} publications`);
+    const seen = subscribers.map((ws) => ws.inbox.splice(0).map(({ data }) => data));
+    const [reference] = seen;
+    for (const [index, list] of seen.entries()) t.deepEqual(list, reference, `subscriber ${index} saw another order`);
+    const last = [-1, -1, -1];
+    let before = -1;
+    for (const data of reference) {
+      const [, publisher, index] = /^p(\d) (\d+) /.exec(data).map(Number);
+      if (index !== last[publisher] + 1) t.fail(`${data} after ${last[publisher]}`);
+      last[publisher] = index;
+      if (publisher !== before) switches++;
+      before = publisher;
+    }
+    await server.call('unsubscribe', ids, channel);
   }
-  const mixed = subscribers[0].inbox
-    .slice(0, each)
-    .some(({ data }) => !data.startsWith(subscribers[0].inbox[0].data.slice(0, 2)));
-  t.log(`publications of several workers interleaved: ${mixed}`);
+  t.log(`${switches} changes of publisher`);
+  t.true(switches >= 50, 'publications of several workers were never mixed');
 });
 
 test('3: the count of send is the deliveries posted, and every one arrives', async (t) => {
@@ -85,20 +89,21 @@ test('3: the count of send is the deliveries posted, and every one arrives', asy
 });
 
 test('3: stats count what is lost with a socket that closes, and what is delivered', async (t) => {
-  const own = await ownServer(t, { workerPath: worker('commands'), threads: 1 });
+  const limits = { outboxBytes: 64 * 1024 * 1024 };
+  const own = await ownServer(t, { workerPath: worker('commands'), threads: 1, limits });
   const [one, stalled] = [await member(t, own), await member(t, own)];
   stalled.pause();
   const before = await own.call('stats');
   t.is(await ask(one, { cmd: 'flood', who: one.id, count: 100, prefix: 'd' }), 100);
   for (let index = 0; index < 100; index++) await one.text();
-  const posted = await ask(one, { cmd: 'flood', who: stalled.id, count: 60, prefix: 'lost', size: 60_000 });
-  t.is(posted, 60);
+  const posted = await ask(one, { cmd: 'flood', who: stalled.id, count: 500, prefix: 'lost', size: 60_000 });
+  t.is(posted, 500);
   stalled.destroy();
   await forgotten(own, stalled.id);
   await until(async () => (await own.call('stats')).droppedByClose > before.droppedByClose, 'the loss to be counted');
   const after = await own.call('stats');
-  t.true(after.deliveries - before.deliveries >= 160);
-  t.true(after.droppedByClose - before.droppedByClose <= 60);
+  t.true(after.deliveries - before.deliveries >= 600);
+  t.true(after.droppedByClose - before.droppedByClose <= 500);
   t.is(after.droppedByOverflow, 0);
 });
 

@@ -44,8 +44,9 @@ const commands = {
   call: (_id, { fn, args }) => millrace[fn](...decode(args)),
   /** Several calls in one handler run; the results as a list. */
   batch: (_id, { calls }) => calls.map(({ fn, args }) => encode(millrace[fn](...decode(args)))),
-  /** What `send(who, "numbered <prefix> <i>")` returned for i in 0..count, summed. */
-  flood: (_id, { who, count, prefix, size = 0 }) => {
+  /** What `send(who, "<prefix> <i> <padding>")` returned for i in 0..count, summed; waits (busily) for the key `after`. */
+  flood: (_id, { who, count, prefix, size = 0, after }) => {
+    while (after !== undefined && millrace.getKey(after) === undefined);
     let posted = 0;
     const padding = 'x'.repeat(size);
     for (let index = 0; index < count; index++) posted += send(who, `${prefix} ${index} ${padding}`);
