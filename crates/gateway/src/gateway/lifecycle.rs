@@ -1,0 +1,261 @@
+//! A gateway's beginning and end: I/O shards, listeners, workers, and their stop.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use millrace_core::ShardIndex;
+
+use super::Gateway;
+use crate::address::{self, ListenError};
+use crate::config::{GatewayConfig, ListenerConfig};
+use crate::limits::MAX_SHARDS;
+use crate::listener::{ListenerState, Listening as Accepting, Stopping};
+use crate::notice::Notice;
+use crate::shard::inbox::Command;
+use crate::stats::ShardStats;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::worker::queue::PendingClose;
+use crate::worker::{Doorbell, Handlers, Worker};
+
+/// A listener that was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listening {
+    /// For [`Gateway::stop_listeners`].
+    pub id: u32,
+    /// What was bound: `ip:port` with the real port, or `unix:/path`.
+    pub address: String,
+}
+
+/// Why a gateway does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It runs with another value of something that the first start fixes.
+    #[error("the gateway runs already with a different value of {option}")]
+    AlreadyStarted {
+        /// The option's name as JavaScript knows it.
+        option: &'static str,
+    },
+    /// It is ending.
+    #[error("the gateway is shutting down")]
+    ShuttingDown,
+    /// Not 1 to [`MAX_SHARDS`].
+    #[error("ioThreads must be 1 to 64, not {0}")]
+    IoThreads(usize),
+    /// The system has no thread for us.
+    #[error("an I/O thread could not be started: {0}")]
+    Thread(std::io::Error),
+}
+
+impl StartError {
+    /// The stable code shown to JavaScript.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::AlreadyStarted { .. } => "ERR_MILLRACE_ALREADY_STARTED",
+            Self::ShuttingDown => "ERR_MILLRACE_SHUTTING_DOWN",
+            Self::IoThreads(_) => "ERR_MILLRACE_INVALID_OPTION",
+            Self::Thread(_) => "ERR_MILLRACE_SHARD_FAILED",
+        }
+    }
+}
+
+impl Gateway {
+    /// Starts the I/O shards. On a running gateway the configuration has to be the same. `notices`
+    /// is rung when there is something to [take](Self::take_notices).
+    pub fn start(
+        self: &Arc<Self>,
+        config: GatewayConfig,
+        notices: Arc<dyn Doorbell>,
+    ) -> Result<(), StartError> {
+        let mut state = self.state.lock();
+        if let Some(running) = &state.config {
+            return same(running, &config);
+        }
+        if state.shards_left > 0 {
+            return Err(StartError::ShuttingDown);
+        }
+        if config.io_threads == 0 || config.io_threads > MAX_SHARDS {
+            return Err(StartError::IoThreads(config.io_threads));
+        }
+        self.notices.set_door(notices);
+        self.seats.set_limits(
+            config.limits.connections,
+            config.limits.connections_per_address,
+        );
+        self.inboxes
+            .open(config.io_threads, config.limits.shard_inbox_bytes);
+        for index in 0..config.io_threads {
+            let Some(shard) = u8::try_from(index).ok().and_then(ShardIndex::new) else {
+                break;
+            };
+            let counters = Arc::new(ShardStats::default());
+            let (gateway, limits, counted) = (
+                Arc::clone(self),
+                config.limits.clone(),
+                Arc::clone(&counters),
+            );
+            let run = move || crate::shard::run(shard, &gateway, limits, counted);
+            if let Err(error) = std::thread::Builder::new()
+                .name(format!("millrace-io-{index}"))
+                .spawn(run)
+            {
+                self.inboxes.post_all(|| Command::End);
+                return Err(StartError::Thread(error));
+            }
+            state.stats.push(counters);
+            state.shards_left += 1;
+        }
+        self.shards.store(config.io_threads, Ordering::SeqCst);
+        state.config = Some(config);
+        Ok(())
+    }
+
+    /// Whether it is started.
+    pub fn is_running(&self) -> bool {
+        self.shards.load(Ordering::SeqCst) > 0
+    }
+
+    /// Binds an address, at once, and accepts connections there from now on.
+    pub fn listen(self: &Arc<Self>, config: ListenerConfig) -> Result<Listening, ListenError> {
+        let mut state = self.state.lock();
+        let shards = self.shards.load(Ordering::SeqCst);
+        if shards == 0 {
+            return Err(ListenError::NotRunning);
+        }
+        let (bound, address) = address::bind(&config.address)?;
+        state.next_listener += 1;
+        let id = state.next_listener;
+        let listener = Arc::new(ListenerState::new(id, config));
+        state.listeners.push(Arc::clone(&listener));
+        let home = usize::try_from(id).unwrap_or_default() % shards;
+        if let Some(home) = u8::try_from(home).ok().and_then(ShardIndex::new) {
+            self.inboxes.post(
+                home,
+                Command::Listen(Box::new(Accepting {
+                    bound,
+                    state: listener,
+                })),
+            );
+            self.inboxes.wake_bits(1 << home.get());
+        }
+        Ok(Listening { id, address })
+    }
+
+    /// Stops listeners: no more connections, 1001 to the clients, and whoever has not left after
+    /// `drain` is cut. Returns a ticket at once; [`Notice::ListenersStopped`] follows.
+    pub fn stop_listeners(&self, ids: &[u32], drain: Duration) -> u32 {
+        let (ticket, shards) = {
+            let mut state = self.state.lock();
+            state.listeners.retain(|listener| {
+                let stops = ids.contains(&listener.id);
+                if stops {
+                    listener.stop();
+                }
+                !stops
+            });
+            state.next_ticket += 1;
+            (state.next_ticket, self.shards.load(Ordering::SeqCst))
+        };
+        if shards == 0 {
+            self.notices
+                .post(Notice::ListenersStopped { ticket, cut: 0 });
+            return ticket;
+        }
+        let stopping = Arc::new(Stopping {
+            ticket,
+            listeners: ids.to_vec(),
+            deadline: Instant::now() + drain,
+            shards_left: AtomicUsize::new(shards),
+            cut: AtomicU64::new(0),
+        });
+        self.inboxes
+            .post_all(|| Command::Stop(Arc::clone(&stopping)));
+        ticket
+    }
+
+    /// Ends everything: connections are cut, I/O shards end. [`Notice::Stopped`] follows; then it
+    /// may be started again.
+    pub fn shutdown(&self) {
+        let running = {
+            let mut state = self.state.lock();
+            state.listeners.clear();
+            self.shards.store(0, Ordering::SeqCst);
+            state.config.take().is_some()
+        };
+        if running {
+            self.inboxes.post_all(|| Command::End);
+        } else {
+            self.notices.post(Notice::Stopped);
+        }
+    }
+
+    /// What happened since the last call.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        self.notices.take()
+    }
+
+    /// A worker that takes no connections until it is [activated](Worker::activate).
+    pub fn add_worker(
+        self: &Arc<Self>,
+        handlers: Handlers,
+        door: Arc<dyn Doorbell>,
+    ) -> Arc<Worker> {
+        let id = {
+            let mut state = self.state.lock();
+            state.next_worker += 1;
+            state.next_worker
+        };
+        Arc::new(Worker::new(id, handlers, door, Arc::downgrade(self)))
+    }
+
+    /// Active workers, in the order of their registration.
+    pub fn active_workers(&self) -> Vec<Arc<Worker>> {
+        self.workers.all()
+    }
+
+    /// While suspended, workers that do not answer are left alone: a debugger may hold them.
+    pub fn suspend_liveness(&self, suspended: bool) {
+        self.liveness_suspended.store(suspended, Ordering::Relaxed);
+    }
+
+    /// Gives closes that no handler has begun to another worker. Without one they wait, but not
+    /// beyond the gateway's end: then they are counted.
+    pub(crate) fn inherit(&self, closes: Vec<PendingClose>) {
+        self.workers.inherit(closes);
+        if !self.is_running() {
+            let lost = u64::try_from(self.workers.drop_orphans()).unwrap_or(u64::MAX);
+            self.unhandled_closes.fetch_add(lost, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn shard_ended(&self) {
+        let last = {
+            let mut state = self.state.lock();
+            state.shards_left -= 1;
+            if state.shards_left == 0 {
+                let mut sum = state.ended;
+                for stats in state.stats.drain(..) {
+                    sum.add(&stats);
+                }
+                state.ended = sum;
+            }
+            state.shards_left == 0
+        };
+        if last {
+            self.inherit(Vec::new());
+            self.notices.post(Notice::Stopped);
+        }
+    }
+}
+
+fn same(running: &GatewayConfig, config: &GatewayConfig) -> Result<(), StartError> {
+    if running.io_threads != config.io_threads {
+        return Err(StartError::AlreadyStarted {
+            option: "ioThreads",
+        });
+    }
+    if running.limits != config.limits {
+        return Err(StartError::AlreadyStarted { option: "limits" });
+    }
+    Ok(())
+}

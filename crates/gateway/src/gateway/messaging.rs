@@ -1,0 +1,180 @@
+//! What applications do with a started gateway, or before: messages, subscriptions, tokens, keys
+//! and counters. `touched` collects the I/O shards to [wake](Gateway::wake), so that many calls
+//! share one wake-up.
+
+use bytes::Bytes;
+use millrace_core::{Annotation, Core, Kind, ShardSet, SocketId, Target, TokenError};
+
+use super::Gateway;
+use crate::shard::inbox::Command;
+use crate::shard::poster::{Outgoing, Poster};
+use crate::stats::{Stats, WorkerStats};
+use crate::sync::Ordering;
+
+impl Gateway {
+    /// Sends to sockets and channels; returns the deliveries posted. Never blocks.
+    pub fn send(
+        &self,
+        targets: &[Target<'_>],
+        kind: Kind,
+        payload: &[u8],
+        except: &[SocketId],
+        touched: &mut ShardSet,
+    ) -> usize {
+        let message = Outgoing::new(kind, payload);
+        let mut poster = Poster::new(&self.inboxes, &self.ledger, touched);
+        let count = targets
+            .iter()
+            .map(|target| match target {
+                Target::Socket(id) => self.core.send(*id, &message, except, &mut poster),
+                Target::Channel(name) => self.core.publish(name, &message, except, &mut poster),
+            })
+            .sum();
+        let (unannotated, refused) = (poster.unannotated(), poster.refused());
+        if unannotated > 0 {
+            self.count_unannotated(u64::from(unannotated));
+        }
+        if refused {
+            self.report(
+                "ERR_MILLRACE_INBOX_FULL",
+                "an I/O thread has too much to send; deliveries to its sockets were refused",
+            );
+        }
+        count
+    }
+
+    /// Changes subscriptions; see [`Core::subscribe`].
+    pub fn subscribe(
+        &self,
+        who: &[Target<'_>],
+        channel: &[u8],
+        delta: i32,
+        touched: &mut ShardSet,
+    ) -> Vec<SocketId> {
+        self.core.subscribe(
+            who,
+            channel,
+            delta,
+            &mut Poster::new(&self.inboxes, &self.ledger, touched),
+        )
+    }
+
+    /// Whether anybody is subscribed on this node.
+    pub fn has_subscriptions(&self, channel: &[u8]) -> bool {
+        self.core.has_subscriptions(channel)
+    }
+
+    /// See [`Core::create_virtual`].
+    pub fn create_virtual(&self, target: SocketId, annotation: Option<Annotation>) -> SocketId {
+        self.core.create_virtual(target, annotation)
+    }
+
+    /// See [`Core::delete_virtual`].
+    pub fn delete_virtual(
+        &self,
+        id: SocketId,
+        expected: Option<SocketId>,
+        touched: &mut ShardSet,
+    ) -> bool {
+        self.core.delete_virtual(
+            id,
+            expected,
+            &mut Poster::new(&self.inboxes, &self.ledger, touched),
+        )
+    }
+
+    /// Attaches bytes to a real, open socket; its handlers get them from their next call on.
+    pub fn set_token(&self, id: SocketId, token: Bytes) -> Result<(), TokenError> {
+        self.core.set_token(id, token)?;
+        if let Some(worker) = self.worker_of(id) {
+            worker.token_changed(id);
+        }
+        Ok(())
+    }
+
+    /// The token of a real, open socket.
+    pub fn token(&self, id: SocketId) -> Option<Bytes> {
+        self.core.token(id)
+    }
+
+    /// Closes a socket, following virtual ones. False: there is none.
+    pub fn close(&self, id: SocketId, code: u16, reason: &str, touched: &mut ShardSet) -> bool {
+        let Some(route) = self.core.route(id) else {
+            return false;
+        };
+        let command = Command::Close {
+            slot: route.slot,
+            socket: route.socket,
+            code,
+            reason: reason.into(),
+        };
+        self.inboxes.post(route.shard, command);
+        touched.insert(route.shard);
+        true
+    }
+
+    /// A copy of a key's value.
+    pub fn key(&self, key: &[u8]) -> Option<Bytes> {
+        self.core.key(key)
+    }
+
+    /// Sets or, without a value, deletes a key; returns what it was.
+    pub fn set_key(&self, key: &[u8], value: Option<Bytes>) -> Option<Bytes> {
+        self.core.set_key(key, value)
+    }
+
+    /// Compare and set; see [`Core::set_key_if`].
+    pub fn set_key_if(&self, key: &[u8], new: Option<Bytes>, check: Option<&[u8]>) -> bool {
+        self.core.set_key_if(key, new, check)
+    }
+
+    /// The registry, for a look at its state.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Wakes the shards in the set, each once, and empties it.
+    pub fn wake(&self, touched: &mut ShardSet) {
+        self.inboxes.wake(touched);
+    }
+
+    /// Counters and sizes of this moment.
+    pub fn stats(&self) -> Stats {
+        let counts = self.core.counts();
+        let posted = self.inboxes.posted();
+        let traffic = {
+            let state = self.state.lock();
+            let mut traffic = state.ended;
+            state.stats.iter().for_each(|stats| traffic.add(stats));
+            traffic
+        };
+        let workers = self.workers.all();
+        Stats {
+            traffic,
+            connections: self.seats.taken(),
+            sockets: counts.sockets,
+            virtual_sockets: counts.virtual_sockets,
+            channels: counts.channels,
+            subscriptions: counts.subscriptions,
+            keys: counts.keys,
+            deliveries: posted.deliveries,
+            deliveries_refused: posted.refused,
+            unannotated: self.unannotated.load(Ordering::Relaxed),
+            unhandled_closes: self.unhandled_closes.load(Ordering::Relaxed),
+            outbox_bytes: self.ledger.held(),
+            io_threads: self.shards.load(Ordering::Relaxed),
+            workers: workers
+                .iter()
+                .map(|worker| {
+                    let (queued_events, queued_bytes) = worker.queue().backlog();
+                    WorkerStats {
+                        id: worker.id(),
+                        connections: worker.queue().connections(),
+                        queued_events,
+                        queued_bytes,
+                    }
+                })
+                .collect(),
+        }
+    }
+}

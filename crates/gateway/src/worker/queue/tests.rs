@@ -1,0 +1,102 @@
+//! The queue on one thread: batches, slots, closes and the bell.
+
+use super::*;
+
+fn text(queue: &Queue, payload: &[u8]) -> u64 {
+    queue
+        .intake()
+        .unwrap()
+        .message(RecordKind::Text, 0, true, Cow::Borrowed(payload))
+}
+
+#[test]
+fn batches_are_bounded_and_keep_their_order() {
+    let queue = Queue::new();
+    let payload = vec![b'x'; 16 * 1024];
+    for _ in 0..40 {
+        text(&queue, &payload);
+    }
+    let mut total = 0;
+    let mut last = 0;
+    while let Some(batch) = queue.take() {
+        assert!(batch.bytes.len() <= BATCH_BYTES);
+        assert!(batch.seq > last);
+        last = batch.seq;
+        total += batch.bytes.len() / record::record_bytes(payload.len());
+        queue.finish(batch);
+    }
+    assert_eq!(total, 40);
+    assert_eq!(queue.backlog(), (0, 0));
+    assert_eq!(queue.handled(), last);
+}
+
+#[test]
+fn large_payloads_travel_beside_the_batch() {
+    let queue = Queue::new();
+    text(&queue, &vec![b'y'; SIDECAR_BYTES + 1]);
+    let batch = queue.take().unwrap();
+    assert_eq!(batch.sidecars[0].len(), SIDECAR_BYTES + 1);
+    assert_eq!(batch.bytes.len(), record::record_bytes(8));
+    assert_eq!(queue.backlog(), (0, 0));
+}
+
+#[test]
+fn a_close_is_claimed_once_and_handed_on_when_nobody_did() {
+    let queue = Queue::new();
+    let id = |n| SocketId::new(n).unwrap();
+    let close = |n| PendingClose {
+        socket: id(n),
+        code: 1000,
+        reason: "".into(),
+        token: None,
+    };
+    queue.close(NO_SLOT, close(1), true).unwrap();
+    queue.close(NO_SLOT, close(2), true).unwrap();
+    assert!(queue.claim_close(id(1)));
+    assert!(!queue.claim_close(id(1)));
+    let left = queue.retire();
+    assert_eq!(
+        left.iter().map(|close| close.socket).collect::<Vec<_>>(),
+        [id(2)]
+    );
+    assert!(!queue.claim_close(id(2)));
+    assert!(queue.close(NO_SLOT, close(3), true).is_err());
+    assert!(queue.intake().is_none());
+}
+
+#[test]
+fn slots_are_reused_after_the_close_record() {
+    let queue = Queue::new();
+    let socket = SocketId::new(1).unwrap();
+    let opening = Opening {
+        socket,
+        answer: false,
+        address: "",
+        target: "/",
+        headers: b"",
+    };
+    assert_eq!(queue.open(&opening), Some(0));
+    assert_eq!(queue.open(&opening), Some(1));
+    queue
+        .close(
+            0,
+            PendingClose {
+                socket,
+                code: 1005,
+                reason: "".into(),
+                token: None,
+            },
+            false,
+        )
+        .unwrap();
+    assert_eq!(queue.open(&opening), Some(0));
+}
+
+#[test]
+fn the_bell_is_rung_once_until_it_is_answered() {
+    let queue = Queue::new();
+    assert!(queue.start_ringing());
+    assert!(!queue.start_ringing());
+    queue.stop_ringing();
+    assert!(queue.start_ringing());
+}
