@@ -99,7 +99,8 @@ test('a guest may do nothing but log in, with a message', async (t) => {
   t.like(await told(ben), { type: 'you', user: 'ben', roles: ['reader'] });
 });
 
-test('roles decide about later messages, and logging out takes them away', async (t) => {
+// Serial, as the page's test is: there is one board, and the other tests listen to it too.
+test.serial('roles decide about later messages, and logging out takes them away', async (t) => {
   const anna = await open(t, { Authorization: `Bearer ${tokenFor('anna', ['reader', 'writer'])}` });
   const ben = await open(t, { Authorization: `Bearer ${tokenFor('ben', ['reader'])}` });
   t.like(await told(anna), { type: 'you' });
