@@ -65,6 +65,12 @@ impl CloseReason {
         "Outgoing queue is full",
         Farewell::Handshake,
     );
+    /// The peer has not read for too long to be told so.
+    pub(crate) const STALLED: Self = Self::new(
+        close::TRY_AGAIN_LATER,
+        "Write made no progress",
+        Farewell::Cut,
+    );
     /// A message was begun and not finished.
     pub(crate) const MESSAGE_DEADLINE: Self = Self::new(
         close::POLICY_VIOLATION,

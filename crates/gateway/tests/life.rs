@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[expect(dead_code, reason = "each test file uses its part of the support")]
 mod support;
 
 use std::time::Duration;

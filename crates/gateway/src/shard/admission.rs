@@ -101,6 +101,8 @@ impl Shard {
             self.depart(connection, io, &CloseReason::ABNORMAL);
             io.phase = Phase::Gone;
             self.forget(connection, io);
+        } else if io.overflown {
+            self.close(connection, io, &CloseReason::OVERFLOW);
         }
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct Io {
     pub(crate) queue_full: bool,
     /// Once the outbox exceeded its read pause; a drain event is due when it falls.
     pub(crate) swollen: bool,
+    /// The outbox overflowed before the connection was admitted: it is closed once it is.
+    pub(crate) overflown: bool,
     /// The earliest deadline set in the wheel.
     pub(crate) armed: u64,
     pub(crate) times: Times,
@@ -141,6 +143,7 @@ impl Io {
             waiting: false,
             queue_full: false,
             swollen: false,
+            overflown: false,
             armed: u64::MAX,
             times: Times {
                 alive: now,
@@ -154,10 +157,11 @@ impl Io {
 
     /// Whether the application may still be told of messages and send some.
     pub(crate) fn is_live(&self) -> bool {
-        matches!(
-            self.phase,
-            Phase::Pending(_) | Phase::Admitted | Phase::Open
-        )
+        !self.overflown
+            && matches!(
+                self.phase,
+                Phase::Pending(_) | Phase::Admitted | Phase::Open
+            )
     }
 }
 
@@ -175,14 +179,13 @@ impl Credit {
         if handled >= self.batch {
             (self.events, self.bytes) = (0, 0);
         }
-        self.events + self.held_events < limits.unhandled_events
-            && self.bytes + self.held_bytes < limits.unhandled_bytes.max(1)
+        !self.is_spent(limits)
     }
 
     /// Whether a bound is reached, without looking at what the worker did meanwhile.
     pub(crate) fn is_spent(&self, limits: &GatewayLimits) -> bool {
-        self.events + self.held_events >= limits.unhandled_events
-            || self.bytes + self.held_bytes >= limits.unhandled_bytes.max(1)
+        self.events.saturating_add(self.held_events) >= limits.unhandled_events.max(1)
+            || self.bytes.saturating_add(self.held_bytes) >= limits.unhandled_bytes.max(1)
     }
 
     /// Events of a batch wait behind a promise.

@@ -40,7 +40,7 @@ impl Shard {
         io.phase = Phase::Closing {
             heard: reason.farewell == Farewell::Final,
         };
-        io.stash = Vec::new();
+        // the stash stays: the peer's goodbye may lie in it, or behind the end of what is cut there
         io.outbox
             .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
         let Io {
@@ -110,7 +110,7 @@ impl Shard {
 
     /// The outbox is full: what the application chose happens.
     pub(super) fn overflow(&self, connection: &Shared, io: &mut Io) {
-        if self.limits.outbox_policy != OutboxPolicy::Close || !matches!(io.phase, Phase::Open) {
+        if self.limits.outbox_policy != OutboxPolicy::Close {
             let dropped = io.outbox.drop_excess(&self.limits);
             self.stats.dropped_by_overflow.add(dropped);
             self.charge(io);
@@ -119,13 +119,28 @@ impl Shard {
         self.overflow_close(connection, io);
     }
 
+    /// All outboxes together hold too much: this one is emptied, whatever the application chose.
+    pub(super) fn give_way(&self, connection: &Shared, io: &mut Io) {
+        if io.is_live() {
+            return self.overflow_close(connection, io);
+        }
+        self.stats.dropped_by_close.add(io.outbox.truncate());
+        self.charge(io);
+        self.close(connection, io, &CloseReason::ABNORMAL);
+    }
+
     /// Drops the backlog and closes with 1013. The peer got every message up to here, so there is
     /// no hole.
-    pub(super) fn overflow_close(&self, connection: &Shared, io: &mut Io) {
+    fn overflow_close(&self, connection: &Shared, io: &mut Io) {
         self.stats.overflow_closes.add(1);
         self.stats.dropped_by_overflow.add(io.outbox.truncate());
         self.charge(io);
-        self.close(connection, io, &CloseReason::OVERFLOW);
+        if matches!(io.phase, Phase::Pending(_)) {
+            // the goodbye has to wait for the admission
+            io.overflown = true;
+        } else {
+            self.close(connection, io, &CloseReason::OVERFLOW);
+        }
     }
 
     /// Everything queued is written: goes on with the end, if there is one.

@@ -93,7 +93,7 @@ impl Shard {
         let limits = &connection.listener.config.limits;
         let times = &mut io.times;
         if times.blocked > 0 && now >= times.blocked + millis(self.limits.write_timeout) {
-            return Some(CloseReason::ABNORMAL);
+            return Some(CloseReason::STALLED);
         }
         match io.phase {
             Phase::Open => {}

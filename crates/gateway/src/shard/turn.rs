@@ -214,7 +214,7 @@ impl Shard {
             let Some(fullest) = backlogged.pop() else {
                 return;
             };
-            self.overflow(&fullest, &mut fullest.io.borrow_mut());
+            self.give_way(&fullest, &mut fullest.io.borrow_mut());
         }
     }
 

@@ -1,5 +1,8 @@
 //! A worker in Rust and a blocking WebSocket client, for tests of the whole gateway.
 
+pub(crate) mod manual;
+pub(crate) mod wire;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex};
@@ -185,7 +188,10 @@ pub(crate) fn echo(gateway: &Arc<Gateway>, handlers: Handlers) -> Echo {
     std::thread::spawn(move || {
         let (gateway, worker) = (thread_gateway, thread_worker);
         let mut sockets: Vec<Option<SocketId>> = Vec::new();
-        while bell.wait() && !worker.is_retired() {
+        while !worker.is_retired() {
+            if !bell.wait() {
+                continue;
+            }
             worker.begin_drain();
             let mut touched = ShardSet::default();
             while let Some(batch) = worker.take() {
@@ -317,6 +323,11 @@ impl Client {
         let mut bytes = request("/").into_bytes();
         bytes.extend_from_slice(early);
         stream.write_all(&bytes).unwrap();
+        Self::upgraded(stream)
+    }
+
+    /// Reads the 101 byte by byte, so that what follows it stays in the stream.
+    pub(crate) fn upgraded(mut stream: TcpStream) -> Self {
         let mut head = Vec::new();
         let mut byte = [0];
         while !head.ends_with(b"\r\n\r\n") {

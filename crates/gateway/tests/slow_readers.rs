@@ -1,0 +1,278 @@
+//! Readers that do not read: what they cost, what they miss, and that nobody else pays.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[expect(dead_code, reason = "each test file uses its part of the support")]
+mod support;
+
+use std::io::Write;
+use std::time::Duration;
+
+use millrace_gateway::limits::{GatewayLimits, OutboxPolicy};
+use millrace_gateway::{GatewayConfig, Kind, ListenerConfig, ShardSet, SocketId, Target};
+use support::manual::{eventually, eventually_within, manual, send_all};
+use support::wire::narrow_client;
+use support::{ALL, Client, Event, Received, Server, echo, frame, request, serve};
+
+const MIB: usize = 1024 * 1024;
+
+/// More than the kernel takes for a reader that does not read.
+const BEYOND_THE_KERNEL: usize = 10 * MIB;
+
+fn server(limits: impl FnOnce(&mut GatewayLimits)) -> Server {
+    let mut config = GatewayConfig {
+        io_threads: 1,
+        ..GatewayConfig::default()
+    };
+    config.limits.worker_timeout = Duration::ZERO;
+    limits(&mut config.limits);
+    serve(config, ListenerConfig::default())
+}
+
+fn numbered(number: usize, length: usize) -> String {
+    format!("{number:0length$}")
+}
+
+/// Sends numbered texts one by one until the condition holds; returns how many.
+fn flood(server: &Server, socket: SocketId, length: usize, until: impl Fn() -> bool) -> usize {
+    for number in 0..20_000 {
+        if until() {
+            return number;
+        }
+        send_all(&server.gateway, socket, [numbered(number, length).as_str()]);
+    }
+    panic!("no bound was met");
+}
+
+/// The numbers received until something else comes.
+fn numbers(client: &mut Client) -> (Vec<usize>, Received) {
+    let mut numbers = Vec::new();
+    loop {
+        match client.next() {
+            Received::Text(text) => numbers.push(text.parse().unwrap()),
+            Received::Ping(_) => {}
+            other => return (numbers, other),
+        }
+    }
+}
+
+#[test]
+fn a_stalled_reader_sees_no_hole_before_1013() {
+    let server = server(|limits| limits.outbox_bytes = 256 * 1024);
+    let worker = echo(&server.gateway, ALL);
+    let mut stalled = narrow_client(&server.address);
+    let socket = worker.opened(1)[0];
+    let gateway = &server.gateway;
+    flood(&server, socket, 10_000, || {
+        gateway.stats().traffic.overflow_closes == 1
+    });
+    let (received, end) = numbers(&mut stalled);
+    assert!(received.iter().copied().eq(0..received.len()));
+    assert_eq!(
+        end,
+        Received::Close(Some(1013), "Outgoing queue is full".into())
+    );
+    drop(stalled);
+    server.stop();
+    assert_eq!(server.gateway.stats().outbox_bytes, 0);
+}
+
+#[test]
+fn dropping_policies_keep_the_order_and_count() {
+    for policy in [OutboxPolicy::DropNewest, OutboxPolicy::DropOldest] {
+        let server = server(|limits| {
+            limits.outbox_bytes = 256 * 1024;
+            limits.outbox_policy = policy;
+        });
+        let worker = echo(&server.gateway, ALL);
+        let mut stalled = narrow_client(&server.address);
+        let socket = worker.opened(1)[0];
+        let gateway = &server.gateway;
+        let sent = flood(&server, socket, 10_000, || {
+            gateway.stats().traffic.dropped_by_overflow >= 10
+        });
+        assert!(gateway.stats().outbox_bytes < MIB);
+        // an echo marks the end: it has room once the client reads
+        let marker = frame(millrace_protocol::websocket::Opcode::Text, b"999999");
+        let mut received = Vec::new();
+        while received.last() != Some(&999_999) {
+            match stalled.next() {
+                Received::Text(text) => received.push(text.parse::<usize>().unwrap()),
+                Received::Ping(_) => {}
+                other => panic!("{policy:?}: {other:?}"),
+            }
+            if received.len() == 20 {
+                stalled.send(&marker);
+            }
+        }
+        assert!(received.windows(2).all(|pair| pair[0] < pair[1]));
+        let dropped = usize::try_from(gateway.stats().traffic.dropped_by_overflow).unwrap();
+        assert_eq!(received.len() + dropped, sent + 1, "{policy:?}");
+        drop(stalled);
+        server.stop();
+    }
+}
+
+#[test]
+fn all_outboxes_together_are_bounded_whatever_the_policy() {
+    for policy in [
+        OutboxPolicy::Close,
+        OutboxPolicy::DropNewest,
+        OutboxPolicy::DropOldest,
+    ] {
+        let server = server(|limits| {
+            limits.outbox_bytes = 64 * MIB;
+            limits.outboxes_total_bytes = 2 * MIB;
+            limits.outbox_policy = policy;
+        });
+        let worker = echo(&server.gateway, ALL);
+        let mut stalled = narrow_client(&server.address);
+        let socket = worker.opened(1)[0];
+        let gateway = &server.gateway;
+        flood(&server, socket, 10_000, || {
+            let stats = gateway.stats();
+            assert!(stats.outbox_bytes < 24 * MIB, "{policy:?}: {stats:?}");
+            stats.traffic.overflow_closes == 1
+        });
+        let (received, end) = numbers(&mut stalled);
+        assert!(received.iter().copied().eq(0..received.len()));
+        assert!(matches!(end, Received::Close(Some(1013), _)), "{end:?}");
+        drop(stalled);
+        server.stop();
+    }
+}
+
+/// Connections that are closing already have nothing to gain from another goodbye.
+#[test]
+fn a_closing_connection_gives_way_when_all_outboxes_are_full() {
+    let server = server(|limits| {
+        limits.outbox_bytes = 64 * MIB;
+        limits.outboxes_total_bytes = BEYOND_THE_KERNEL + 4 * MIB;
+    });
+    let worker = echo(&server.gateway, ALL);
+    let closing = narrow_client(&server.address);
+    let socket = worker.opened(1)[0];
+    let gateway = &server.gateway;
+    flood(&server, socket, 10_000, || {
+        gateway.stats().outbox_bytes > BEYOND_THE_KERNEL
+    });
+    let mut touched = ShardSet::default();
+    gateway.close(socket, 1000, "", &mut touched);
+    gateway.wake(&mut touched);
+    let _other = narrow_client(&server.address);
+    let socket = worker.opened(2)[1];
+    flood(&server, socket, 10_000, || {
+        gateway.stats().traffic.overflow_closes == 1 || gateway.stats().connections == 1
+    });
+    assert!(eventually(|| gateway.stats().connections == 1));
+    drop(closing);
+}
+
+/// Before `handleOpen` has answered nothing can be written, so the bound is met without the peer's
+/// fault; what it gets then is whole or nothing.
+#[test]
+fn too_much_sent_before_the_admission_is_answered_closes_without_a_hole() {
+    let server = server(|limits| limits.outbox_bytes = 100_000);
+    let worker = manual(&server.gateway, ALL);
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    stream.write_all(request("/").as_bytes()).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    let socket = worker.opened();
+    for number in 0..30 {
+        send_all(&server.gateway, socket, [numbered(number, 10_000).as_str()]);
+        let posted = u64::try_from(number + 1).unwrap();
+        assert!(eventually(|| server.gateway.stats().deliveries == posted));
+    }
+    worker.accept(socket);
+    let mut client = Client::upgraded(stream);
+    let (received, end) = numbers(&mut client);
+    assert!(received.iter().copied().eq(0..received.len()));
+    assert!(matches!(end, Received::Close(Some(1013), _)), "{end:?}");
+    let events = worker.expect(1);
+    assert!(matches!(events[..], [Event::Close { code: 1013, .. }]));
+}
+
+#[test]
+fn a_write_without_progress_ends_with_1013_for_the_application() {
+    let server = server(|limits| {
+        limits.outbox_bytes = 64 * MIB;
+        limits.write_timeout = Duration::from_millis(200);
+    });
+    let worker = echo(&server.gateway, ALL);
+    let stalled = narrow_client(&server.address);
+    let socket = worker.opened(1)[0];
+    flood(&server, socket, 10_000, || {
+        server.gateway.stats().outbox_bytes > BEYOND_THE_KERNEL
+    });
+    worker.until(|events| {
+        events
+            .iter()
+            .any(|event| matches!(event, Event::Close { code: 1013, .. }))
+    });
+    drop(stalled);
+    server.stop();
+}
+
+/// One turn writes to more connections than a task of the event loop may poll for.
+#[test]
+fn readers_that_keep_up_are_not_taken_for_slow_because_they_are_many() {
+    let server = server(|limits| limits.outbox_bytes = 5000);
+    let worker = echo(&server.gateway, ALL);
+    let mut clients: Vec<_> = (0..200)
+        .map(|_| Client::connect(&server.address, b""))
+        .collect();
+    let who: Vec<_> = worker.opened(200).into_iter().map(Target::Socket).collect();
+    let mut touched = ShardSet::default();
+    let gateway = &server.gateway;
+    gateway.subscribe(&who, b"all", 1, &mut touched);
+    for number in 0..4 {
+        let text = numbered(number, 4000);
+        let target = [Target::Channel(b"all")];
+        gateway.send(&target, Kind::Text, text.as_bytes(), &[], &mut touched);
+    }
+    gateway.wake(&mut touched);
+    for client in &mut clients {
+        for number in 0..4 {
+            assert_eq!(client.next(), Received::Text(numbered(number, 4000)));
+        }
+    }
+    drop(clients);
+    server.stop();
+}
+
+/// A client that sends and never reads stops itself: its echoes fill its outbox, then it is not read.
+#[test]
+fn clients_that_send_and_never_read_stop_themselves() {
+    let server = server(|_| {});
+    let _worker = echo(&server.gateway, ALL);
+    let message = frame(
+        millrace_protocol::websocket::Opcode::Binary,
+        &vec![1; 10_000],
+    );
+    let stalled: Vec<_> = (0..10)
+        .map(|_| {
+            let mut client = narrow_client(&server.address);
+            client.stream.set_nonblocking(true).unwrap();
+            let mut sent = 0;
+            // until the kernel takes nothing for a while: the server reads no more
+            while eventually_within(Duration::from_millis(300), || {
+                let rest = &message[sent % message.len()..];
+                client.stream.write(rest).is_ok_and(|count| {
+                    sent += count;
+                    true
+                })
+            }) {}
+            assert!(sent < 16 * MIB, "{sent}");
+            client
+        })
+        .collect();
+    let stats = server.gateway.stats();
+    assert_eq!(stats.traffic.overflow_closes, 0);
+    assert!(stats.outbox_bytes < 10 * 2 * MIB, "{stats:?}");
+    let mut other = Client::connect(&server.address, b"");
+    other.text("still here");
+    assert_eq!(other.next(), Received::Text("still here".into()));
+    drop(stalled);
+}

@@ -1,0 +1,110 @@
+//! A worker that does nothing by itself: the test takes its events and answers them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use millrace_gateway::{
+    Acceptance, Gateway, Handlers, Kind, Rejection, ShardSet, SocketId, Target, Worker,
+};
+
+use super::{Bell, Event, decode};
+
+/// See the module.
+pub(crate) struct Manual {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) bell: Arc<Bell>,
+}
+
+/// Registers one and makes it take connections.
+pub(crate) fn manual(gateway: &Arc<Gateway>, handlers: Handlers) -> Manual {
+    let bell = Arc::new(Bell::default());
+    let worker = gateway.add_worker(handlers, Bell::door(&bell));
+    worker.activate();
+    Manual {
+        gateway: Arc::clone(gateway),
+        worker,
+        bell,
+    }
+}
+
+impl Manual {
+    /// Takes what is there now.
+    pub(crate) fn take(&self) -> Vec<Event> {
+        self.worker.begin_drain();
+        let mut events = Vec::new();
+        while let Some(batch) = self.worker.take() {
+            events.extend(decode(&batch.bytes, &batch.sidecars));
+            self.worker.finish(batch);
+        }
+        events
+    }
+
+    /// Takes events until there are `count`.
+    pub(crate) fn expect(&self, count: usize) -> Vec<Event> {
+        let mut events = Vec::new();
+        while events.len() < count {
+            assert!(self.bell.wait(), "events were {events:?}");
+            events.extend(self.take());
+        }
+        events
+    }
+
+    /// Waits for one OPEN and nothing else.
+    pub(crate) fn opened(&self) -> SocketId {
+        let events = self.expect(1);
+        let [Event::Open { socket, .. }] = events[..] else {
+            panic!("events were {events:?}")
+        };
+        SocketId::new(socket).unwrap()
+    }
+
+    pub(crate) fn accept(&self, socket: SocketId) {
+        let mut touched = ShardSet::default();
+        self.worker
+            .accept_open(socket, Acceptance::default(), &mut touched);
+        self.gateway.wake(&mut touched);
+    }
+
+    pub(crate) fn refuse(&self, socket: SocketId) {
+        let mut touched = ShardSet::default();
+        let rejection = Rejection {
+            status: 403,
+            headers: Vec::new(),
+            body: "Connection rejected".into(),
+        };
+        self.worker.refuse_open(socket, rejection, &mut touched);
+        self.gateway.wake(&mut touched);
+    }
+}
+
+/// Sends texts to one socket, all of them before its shard is woken.
+pub(crate) fn send_all<'a>(
+    gateway: &Gateway,
+    socket: SocketId,
+    texts: impl IntoIterator<Item = &'a str>,
+) {
+    let mut touched = ShardSet::default();
+    for text in texts {
+        let target = [Target::Socket(socket)];
+        gateway.send(&target, Kind::Text, text.as_bytes(), &[], &mut touched);
+    }
+    gateway.wake(&mut touched);
+}
+
+/// Waits for a condition that another thread brings about; false after ten seconds.
+pub(crate) fn eventually(condition: impl FnMut() -> bool) -> bool {
+    eventually_within(Duration::from_secs(10), condition)
+}
+
+/// The same with another patience.
+pub(crate) fn eventually_within(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    while !condition() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
