@@ -73,12 +73,14 @@ test('thenables are awaited like promises', async (t) => {
 test('other connections of the same worker do not wait', async (t) => {
   const [slow, quick] = [await member(t, server), await member(t, server)];
   t.is(slow.threadId, quick.threadId);
+  const key = `done of ${slow.id}`;
   let slowDone = false;
-  const pending = ask(slow, { cmd: 'delay', ms: 1000 }).then(() => {
+  const pending = ask(slow, { cmd: 'gate', key }).then(() => {
     slowDone = true;
   });
   for (let index = 0; index < 20; index++) t.is(await ask(quick, { cmd: 'ping' }), 'pong');
   t.false(slowDone);
+  await server.call('setKey', key, 'now');
   await pending;
 });
 

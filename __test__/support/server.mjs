@@ -178,10 +178,30 @@ export function sharedServer(test, options, launchOptions) {
   return server;
 }
 
+/**
+ * Servers of single tests that a file may run at once: more of them only slow each other down until deadlines
+ * that are about something else are missed.
+ */
+const SLOTS = 3;
+let taken = 0;
+const queue = [];
+
+/** Waits for a slot; the result gives it back. */
+async function slot() {
+  if (taken < SLOTS) taken++;
+  else await new Promise((resolve) => queue.push(resolve));
+  return () => {
+    const next = queue.shift();
+    if (next) next();
+    else taken--;
+  };
+}
+
 /** A server process for one test, ended with it. Without options nothing is started yet. */
 export async function ownServer(t, options, launchOptions) {
   const server = new ServerProcess();
-  t.teardown(() => server.end());
+  const release = await slot();
+  t.teardown(() => server.end().finally(release));
   await server.launch(launchOptions);
   if (options) await server.start(options);
   return server;
