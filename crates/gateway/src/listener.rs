@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use crate::address::Bound;
 use crate::config::ListenerConfig;
 use crate::gateway::Gateway;
+use crate::notice::Notice;
 use crate::shard::Shard;
 use crate::shard::inbox::Command;
 use crate::stream::{RawStream, Stream};
@@ -77,10 +78,10 @@ pub(crate) struct Seat {
 /// A stop of some listeners, in progress on every shard.
 #[derive(Debug)]
 pub(crate) struct Stopping {
+    pub(crate) gateway: Arc<Gateway>,
     pub(crate) ticket: u32,
     pub(crate) listeners: Vec<u32>,
     pub(crate) deadline: Instant,
-    pub(crate) shards_left: AtomicUsize,
     pub(crate) cut: AtomicU64,
 }
 
@@ -106,6 +107,16 @@ impl ListenerState {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
+    }
+}
+
+/// Every shard is done with it, or has ended without looking at it.
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        self.gateway.notices().post(Notice::ListenersStopped {
+            ticket: self.ticket,
+            cut: self.cut.load(Ordering::SeqCst),
+        });
     }
 }
 

@@ -13,7 +13,7 @@ use crate::listener::{ListenerState, Listening as Accepting, Stopping};
 use crate::notice::Notice;
 use crate::shard::inbox::Command;
 use crate::stats::ShardStats;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 use crate::worker::queue::PendingClose;
 use crate::worker::{Doorbell, Handlers, Worker};
 
@@ -85,7 +85,7 @@ impl Gateway {
         self.inboxes
             .open(config.io_threads, config.limits.shard_inbox_bytes);
         for index in 0..config.io_threads {
-            let Some(shard) = u8::try_from(index).ok().and_then(ShardIndex::new) else {
+            let Some(shard) = shard_index(index) else {
                 break;
             };
             let counters = Arc::new(ShardStats::default());
@@ -99,6 +99,9 @@ impl Gateway {
                 .name(format!("millrace-io-{index}"))
                 .spawn(run)
             {
+                for unused in (index..config.io_threads).filter_map(shard_index) {
+                    self.inboxes.shut(unused);
+                }
                 self.inboxes.post_all(|| Command::End);
                 return Err(StartError::Thread(error));
             }
@@ -117,18 +120,22 @@ impl Gateway {
 
     /// Binds an address, at once, and accepts connections there from now on.
     pub fn listen(self: &Arc<Self>, config: ListenerConfig) -> Result<Listening, ListenError> {
+        if !self.is_running() {
+            return Err(ListenError::NotRunning);
+        }
+        // not under the lock: looking for a unix socket's owner may take a moment
+        let (bound, address) = address::bind(&config.address)?;
         let mut state = self.state.lock();
         let shards = self.shards.load(Ordering::SeqCst);
         if shards == 0 {
             return Err(ListenError::NotRunning);
         }
-        let (bound, address) = address::bind(&config.address)?;
         state.next_listener += 1;
         let id = state.next_listener;
         let listener = Arc::new(ListenerState::new(id, config));
         state.listeners.push(Arc::clone(&listener));
         let home = usize::try_from(id).unwrap_or_default() % shards;
-        if let Some(home) = u8::try_from(home).ok().and_then(ShardIndex::new) {
+        if let Some(home) = shard_index(home) {
             self.inboxes.post(
                 home,
                 Command::Listen(Box::new(Accepting {
@@ -143,8 +150,8 @@ impl Gateway {
 
     /// Stops listeners: no more connections, 1001 to the clients, and whoever has not left after
     /// `drain` is cut. Returns a ticket at once; [`Notice::ListenersStopped`] follows.
-    pub fn stop_listeners(&self, ids: &[u32], drain: Duration) -> u32 {
-        let (ticket, shards) = {
+    pub fn stop_listeners(self: &Arc<Self>, ids: &[u32], drain: Duration) -> u32 {
+        let ticket = {
             let mut state = self.state.lock();
             state.listeners.retain(|listener| {
                 let stops = ids.contains(&listener.id);
@@ -154,18 +161,14 @@ impl Gateway {
                 !stops
             });
             state.next_ticket += 1;
-            (state.next_ticket, self.shards.load(Ordering::SeqCst))
+            state.next_ticket
         };
-        if shards == 0 {
-            self.notices
-                .post(Notice::ListenersStopped { ticket, cut: 0 });
-            return ticket;
-        }
+        // the notice comes when the last shard lets go of this; without shards that is now
         let stopping = Arc::new(Stopping {
+            gateway: Arc::clone(self),
             ticket,
             listeners: ids.to_vec(),
-            deadline: Instant::now() + drain,
-            shards_left: AtomicUsize::new(shards),
+            deadline: Instant::now() + drain.min(LONGEST_DRAIN),
             cut: AtomicU64::new(0),
         });
         self.inboxes
@@ -176,15 +179,15 @@ impl Gateway {
     /// Ends everything: connections are cut, I/O shards end. [`Notice::Stopped`] follows; then it
     /// may be started again.
     pub fn shutdown(&self) {
-        let running = {
+        let (running, ending) = {
             let mut state = self.state.lock();
             state.listeners.clear();
             self.shards.store(0, Ordering::SeqCst);
-            state.config.take().is_some()
+            (state.config.take().is_some(), state.shards_left > 0)
         };
         if running {
             self.inboxes.post_all(|| Command::End);
-        } else {
+        } else if !ending {
             self.notices.post(Notice::Stopped);
         }
     }
@@ -247,6 +250,13 @@ impl Gateway {
         }
     }
 }
+
+fn shard_index(index: usize) -> Option<ShardIndex> {
+    u8::try_from(index).ok().and_then(ShardIndex::new)
+}
+
+/// A longer drain means this one: a year.
+const LONGEST_DRAIN: Duration = Duration::from_secs(365 * 24 * 3600);
 
 fn same(running: &GatewayConfig, config: &GatewayConfig) -> Result<(), StartError> {
     if running.io_threads != config.io_threads {

@@ -165,6 +165,7 @@ impl Inboxes {
         let mut state = inbox.state.lock();
         state.open = false;
         state.bytes = 0;
+        inbox.processing.store(0, Ordering::Relaxed);
         if std::mem::take(&mut state.above) {
             self.above.fetch_sub(1, Ordering::SeqCst);
         }
@@ -255,7 +256,7 @@ impl Inboxes {
             return false;
         }
         let mut state = inbox.state.lock();
-        if state.above && state.bytes < self.high_water() {
+        if state.above && state.bytes <= self.high_water() {
             state.above = false;
             return self.above.fetch_sub(1, Ordering::SeqCst) == 1;
         }

@@ -196,7 +196,11 @@ pub(crate) fn run(
         shard.end();
         Ok::<_, std::io::Error>(sound)
     }));
-    gateway.inboxes().shut(index);
+    drop(gateway.inboxes().shut(index));
+    // it may have been the one that was too full
+    for worker in gateway.workers().all() {
+        worker.ring_if_starved();
+    }
     match outcome {
         Ok(Ok(true)) => {}
         Ok(Err(error)) => gateway.notices().post(Notice::Error {
@@ -230,5 +234,8 @@ async fn live(shard: Rc<Shard>) -> bool {
 }
 
 fn millis(duration: std::time::Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+    u64::try_from(duration.as_millis()).map_or(LONGEST_MS, |ms| ms.min(LONGEST_MS))
 }
+
+/// Longer times mean this one, so that sums of times never overflow: more than 30,000 years.
+const LONGEST_MS: u64 = 1 << 50;

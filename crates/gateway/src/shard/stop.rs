@@ -8,7 +8,6 @@ use super::Shard;
 use super::connection::{Connection, Phase};
 use crate::close_reason::CloseReason;
 use crate::listener::Stopping;
-use crate::notice::Notice;
 use crate::sync::Ordering;
 
 impl Shard {
@@ -45,13 +44,6 @@ impl Shard {
             }
             shard.abort_handshakes(&stopping);
             shard.cut_all(&stopping, of);
-            if stopping.shards_left.fetch_sub(1, Ordering::SeqCst) == 1 {
-                let cut = stopping.cut.load(Ordering::SeqCst);
-                shard.gateway.notices().post(Notice::ListenersStopped {
-                    ticket: stopping.ticket,
-                    cut,
-                });
-            }
         });
     }
 
@@ -61,6 +53,10 @@ impl Shard {
             let io = &mut *connection.io.borrow_mut();
             if matches!(io.phase, Phase::Pending(_)) {
                 self.with_core(|core, poster| core.close(connection.socket, poster));
+                connection
+                    .worker
+                    .queue()
+                    .free_slot(connection.worker_slot.get());
             } else {
                 self.close(&connection, io, &CloseReason::SHUT_DOWN);
             }

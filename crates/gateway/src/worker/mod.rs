@@ -271,7 +271,10 @@ impl Worker {
         match self.queue.close(slot, close, self.handlers.close) {
             Ok(()) => self.ring(),
             Err(close) => {
-                if let Some(gateway) = self.gateway.upgrade() {
+                // a worker without `handleClose` leaves nothing to be handled
+                if self.handlers.close
+                    && let Some(gateway) = self.gateway.upgrade()
+                {
                     gateway.inherit(vec![close]);
                 }
             }

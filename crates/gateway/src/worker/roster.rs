@@ -56,29 +56,37 @@ impl Roster {
 
     /// Gives closes to a worker that handles them; without one they wait.
     pub(crate) fn inherit(&self, closes: Vec<PendingClose>) {
-        let mut orphans = Vec::new();
-        for close in closes {
-            let heir = {
-                let workers = self.workers.lock();
-                let turn = self.next.fetch_add(1, Ordering::Relaxed);
-                let able: Vec<_> = workers
-                    .iter()
-                    .filter(|worker| worker.handlers().close)
-                    .collect();
-                turn.checked_rem(able.len())
-                    .and_then(|index| able.get(index).map(|worker| Arc::clone(worker)))
-            };
-            match heir {
-                Some(heir) => match heir.queue().close(NO_SLOT, close, true) {
-                    Ok(()) => heir.ring(),
-                    // it was retired this moment
-                    Err(close) => orphans.push(close),
-                },
-                None => orphans.push(close),
+        for mut close in closes {
+            loop {
+                match self.bequeath(close) {
+                    None => break,
+                    // it was retired this moment, and has left the list before that
+                    Some(back) => close = back,
+                }
             }
         }
-        if !orphans.is_empty() {
-            self.orphans.lock().extend(orphans);
+    }
+
+    /// Gives a close to a worker, or keeps it; gives it back if that worker takes nothing any more.
+    fn bequeath(&self, close: PendingClose) -> Option<PendingClose> {
+        let workers = self.workers.lock();
+        let able = || workers.iter().filter(|worker| worker.handlers().close);
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        let heir = turn
+            .checked_rem(able().count())
+            .and_then(|index| able().nth(index).map(Arc::clone));
+        let Some(heir) = heir else {
+            // with the list still locked: a worker that is activated now will find it
+            self.orphans.lock().push(close);
+            return None;
+        };
+        drop(workers);
+        match heir.queue().close(NO_SLOT, close, true) {
+            Ok(()) => {
+                heir.ring();
+                None
+            }
+            Err(close) => Some(close),
         }
     }
 

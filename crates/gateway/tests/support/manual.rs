@@ -34,7 +34,12 @@ impl Manual {
         self.worker.begin_drain();
         let mut events = Vec::new();
         while let Some(batch) = self.worker.take() {
-            events.extend(decode(&batch.bytes, &batch.sidecars));
+            let unclaimed = |event: &Event| {
+                matches!(event, Event::Close { socket, .. }
+                    if !self.worker.claim_close(SocketId::new(*socket).unwrap()))
+            };
+            let decoded = decode(&batch.bytes, &batch.sidecars).into_iter();
+            events.extend(decoded.filter(|event| !unclaimed(event)));
             self.worker.finish(batch);
         }
         events

@@ -326,6 +326,16 @@ impl Client {
         Self::upgraded(stream)
     }
 
+    /// Connects and sends the request, without waiting for its answer.
+    pub(crate) fn connect_pending(address: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        stream.write_all(request("/").as_bytes()).unwrap();
+        stream
+    }
+
     /// Reads the 101 byte by byte, so that what follows it stays in the stream.
     pub(crate) fn upgraded(mut stream: TcpStream) -> Self {
         let mut head = Vec::new();
