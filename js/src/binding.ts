@@ -37,8 +37,7 @@ export interface NativeGateway {
   shutdown(): void;
   takeNotices(): Notice[];
   suspendLiveness(suspended: boolean): void;
-  hold(): void;
-  release(): void;
+  ended(): void;
   addWorker(handlers: number, drain: Drain): NativeWorker;
   debugState(mode: string, key?: unknown): unknown;
   stats(): Stats;

@@ -64,7 +64,7 @@ export class Supervisor {
     const seats: Seat[] = [];
     const hosts: Host[] = [];
     try {
-      const fixed = this.#startNative(plan);
+      const fixed = await this.#startNative(plan);
       if (plan.workers !== undefined) await this.#startWorkers({ ...plan.workers, arg }, fixed, seats, hosts);
       for (const { address, ...rest } of plan.listeners) {
         const listening = this.#native.listen({ address, ...rest });
@@ -83,7 +83,7 @@ export class Supervisor {
     }
   }
 
-  #startNative(plan: StartPlan): Fixed {
+  async #startNative(plan: StartPlan): Promise<Fixed> {
     const fixed = this.#fixed;
     if (fixed === undefined) return this.#startFirst(plan);
     if (plan.onError !== undefined && plan.onError !== fixed.onError) throw alreadyStarted('onError');
@@ -100,7 +100,7 @@ export class Supervisor {
     return fixed;
   }
 
-  #startFirst(plan: StartPlan): Fixed {
+  async #startFirst(plan: StartPlan): Promise<Fixed> {
     if (this.#native.isRunning()) {
       throw new MillraceError('ERR_MILLRACE_ALREADY_STARTED', 'another thread has started this gateway');
     }
@@ -108,11 +108,26 @@ export class Supervisor {
     const onThisThread = plan.workers?.threads === 0;
     const gateway: GatewayPlan = onThisThread ? { workerTimeoutMs: 0, ...plan.gateway } : plan.gateway;
     const handlerTimeoutMs = plan.handlerTimeoutMs ?? HANDLER_TIMEOUT_MS;
-    this.#native.start(gateway, () => this.#onNotice());
-    this.#native.hold();
+    await this.#startShards(gateway);
     const unwatch = watchInspector((attached) => this.#native.suspendLiveness(attached));
     this.#fixed = { gateway, handlerTimeoutMs, onError: plan.onError, unwatch };
     return this.#fixed;
+  }
+
+  /** A thread that ended may have left the gateway shutting down; that takes a moment. */
+  async #startShards(gateway: GatewayPlan): Promise<void> {
+    const deadline = performance.now() + SHUTDOWN_MS;
+    for (;;) {
+      // what another thread's run of the gateway left behind
+      this.#native.takeNotices();
+      try {
+        this.#native.start(gateway, () => this.#onNotice());
+        return;
+      } catch (error) {
+        if ((error as MillraceError).code !== 'ERR_MILLRACE_SHUTTING_DOWN' || performance.now() > deadline) throw error;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
   }
 
   /** The first worker alone, so that a broken module fails once; then the others side by side. */
@@ -164,7 +179,7 @@ export class Supervisor {
     });
     this.#native.shutdown();
     await stopped;
-    this.#native.release();
+    this.#native.ended();
     this.#fixed = undefined;
   }
 
@@ -202,6 +217,9 @@ export class Supervisor {
     }
   }
 }
+
+/** How long I/O threads have to end before another start gives up waiting for them. */
+const SHUTDOWN_MS = 5_000;
 
 /** What the first call of `start` fixed. */
 interface Fixed {

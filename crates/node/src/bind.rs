@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use millrace_gateway::limits::FixedLimits;
-use millrace_gateway::{Doorbell, Gateway, ShardSet};
+use millrace_gateway::{Gateway, ShardSet};
 
 use crate::entry::{Call, Owner, define};
 use crate::environment::Environment;
@@ -22,8 +22,8 @@ pub(crate) struct Bound {
     touched: Cell<ShardSet>,
     /// Whether this thread started the gateway and shuts it down when it ends.
     started: Cell<bool>,
-    /// Rings when the gateway has notices; made by the first start on this thread.
-    notices_door: RefCell<Option<Arc<dyn Doorbell>>>,
+    /// While this thread runs the gateway: the number with which its notices ring here.
+    notices: Cell<Option<usize>>,
     channel_name_bytes: usize,
 }
 
@@ -47,7 +47,7 @@ impl Bound {
             gateway: RefCell::new(Some(gateway)),
             touched: Cell::new(ShardSet::default()),
             started: Cell::new(false),
-            notices_door: RefCell::new(None),
+            notices: Cell::new(None),
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
         }));
         let object = js.object()?;
@@ -72,13 +72,13 @@ impl Bound {
             c"shutdown" => control::shutdown,
             c"takeNotices" => control::take_notices,
             c"suspendLiveness" => control::suspend_liveness,
-            c"hold" => control::hold,
-            c"release" => control::release,
+            c"ended" => control::ended,
             c"addWorker" => handlers::add_worker,
             c"debugState" => debug::debug_state,
             c"stats" => stats::stats,
         });
         environment.add_bound(bound);
+        js.when_collected(object, collected, bound)?;
         Ok(object)
     }
 
@@ -128,12 +128,13 @@ impl Bound {
         self.channel_name_bytes
     }
 
-    pub(crate) fn notices_door(&self) -> Option<Arc<dyn Doorbell>> {
-        self.notices_door.borrow().as_ref().map(Arc::clone)
+    /// The number with which the gateway's notices ring here.
+    pub(crate) fn notices(&self) -> Option<usize> {
+        self.notices.get()
     }
 
-    pub(crate) fn set_notices_door(&self, door: Arc<dyn Doorbell>) {
-        self.notices_door.replace(Some(door));
+    pub(crate) fn set_notices(&self, number: Option<usize>) {
+        self.notices.set(number);
     }
 
     pub(crate) fn set_started(&self, started: bool) {
@@ -155,6 +156,12 @@ impl Owner for Bound {
     fn environment(&'static self) -> &'static Environment {
         self.environment
     }
+}
+
+/// JavaScript has lost the object: nothing can use the gateway from here.
+fn collected(bound: &'static Bound) {
+    bound.environment.remove_bound(bound);
+    bound.end();
 }
 
 /// `bind(id)`: the functions of a gateway.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_gateway::{Doorbell, Notice};
+use millrace_gateway::{Doorbell, GatewayConfig, Notice};
 
 use crate::addon::ADDON;
 use crate::arguments;
@@ -56,36 +56,71 @@ fn create_gateway<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     Ok(Some(object))
 }
 
-/// `start(config, onNotice)`: starts the I/O shards. `onNotice` is called when there are notices to take.
+/// `start(config, onNotice)`: starts the I/O shards and keeps the process running. `onNotice` is called
+/// when there are notices to take. On a gateway that this thread has started, only compares.
 pub(crate) fn start<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [options, listener, ..]) = (call.js, call.arguments);
     let config = config::gateway(js, options)?;
     if js.type_of(listener)? != Type::Function {
         return Err(arguments::wrong(js, listener, "onNotice", "a function"));
     }
-    let door = match call.own.notices_door() {
-        Some(door) => door,
-        None => add_notices(call, listener)?,
+    if call.own.notices().is_some() {
+        return start_with(call, config, Arc::new(Silent)).map(|()| None);
+    }
+    let listener = js.keep(listener)?;
+    let mut door: Option<Arc<dyn Doorbell>> = None;
+    let environment = call.own.environment();
+    let number = environment.add_source(js, |made, _line| {
+        door = Some(made);
+        Ok(Source::Notices(listener))
+    })?;
+    call.own.set_notices(Some(number));
+    let started = match door {
+        Some(door) => environment
+            .hold(js)
+            .and_then(|()| start_with(call, config, door)),
+        None => Err(Failure::internal("a source was added without a doorbell")),
     };
+    match started {
+        Ok(()) => {
+            call.own.set_started(true);
+            Ok(None)
+        }
+        Err(failure) => {
+            forget_notices(call)?;
+            Err(failure)
+        }
+    }
+}
+
+fn start_with(
+    call: &Call<'_, Bound>,
+    config: GatewayConfig,
+    door: Arc<dyn Doorbell>,
+) -> Outcome<()> {
     call.own
         .gateway()?
         .start(config, door)
-        .map_err(|error| Failure::Coded(error.code(), error.to_string()))?;
-    call.own.set_started(true);
-    Ok(None)
+        .map_err(|error| Failure::Coded(error.code(), error.to_string()))
 }
 
-/// The listener rings from the first start on; JavaScript gives the same one every time.
-fn add_notices(call: &Call<'_, Bound>, listener: Value<'_>) -> Outcome<Arc<dyn Doorbell>> {
-    let listener = call.js.keep(listener)?;
-    let mut made = None;
-    call.own.environment().add_source(call.js, |door, _line| {
-        let door: Arc<dyn Doorbell> = door;
-        call.own.set_notices_door(Arc::clone(&door));
-        made = Some(door);
-        Ok(Source::Notices(listener))
-    })?;
-    made.ok_or_else(|| Failure::internal("a doorbell was asked for and not made"))
+/// The doorbell of a start that only compares: the gateway keeps the one it has.
+struct Silent;
+
+impl Doorbell for Silent {
+    fn ring(&self) {}
+}
+
+fn forget_notices(call: &Call<'_, Bound>) -> Outcome<()> {
+    let Some(number) = call.own.notices() else {
+        return Ok(());
+    };
+    call.own.set_notices(None);
+    let environment = call.own.environment();
+    if let Some(Source::Notices(listener)) = environment.remove_source(number) {
+        call.js.forget(listener);
+    }
+    environment.release(call.js)
 }
 
 /// `isRunning(): boolean`
@@ -175,14 +210,8 @@ pub(crate) fn suspend_liveness<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     Ok(None)
 }
 
-/// `hold()`: keeps the process running.
-pub(crate) fn hold<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    call.own.environment().hold(call.js)?;
-    Ok(None)
-}
-
-/// `release()`: takes back one `hold()`.
-pub(crate) fn release<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    call.own.environment().release(call.js)?;
+/// `ended()`: the notice that everything stopped has come; the process may end.
+pub(crate) fn ended<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    forget_notices(call)?;
     Ok(None)
 }

@@ -34,7 +34,8 @@ pub(crate) struct Environment {
     closing: Cell<bool>,
     error_class: Cell<Option<Reference>>,
     bound: RefCell<Vec<&'static Bound>>,
-    sources: RefCell<Vec<Source>>,
+    /// By the number that their doorbells ring with; a number is used again.
+    sources: RefCell<Vec<Option<Source>>>,
     holds: Cell<u32>,
     /// One set of words for all workers here: a word too many only costs a look.
     token_words: OnceCell<(Reference, TokenWords)>,
@@ -93,12 +94,13 @@ impl Environment {
         Ok((buffer, words))
     }
 
-    /// A doorbell for something new that rings here; `source` is told its doorbell and kept.
+    /// A doorbell for something new that rings here; `source` is told its doorbell and kept until
+    /// [`remove_source`](Self::remove_source) is given the returned number.
     pub(crate) fn add_source(
         &'static self,
         js: Js<'_>,
         source: impl FnOnce(Arc<Door>, &Arc<Line>) -> Outcome<Source>,
-    ) -> Outcome<()> {
+    ) -> Outcome<usize> {
         let line = if let Some(line) = self.line.get() {
             Arc::clone(line)
         } else {
@@ -106,14 +108,35 @@ impl Environment {
             let line = Line::open(js, on_ring, context)?;
             Arc::clone(self.line.get_or_init(|| line))
         };
-        let number = self.sources.borrow().len();
+        let number = {
+            let mut sources = self.sources.borrow_mut();
+            let free = sources.iter().position(Option::is_none);
+            free.unwrap_or_else(|| {
+                sources.push(None);
+                sources.len() - 1
+            })
+        };
         let added = source(Arc::new(Door::new(Arc::clone(&line), number)), &line)?;
-        self.sources.borrow_mut().push(added);
-        Ok(())
+        if let Some(place) = self.sources.borrow_mut().get_mut(number) {
+            *place = Some(added);
+        }
+        Ok(number)
+    }
+
+    /// Forgets what rang with this number. A ring on its way is answered by whatever has the number
+    /// next, which then finds nothing to do.
+    pub(crate) fn remove_source(&self, number: usize) -> Option<Source> {
+        self.sources.borrow_mut().get_mut(number)?.take()
     }
 
     pub(crate) fn add_bound(&self, bound: &'static Bound) {
         self.bound.borrow_mut().push(bound);
+    }
+
+    pub(crate) fn remove_bound(&self, bound: &'static Bound) {
+        self.bound
+            .borrow_mut()
+            .retain(|known| !ptr::eq(*known, bound));
     }
 
     /// Keeps the process running, counted.
@@ -164,11 +187,8 @@ impl Environment {
         impl Drop for Ending<'_> {
             fn drop(&mut self) {
                 self.0.draining.set(false);
-                // indexed, because waking may not be interrupted but binding may grow the list
-                let mut index = 0;
-                while let Some(bound) = { self.0.bound.borrow().get(index).copied() } {
+                for bound in self.0.bound.borrow().iter() {
                     bound.wake();
-                    index += 1;
                 }
             }
         }
@@ -178,7 +198,7 @@ impl Environment {
     }
 
     fn answer(&'static self, js: Js<'_>, number: usize) -> Outcome<()> {
-        let source = self.sources.borrow().get(number).copied();
+        let source = self.sources.borrow().get(number).copied().flatten();
         match source {
             None => Ok(()),
             Some(Source::Notices(listener)) => js.call(js.kept(listener)?, &[]).map(drop),
@@ -192,8 +212,8 @@ impl Environment {
             line.cut();
         }
         let sources = self.sources.take();
-        for source in &sources {
-            if let Source::Worker(thread) = source {
+        for source in sources {
+            if let Some(Source::Worker(thread)) = source {
                 thread.end();
             }
         }

@@ -26,6 +26,8 @@ pub(crate) struct HandlerThread {
     worker: RefCell<Option<Arc<Worker>>>,
     /// The JavaScript function that handles a batch.
     drain: Cell<Option<Reference>>,
+    /// The number with which the worker rings here.
+    number: Cell<Option<usize>>,
     /// Kept until every record is handled, because JavaScript may ask for it again.
     batch: RefCell<Option<Batch>>,
 }
@@ -88,6 +90,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         bound: call.own,
         worker: RefCell::new(None),
         drain: Cell::new(Some(js.keep(function)?)),
+        number: Cell::new(None),
         batch: RefCell::new(None),
     }));
     let object = js.object()?;
@@ -105,7 +108,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     });
     let (words, bump) = environment.token_words(js)?;
     js.set(object, c"tokenWords", words)?;
-    environment.add_source(js, |door, line| {
+    let number = environment.add_source(js, |door, line| {
         let door: Arc<dyn Doorbell> = door;
         let worker = gateway.add_worker(handlers(flags), door);
         let line = Arc::clone(line);
@@ -113,6 +116,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         thread.worker.replace(Some(worker));
         Ok(Source::Worker(thread))
     })?;
+    thread.number.set(Some(number));
     let id = thread.present()?.id();
     js.set(object, c"id", js.number(f64::from(id))?)?;
     Ok(Some(object))
@@ -140,6 +144,9 @@ fn retire<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     call.own.end();
     if let Some(drain) = call.own.drain.take() {
         call.js.forget(drain);
+    }
+    if let Some(number) = call.own.number.take() {
+        call.own.environment().remove_source(number);
     }
     Ok(None)
 }
