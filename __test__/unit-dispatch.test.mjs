@@ -1,4 +1,5 @@
 // Event records and handlers, with batches made here and a native side that only takes notes.
+// Over 400 lines because the batch builder and the native side that takes notes serve every test here.
 import { createRequire } from 'node:module';
 import test from 'ava';
 
