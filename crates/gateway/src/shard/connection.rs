@@ -46,14 +46,14 @@ pub(crate) struct Io {
     pub(crate) stash: Vec<u8>,
     /// In the shard's list of connections that wait for their worker.
     pub(crate) waiting: bool,
-    /// The worker's queue was full when this connection last added to it.
-    pub(crate) queue_full: bool,
     /// Once the outbox exceeded its read pause; a drain event is due when it falls.
     pub(crate) swollen: bool,
     /// The outbox overflowed before the connection was admitted: it is closed once it is.
     pub(crate) overflown: bool,
     /// The earliest deadline set in the wheel.
     pub(crate) armed: u64,
+    /// The one that was the earliest before: still in the wheel, so it need not be set again.
+    pub(crate) armed_before: u64,
     pub(crate) times: Times,
     /// Messages per second, where limited.
     pub(crate) rate: Option<Box<Rate>>,
@@ -70,6 +70,8 @@ pub(crate) struct Times {
     pub(crate) message: u64,
     /// An unanswered ping was sent.
     pub(crate) ping: u64,
+    /// Bytes of an unfinished message that had arrived by then.
+    pub(crate) ping_received: u64,
     /// The first byte of a message not yet complete.
     pub(crate) unfinished: u64,
     /// The last progress of a blocked write.
@@ -141,10 +143,10 @@ impl Io {
             credit: Credit::default(),
             stash: Vec::new(),
             waiting: false,
-            queue_full: false,
             swollen: false,
             overflown: false,
             armed: u64::MAX,
+            armed_before: u64::MAX,
             times: Times {
                 alive: now,
                 message: now,
@@ -153,6 +155,11 @@ impl Io {
             rate,
             charged_entries: 0,
         }
+    }
+
+    /// Whether reading stands still, or did a moment ago: the peer cannot show that it lives.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.waiting || self.swollen
     }
 
     /// Whether the application may still be told of messages and send some.

@@ -38,7 +38,15 @@ impl Shard {
         if at >= io.armed {
             return;
         }
-        io.armed = at;
+        let before = std::mem::replace(&mut io.armed, at);
+        if at == io.armed_before {
+            // it is in the wheel already
+            io.armed_before = u64::MAX;
+            return;
+        }
+        if before != u64::MAX {
+            io.armed_before = before;
+        }
         let mut wheel = self.wheel.borrow_mut();
         if wheel.is_empty() {
             self.wheel_armed.notify_one();
@@ -72,6 +80,9 @@ impl Shard {
         let io = &mut *connection.io.borrow_mut();
         if io.armed != at {
             // an earlier deadline was set since, and has fired or will
+            if io.armed_before == at {
+                io.armed_before = u64::MAX;
+            }
             return;
         }
         io.armed = u64::MAX;
@@ -79,6 +90,12 @@ impl Shard {
             self.close(connection, io, &reason);
         }
         if let Some(at) = self.next(connection, io) {
+            // a look that is set already may come a little early, but need not be set again
+            let at = if io.armed_before <= at {
+                io.armed_before
+            } else {
+                at
+            };
             self.arm(connection, io, at);
         }
         if matches!(io.phase, Phase::Open) {
@@ -91,6 +108,7 @@ impl Shard {
     fn judge(&self, connection: &Shared, io: &mut Io) -> Option<CloseReason> {
         let now = self.now.get();
         let limits = &connection.listener.config.limits;
+        let paused = io.is_paused();
         let times = &mut io.times;
         if times.blocked > 0 && now >= times.blocked + millis(self.limits.write_timeout) {
             return Some(CloseReason::STALLED);
@@ -107,14 +125,13 @@ impl Shard {
         if idle > 0 && now >= times.message + idle {
             return Some(CloseReason::IDLE);
         }
-        if io.waiting || io.swollen {
+        if paused {
             // not reading: the peer cannot show that it lives
             return None;
         }
         if times.unfinished > 0 {
             let age = now.saturating_sub(times.unfinished);
-            let received =
-                u64::try_from(io.adapter.unfinished().unwrap_or_default()).unwrap_or(u64::MAX);
+            let received = bytes_of(io.adapter.unfinished());
             if age >= millis(limits.message_deadline) && received < age * MESSAGE_RATE_FLOOR / 1000
             {
                 return Some(CloseReason::MESSAGE_DEADLINE);
@@ -124,12 +141,20 @@ impl Shard {
             if now < times.ping + millis(limits.pong_timeout) {
                 return None;
             }
+            let received = bytes_of(io.adapter.unfinished());
+            let due = (now - times.ping) * MESSAGE_RATE_FLOOR / 1000;
+            if received >= times.ping_received.saturating_add(due) {
+                // no pong fits into a frame that takes this long; its bytes show that the peer lives
+                (times.ping, times.ping_received) = (now, received);
+                return None;
+            }
             self.stats.ping_timeouts.add(1);
             return Some(CloseReason::ABNORMAL);
         }
         let interval = millis(limits.ping_interval);
         if interval > 0 && now + TICK_MS >= times.alive + interval {
             times.ping = now.max(1);
+            times.ping_received = bytes_of(io.adapter.unfinished());
             let Io {
                 outbox, adapter, ..
             } = io;
@@ -156,8 +181,15 @@ impl Shard {
                 };
                 let idle = millis(limits.idle_timeout);
                 let unfinished = times.unfinished + millis(limits.message_deadline);
+                // while nothing is read these two are not judged, so they need no haste
+                let soonest = now
+                    + if io.is_paused() {
+                        RATE_LOOK_MS
+                    } else {
+                        TICK_MS
+                    };
                 [
-                    (interval > 0).then(|| alive.saturating_sub(TICK_MS).max(now + TICK_MS)),
+                    (interval > 0).then(|| alive.saturating_sub(TICK_MS).max(soonest)),
                     (idle > 0).then_some(times.message + idle),
                     (times.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),
                 ]
@@ -171,6 +203,10 @@ impl Shard {
         };
         others.into_iter().chain([blocked]).flatten().min()
     }
+}
+
+fn bytes_of(unfinished: Option<usize>) -> u64 {
+    u64::try_from(unfinished.unwrap_or_default()).unwrap_or(u64::MAX)
 }
 
 /// How often a message that outlived its deadline is looked at.

@@ -143,10 +143,7 @@ impl Shard {
         let limits = &self.limits;
         let mut room = || {
             io.credit.has_room(queue.handled(), limits)
-                && (!io.queue_full || {
-                    let (events, bytes) = queue.backlog();
-                    events < limits.worker_queue_events && bytes < limits.worker_queue_bytes
-                })
+                && queue.has_room(limits.worker_queue_events, limits.worker_queue_bytes)
         };
         if !room() {
             queue.pause(1 << self.index.get());
@@ -155,7 +152,6 @@ impl Shard {
                 return false;
             }
         }
-        io.queue_full = false;
         true
     }
 
@@ -183,12 +179,11 @@ impl Shard {
             delivered: 0,
             delivered_bytes: 0,
             replied: false,
-            queue_full: false,
             discard: !matches!(phase, Phase::Open),
         };
         let mut alive_again = false;
         let result = adapter.input(bytes, &mut taking);
-        let (alive, replied, queue_full) = (taking.alive, taking.replied, taking.queue_full);
+        let (alive, replied) = (taking.alive, taking.replied);
         let (delivered, delivered_bytes) = (taking.delivered, taking.delivered_bytes);
         // unlocks the worker's queue: closing may lock it again
         drop(taking);
@@ -208,7 +203,6 @@ impl Shard {
             Some(_) if times.unfinished == 0 || alive && delivered > 0 => now.max(1),
             Some(_) => times.unfinished,
         };
-        io.queue_full |= queue_full;
         if alive_again {
             // the look at the pong's deadline would come too late for the next ping
             self.arm_first(connection, io);
@@ -395,7 +389,6 @@ struct Taking<'a> {
     delivered: u64,
     delivered_bytes: u64,
     replied: bool,
-    queue_full: bool,
     /// The connection is closing: its messages are nobody's any more.
     discard: bool,
 }
@@ -431,14 +424,12 @@ impl Intake for Taking<'_> {
         self.delivered_bytes += u64::try_from(length).unwrap_or_default();
         self.credit.spend(batch, record_bytes(length));
         let limits = &self.shard.limits;
-        let (events, bytes) = intake.backlog();
-        self.queue_full =
-            events >= limits.worker_queue_events || bytes >= limits.worker_queue_bytes;
+        let room = intake.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
         let slowed = self.rate.as_mut().is_some_and(|rate| {
             rate.spend(self.now);
             rate.wait(self.now) > 0
         });
-        Ok(!self.queue_full && !slowed && !self.credit.is_spent(limits))
+        Ok(room && !slowed && !self.credit.is_spent(limits))
     }
 
     fn reply(&mut self, encode: &mut dyn FnMut(&mut Vec<u8>)) {

@@ -224,6 +224,9 @@ impl Shard {
             return;
         }
         let mut waiting = std::mem::take(&mut *self.waiting.borrow_mut());
+        // whoever stands in front reads first and queues up again first: another one every time
+        let first = usize::try_from(self.now.get()).unwrap_or_default() % waiting.len();
+        waiting.rotate_left(first);
         waiting.retain(|connection| {
             let io = &mut *connection.io.borrow_mut();
             if io.is_live() && !self.worker_has_room(connection, io) {

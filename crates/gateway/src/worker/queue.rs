@@ -37,6 +37,8 @@ pub(crate) struct PendingClose {
 pub(crate) struct Queue {
     state: Mutex<State>,
     ringing: AtomicBool,
+    /// A bound was met when the last message was appended.
+    full: AtomicBool,
     /// Sequence number of the newest batch whose records are all handled or held.
     handled: AtomicU64,
     /// One bit per I/O shard that has a connection waiting for room or credit.
@@ -71,6 +73,7 @@ struct Chunk {
 #[derive(Debug)]
 pub(crate) struct Intake<'a> {
     state: MutexGuard<'a, State>,
+    full: &'a AtomicBool,
 }
 
 impl Queue {
@@ -78,6 +81,7 @@ impl Queue {
         Self {
             state: Mutex::new(State::default()),
             ringing: AtomicBool::new(false),
+            full: AtomicBool::new(false),
             handled: AtomicU64::new(0),
             paused: AtomicU64::new(0),
         }
@@ -89,7 +93,10 @@ impl Queue {
         if state.retired {
             None
         } else {
-            Some(Intake { state })
+            Some(Intake {
+                state,
+                full: &self.full,
+            })
         }
     }
 
@@ -208,6 +215,20 @@ impl Queue {
         (state.events, state.bytes)
     }
 
+    /// Whether messages may be appended. Looks at the bounds only if they were met; whoever waits
+    /// is woken by [`finish`](Self::finish).
+    pub(crate) fn has_room(&self, events: usize, bytes: usize) -> bool {
+        if !self.full.load(Ordering::SeqCst) {
+            return true;
+        }
+        let state = self.state.lock();
+        let room = state.has_room(events, bytes);
+        if room {
+            self.full.store(false, Ordering::SeqCst);
+        }
+        room
+    }
+
     /// Connections pinned to the worker.
     pub(crate) fn connections(&self) -> u64 {
         self.state.lock().connections
@@ -278,13 +299,21 @@ impl Intake<'_> {
         seq
     }
 
-    /// Events and bytes waiting.
-    pub(crate) fn backlog(&self) -> (usize, usize) {
-        (self.state.events, self.state.bytes)
+    /// Whether another message may follow; where not, nobody appends one for the time being.
+    pub(crate) fn has_room(&self, events: usize, bytes: usize) -> bool {
+        let room = self.state.has_room(events, bytes);
+        if !room {
+            self.full.store(true, Ordering::SeqCst);
+        }
+        room
     }
 }
 
 impl State {
+    fn has_room(&self, events: usize, bytes: usize) -> bool {
+        self.events < events.max(1) && self.bytes < bytes.max(1)
+    }
+
     /// The chunk that takes a record with this payload, already counted.
     fn room(&mut self, payload: usize) -> &mut Chunk {
         let needed = record::record_bytes(payload);
