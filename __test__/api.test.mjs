@@ -259,6 +259,7 @@ test('the types: api.test-d.ts compiles', async (t) => {
   const tsc = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   t.true(existsSync(tsc), 'typescript is installed');
   const args = [
+    '--ignoreConfig',
     '--noEmit',
     '--strict',
     '--target',
