@@ -6,11 +6,12 @@ use std::convert::Infallible;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -60,10 +61,13 @@ async fn handshake(shard: Rc<Shard>, stream: Stream, peer: Peer, key: Rc<Cell<us
         crowded,
     } = peer;
     let limits = &listener.config.limits;
-    let timeout = limits.handshake_timeout;
+    let timeout = if crowded {
+        limits.handshake_timeout.min(CROWDED_TIMEOUT)
+    } else {
+        limits.handshake_timeout
+    };
     let mut builder = http1::Builder::new();
     builder
-        .keep_alive(false)
         .half_close(false)
         .auto_date_header(true)
         .header_read_timeout(None)
@@ -80,7 +84,15 @@ async fn handshake(shard: Rc<Shard>, stream: Stream, peer: Peer, key: Rc<Cell<us
             shard: Rc::clone(&shard),
             visitor: Rc::clone(&visitor),
         };
-        async move { Ok::<_, Infallible>(adapter::answer(exchange, request).await) }
+        async move {
+            let mut answer = adapter::answer(exchange, request).await;
+            // said here and not by hyper, which would say it in a 101 too: some clients take only `upgrade` there
+            if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+                let close = HeaderValue::from_static("close");
+                answer.headers_mut().append(CONNECTION, close);
+            }
+            Ok::<_, Infallible>(answer)
+        }
     });
     let connection = builder
         .serve_connection(TokioIo::new(stream), service)
@@ -114,6 +126,9 @@ pub(crate) fn plain(status: StatusCode, text: &'static str) -> Answer {
 
 /// The request as endpoints get it.
 pub(crate) type Asked = Request<Incoming>;
+
+/// Time for a peer whose address has too many connections to send the request that is refused.
+const CROWDED_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The smallest buffer hyper accepts.
 const SMALLEST_BUFFER: usize = 8192;

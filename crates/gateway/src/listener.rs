@@ -213,7 +213,8 @@ pub(crate) fn listen(shard: &Rc<Shard>, listening: Listening) {
         #[cfg(unix)]
         Bound::Unix(listener, path) => {
             let (shard, state) = (Rc::clone(shard), Arc::clone(&state));
-            vec![tokio::task::spawn_local(accept_unix(shard, listener, path, state)).abort_handle()]
+            let file = UnixFile(path);
+            vec![tokio::task::spawn_local(accept_unix(shard, listener, file, state)).abort_handle()]
         }
     };
     shard.keep_acceptors(state.id, tasks);
@@ -250,10 +251,9 @@ async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Ar
 async fn accept_unix(
     shard: Rc<Shard>,
     listener: std::os::unix::net::UnixListener,
-    path: std::path::PathBuf,
+    _file: UnixFile,
     state: Arc<ListenerState>,
 ) {
-    let _file = UnixFile(path);
     let listener = match UnixListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {

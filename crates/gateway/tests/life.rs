@@ -10,7 +10,8 @@ use std::time::Duration;
 use millrace_gateway::config::GatewayConfig;
 use millrace_gateway::{Kind, ListenerConfig, Notice, ShardSet, Target};
 use millrace_protocol::websocket::{self, Opcode};
-use support::{ALL, Client, Event, Received, echo, frame, serve};
+use support::client::{Client, Received, frame};
+use support::{ALL, Event, echo, serve};
 
 fn config(io_threads: usize) -> GatewayConfig {
     GatewayConfig {

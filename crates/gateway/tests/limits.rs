@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use millrace_gateway::limits::{GatewayLimits, ListenerLimits};
 use millrace_gateway::{GatewayConfig, Handlers, ListenerConfig, SocketId};
 use millrace_protocol::websocket::Opcode;
+use support::client::{Client, Received, frame};
 use support::manual::{Manual, eventually, eventually_within, manual, send_all};
-use support::{Client, Event, Received, Server, echo, frame, serve};
+use support::{Event, Server, echo, serve};
 
 /// Without `handleOpen`, so that connecting needs no answer.
 const QUIET: Handlers = Handlers {
@@ -192,10 +193,9 @@ fn a_long_frame_may_take_longer_than_a_pong() {
     let (mut honest, _) = connect(&server, &worker);
     let (mut dribbling, _) = connect(&server, &worker);
     let message = frame(Opcode::Binary, &vec![7; 40_000]);
-    let mut parts = message.chunks(1000);
     let mut alone = message.chunks(1);
     let cut = || server.gateway.stats().traffic.ping_timeouts == 1;
-    while let Some(part) = parts.next() {
+    for part in message.chunks(1000) {
         honest.send(part);
         if !cut() {
             dribbling.send(alone.next().unwrap());

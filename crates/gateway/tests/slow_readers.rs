@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use millrace_gateway::limits::{GatewayLimits, OutboxPolicy};
 use millrace_gateway::{GatewayConfig, Kind, ListenerConfig, ShardSet, SocketId, Target};
+use support::client::{Client, Received, frame, request};
 use support::manual::{eventually, eventually_within, manual, send_all};
 use support::wire::narrow_client;
-use support::{ALL, Client, Event, Received, Server, echo, frame, request, serve};
+use support::{ALL, Event, Server, echo, serve};
 
 const MIB: usize = 1024 * 1024;
 

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use millrace_gateway::{GatewayConfig, ListenerConfig, Notice, StartError};
 use millrace_protocol::websocket::{self, Opcode};
+use support::client::{Client, Received, frame};
 use support::manual::{eventually, manual};
-use support::{ALL, Bell, Client, Event, Received, Server, echo, frame, serve};
+use support::{ALL, Bell, Event, Server, echo, serve};
 
 fn server(io_threads: usize) -> Server {
     let mut config = GatewayConfig {

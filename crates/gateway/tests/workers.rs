@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_gateway::{GatewayConfig, Handlers, ListenerConfig, Notice};
+use support::client::{Client, Received};
 use support::manual::{eventually, manual};
-use support::{ALL, Client, Event, Received, Server, serve};
+use support::{ALL, Event, Server, serve};
 
 fn server() -> Server {
     let mut config = GatewayConfig {

@@ -69,12 +69,17 @@ impl Shard {
         }
     }
 
-    /// Closes every connection that matches; pending ones are refused with 503.
-    pub(super) fn close_all(&self, reason: &CloseReason, matches: impl Fn(&Connection) -> bool) {
+    /// Closes every connection that matches; pending ones are refused with 503 and `refusal`.
+    pub(super) fn close_all(
+        &self,
+        reason: &CloseReason,
+        refusal: &'static str,
+        matches: impl Fn(&Connection) -> bool,
+    ) {
         for connection in self.select(matches) {
             let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
             if pending {
-                self.refuse(&connection, 503, "No worker available");
+                self.refuse(&connection, 503, refusal);
             } else {
                 self.close(&connection, &mut connection.io.borrow_mut(), reason);
             }

@@ -203,17 +203,22 @@ pub(crate) fn run(
     }
     match outcome {
         Ok(Ok(true)) => {}
-        Ok(Err(error)) => gateway.notices().post(Notice::Error {
-            code: "ERR_MILLRACE_SHARD_FAILED",
-            message: format!("an I/O thread could not start: {error}"),
-        }),
-        Ok(Ok(false)) | Err(_) => gateway.notices().post(Notice::Error {
-            code: "ERR_MILLRACE_SHARD_FAILED",
-            message: "an I/O thread ended by a bug in Millrace; its connections are lost"
-                .to_owned(),
-        }),
+        Ok(Err(error)) => fail(gateway, format!("an I/O thread could not start: {error}")),
+        Ok(Ok(false)) | Err(_) => fail(
+            gateway,
+            "an I/O thread ended by a bug in Millrace; the gateway ends".to_owned(),
+        ),
     }
     gateway.shard_ended();
+}
+
+/// Channels that lack one shard's connections are no gateway: it ends as a whole.
+fn fail(gateway: &Gateway, message: String) {
+    gateway.notices().post(Notice::Error {
+        code: "ERR_MILLRACE_SHARD_FAILED",
+        message,
+    });
+    gateway.shutdown();
 }
 
 /// Lives until the shard is told to end; false when its turn ended by a bug.

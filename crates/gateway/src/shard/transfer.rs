@@ -371,10 +371,6 @@ fn write_out(
 const SLICES: usize = 64;
 
 /// An adapter's view of the connection while it decodes.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each notes one thing that happened"
-)]
 struct Taking<'a> {
     shard: &'a Shard,
     worker: &'a Arc<Worker>,

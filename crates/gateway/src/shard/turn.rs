@@ -141,9 +141,9 @@ impl Shard {
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
             Command::WorkerGone { worker } => {
-                self.close_all(&CloseReason::WORKER_DOWN, |connection| {
-                    connection.worker.id() == worker
-                });
+                let of =
+                    |connection: &super::connection::Connection| connection.worker.id() == worker;
+                self.close_all(&CloseReason::WORKER_DOWN, "No worker available", of);
             }
             Command::Hold { slot, socket, .. }
             | Command::Release { slot, socket, .. }

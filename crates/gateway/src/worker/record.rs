@@ -36,6 +36,9 @@ pub(crate) const NO_SLOT: u32 = u32::MAX;
 /// Written as the token's length where there is none.
 const NO_TOKEN: u32 = u32::MAX;
 
+/// The longest token that a CLOSE record carries.
+const TOKEN_BYTES: usize = 8 * 1024 * 1024;
+
 const ASCII: u32 = 1 << 4;
 const SIDECAR: u32 = 1 << 5;
 const LENGTH_SHIFT: u32 = 8;
@@ -122,7 +125,9 @@ pub(crate) fn append_open(out: &mut Vec<u8>, slot: u32, opening: &Opening<'_>) {
 
 /// Appends a CLOSE record.
 pub(crate) fn append_close(out: &mut Vec<u8>, slot: u32, closing: &Closing<'_>) {
-    let token = closing.token.unwrap_or_default();
+    // a record's length has 24 bits; without its token it is still a close
+    let known = closing.token.filter(|token| token.len() <= TOKEN_BYTES);
+    let token = known.unwrap_or_default();
     append_header(
         out,
         RecordKind::Close,
@@ -132,10 +137,7 @@ pub(crate) fn append_close(out: &mut Vec<u8>, slot: u32, closing: &Closing<'_>) 
     );
     append_socket(out, closing.socket);
     append_word(out, u32::from(closing.code));
-    append_word(
-        out,
-        closing.token.map_or(NO_TOKEN, |token| word(token.len())),
-    );
+    append_word(out, known.map_or(NO_TOKEN, |token| word(token.len())));
     append_word(out, word(closing.reason.len()));
     out.extend_from_slice(token);
     out.extend_from_slice(closing.reason.as_bytes());
@@ -198,6 +200,26 @@ mod tests {
         assert_eq!(out[20..24], u32::MAX.to_le_bytes());
         assert_eq!(out[24..28], 1u32.to_le_bytes());
         assert_eq!(&out[28..], b"x\0\0\0");
+    }
+
+    #[test]
+    fn a_close_stays_a_record_whatever_its_token() {
+        for length in [TOKEN_BYTES, TOKEN_BYTES + 1, 1 << 24] {
+            let mut out = Vec::new();
+            let token = vec![7; length];
+            append_close(
+                &mut out,
+                NO_SLOT,
+                &Closing {
+                    socket: SocketId::new(5).unwrap(),
+                    code: 1006,
+                    token: Some(&token),
+                    reason: "",
+                },
+            );
+            let announced = u32::from_le_bytes(out[..4].try_into().unwrap()) >> LENGTH_SHIFT;
+            assert_eq!(out.len(), record_bytes(usize::try_from(announced).unwrap()));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use super::Client;
+use super::client::{Client, request};
 
 /// A connection whose kernel takes little for a reader that does not read.
 pub(crate) fn narrow(address: &str) -> TcpStream {
@@ -28,7 +28,7 @@ pub(crate) fn narrow(address: &str) -> TcpStream {
 /// Sends a request and begins a WebSocket client once the 101 is there.
 pub(crate) fn narrow_client(address: &str) -> Client {
     let mut stream = narrow(address);
-    stream.write_all(super::request("/").as_bytes()).unwrap();
+    stream.write_all(request("/").as_bytes()).unwrap();
     Client::upgraded(stream)
 }
 

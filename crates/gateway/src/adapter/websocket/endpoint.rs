@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use fastwebsockets::upgrade::UpgradeFut;
 use http_body_util::Full;
+use hyper::body::Body;
 use hyper::header::{ALLOW, CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 use hyper::upgrade::Upgraded;
 use hyper::{Method, Response, StatusCode, Version};
@@ -28,6 +29,10 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
         Ok(protocols) => protocols,
         Err(refusal) => return refuse(refusal),
     };
+    if !request.body().is_end_stream() {
+        // what followed the 101 would be a body for some and frames for others
+        return plain(StatusCode::BAD_REQUEST, "A body is not allowed");
+    }
     let Exchange { shard, visitor } = &exchange;
     if let Some((status, text)) = unwelcome(visitor, &request) {
         return plain(status, text);
@@ -135,7 +140,7 @@ fn refuse(refusal: Refusal) -> Answer {
     match refusal.status() {
         426 => {
             headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-            headers.insert(CONNECTION, HeaderValue::from_static("upgrade, close"));
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
             headers.insert(
                 HeaderName::from_static("sec-websocket-version"),
                 HeaderValue::from_static("13"),
