@@ -35,20 +35,29 @@ function biome() {
   return run([...tool('@biomejs/biome', 'biome'), 'check', '--error-on-warnings', ...colors]);
 }
 
-/** The models of our locks and atomics. `--cfg loom` changes every crate, so they have a target folder of their own. */
+/**
+ * The models of our locks and atomics. The flag changes every crate, so they have target folders of their own. The
+ * gateway's models are unit tests behind a flag of its own: `--cfg loom` would take the network out of tokio.
+ */
 async function loom() {
   const tests = loomTests();
   if (tests.length === 0) throw new Failure('no crates/*/tests/loom_*.rs was found, and there must be some');
-  const env = {
-    RUSTFLAGS: `${process.env.RUSTFLAGS ?? ''} --cfg loom`.trim(),
-    CARGO_TARGET_DIR: path.join(process.env.CARGO_TARGET_DIR ?? path.join(ROOT, 'target'), 'loom'),
-    CARGO_PROFILE_DEV_OPT_LEVEL: '2',
-    LOOM_MAX_PREEMPTIONS: process.env.LOOM_MAX_PREEMPTIONS ?? '3',
-  };
+  const env = loomEnvironment('loom');
   for (const { crate, names } of tests) {
     const chosen = names.flatMap((name) => ['--test', name]);
     await run(['cargo', 'test', '--package', crate, ...LOCKED, ...chosen], { env });
   }
+  const gateway = ['--package', 'millrace-gateway', '--lib', ...LOCKED, 'loom_tests'];
+  await run(['cargo', 'test', ...gateway], { env: loomEnvironment('millrace_loom') });
+}
+
+function loomEnvironment(flag) {
+  return {
+    RUSTFLAGS: `${process.env.RUSTFLAGS ?? ''} --cfg ${flag}`.trim(),
+    CARGO_TARGET_DIR: path.join(process.env.CARGO_TARGET_DIR ?? path.join(ROOT, 'target'), flag),
+    CARGO_PROFILE_DEV_OPT_LEVEL: '2',
+    LOOM_MAX_PREEMPTIONS: process.env.LOOM_MAX_PREEMPTIONS ?? '3',
+  };
 }
 
 /** @returns {{crate: string, names: string[]}[]} */
