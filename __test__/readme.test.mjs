@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
-import { until, within } from './support/deadline.mjs';
+import { until } from './support/deadline.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -24,6 +24,7 @@ test('the example of the README: two clients talk to each other', async (t) => {
   const lines = files.reduce((sum, [, code]) => sum + code.trim().split('\n').length, 0);
   t.true(lines <= 40, `${lines} lines`);
   // Inside the repository, so that `millrace` resolves as it does for a user; beside nothing that is tracked.
+  mkdirSync(path.join(root, 'target'), { recursive: true });
   const folder = mkdtempSync(path.join(root, 'target', 'readme-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   mkdirSync(path.join(folder, 'node_modules'));
@@ -51,16 +52,7 @@ test('the example of the README: two clients talk to each other', async (t) => {
   const [one, two] = [await connect(t, address), await connect(t, address)];
   const greeting = 'hello from the first';
   one.send(greeting);
-  const heard = await within(
-    Promise.race(
-      [one, two].map(async (ws) => {
-        for (;;) {
-          const text = await ws.text();
-          if (text.includes(greeting)) return text;
-        }
-      }),
-    ),
-    'the message to come back or across',
-  );
+  // The example leaves the sender out: it is the other one that hears.
+  const heard = await two.text();
   t.true(heard.includes(greeting));
 });
