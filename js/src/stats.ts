@@ -56,6 +56,7 @@ export interface Stats {
 
 /** A worker at one moment. */
 export interface WorkerStats {
+  /** As in `getDebugState('workers')`. */
   id: number;
   /** Connections pinned to it. */
   connections: number;
@@ -67,25 +68,45 @@ export interface WorkerStats {
 
 /** A channel: its name and the reference count of each subscription. */
 export interface ChannelState {
+  /** The name. */
   channel: Uint8Array;
+  /** Socket id to reference count. */
   subscribers: Record<number, number>;
 }
 
 /** A real or virtual socket. */
 export type SocketState =
-  | { ip: string; workerId: number }
-  | { targetSocketId: number; userPrefix?: Uint8Array; userData?: number };
+  | {
+      /** The peer's address without its port; empty on a unix socket. */
+      ip: string;
+      /** The worker that handles its events. */
+      workerId: number;
+    }
+  | {
+      /** The socket that it is an alias of, real or virtual. */
+      targetSocketId: number;
+      /** What stands in front of its messages, if anything. */
+      userPrefix?: Uint8Array;
+      /** The number that marks its messages, if any. */
+      userData?: number;
+    };
 
 /** A registered worker. */
 export interface WorkerState {
+  /** Its module exports `handleTextMessage`. */
   hasTextHandler: boolean;
+  /** Its module exports `handleBinaryMessage`. */
   hasBinaryHandler: boolean;
+  /** Its module exports `handleClose`. */
   hasCloseHandler: boolean;
+  /** Its module exports `handleOpen`. */
   hasOpenHandler: boolean;
 }
 
 /** A pair of the key/value store. */
 export interface KeyState {
+  /** The key. */
   key: Uint8Array;
+  /** A copy of its value. */
   value: Uint8Array;
 }

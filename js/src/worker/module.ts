@@ -23,7 +23,9 @@ export interface OpenRequest {
 export interface Rejection {
   /** 300 to 599. */
   status: number;
+  /** Headers of the response; an array gives a header several values. */
   headers?: Record<string, string | string[]>;
+  /** The response's body. Default: none. */
   body?: Data;
 }
 
