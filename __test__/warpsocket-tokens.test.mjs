@@ -75,6 +75,14 @@ test('many sockets with tokens of their own, set in any order', async (t) => {
   for (const ws of clients.slice(1)) t.is(await tokenOf(ws), `mine ${ws.id}`);
 });
 
+test('a token of 1 MiB is taken, a longer one is a TypeError and changes nothing', async (t) => {
+  const ws = await member(t, server);
+  const longest = 'x'.repeat(2 ** 20);
+  t.is(await server.call('setToken', ws.id, longest), undefined);
+  await t.throwsAsync(server.call('setToken', ws.id, `${longest}y`), { name: 'TypeError', message: /token.*1048576/ });
+  t.is((await tokenOf(ws)).length, longest.length);
+});
+
 test('an unknown id throws Socket not found', async (t) => {
   await t.throwsAsync(server.call('setToken', 123_456_789, 'x'), { message: /Socket not found/ });
 });

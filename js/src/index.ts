@@ -109,7 +109,7 @@ export function hasSubscriptions(channel: Name): boolean {
 /**
  * Attaches bytes to a connection. Its handlers get them from the next event on, also those already received.
  *
- * @param token may be empty; a string is stored as UTF-8
+ * @param token may be empty, at most 1 MiB; a string is stored as UTF-8
  * @throws {TypeError} naming the bad argument
  * @throws {MillraceError} ERR_MILLRACE_SOCKET_NOT_FOUND if the id is no open connection (a virtual socket has no token)
  */

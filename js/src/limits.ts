@@ -82,7 +82,7 @@ const TIME_OR_OFF: Range = { least: 0, most: 86_400_000 };
 
 export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
   handshakeTimeoutMs: TIME,
-  requestHeadBytes: { least: 256, most: 2 ** 24 },
+  requestHeadBytes: { least: 256, most: 2 ** 20 },
   messageBytes: { least: 1, most: 2 ** 31 - 1 },
   messageDeadlineMs: TIME,
   pingIntervalMs: TIME_OR_OFF,

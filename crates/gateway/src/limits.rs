@@ -38,7 +38,7 @@ limits! {
     #[non_exhaustive]
     pub struct ListenerLimits {
         /// Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included.
-        handshake_timeout: Duration = Duration::from_secs(10), "the connection is closed, 408 where a request was begun";
+        handshake_timeout: Duration = Duration::from_secs(10), "the connection is closed";
         /// Bytes of an HTTP request line with its headers.
         request_head_bytes: usize = 16 * 1024, "HTTP 431";
         /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16.
@@ -47,7 +47,7 @@ limits! {
         message_deadline: Duration = Duration::from_secs(60), "closed with 1008";
         /// Silence after which a ping is sent; zero is off.
         ping_interval: Duration = Duration::from_secs(25), "a ping is sent";
-        /// Time to answer a ping; only complete frames count as life.
+        /// Time to answer a ping; only complete frames count as life, and the bytes of a long one while they arrive with at least 1 KiB/s.
         pong_timeout: Duration = Duration::from_secs(10), "closed with 1006";
         /// Time without a message in either direction; zero is off.
         idle_timeout: Duration = Duration::ZERO, "closed with 1000";
@@ -107,6 +107,8 @@ limits! {
     pub struct FixedLimits {
         /// Bytes of a channel's name; the empty name is valid.
         channel_name_bytes: usize = 64 * 1024, "refused with a `TypeError`";
+        /// Bytes of a token.
+        token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
     }
 }
 

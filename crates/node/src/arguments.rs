@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use millrace_gateway::limits::FixedLimits;
 use millrace_gateway::{Kind, SocketId, Target};
 
 use crate::failure::{Failure, Outcome};
@@ -192,6 +193,18 @@ pub(crate) fn copied(
     with_data(js, value, name, scratch, |_before, _kind, bytes| {
         Bytes::copy_from_slice(bytes)
     })
+}
+
+/// Refuses a token that is too long: it travels with its connection's close.
+pub(crate) fn check_token(token: &Bytes) -> Outcome<()> {
+    let limit = FixedLimits::default().token_bytes;
+    if token.len() <= limit {
+        return Ok(());
+    }
+    Err(Failure::Argument(format!(
+        "argument 'token' must be at most {limit} bytes long, not {}",
+        token.len()
+    )))
 }
 
 /// As [`copied`], or `None` for `undefined`.

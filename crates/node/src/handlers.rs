@@ -198,6 +198,7 @@ fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     };
     let mut scratch = call.own.environment().scratch().borrow();
     let token = arguments::optional_copied(js, token, "token", &mut scratch)?;
+    token.as_ref().map_or(Ok(()), arguments::check_token)?;
     let acceptance = Acceptance {
         protocol,
         token,

@@ -152,6 +152,7 @@ pub(crate) fn set_token<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let id = arguments::id(call.js, call.arguments[0], "socketId")?;
     let mut scratch = call.own.environment().scratch().borrow();
     let token = arguments::copied(call.js, call.arguments[1], "token", &mut scratch)?;
+    arguments::check_token(&token)?;
     call.own
         .with(|gateway| gateway.set_token(id, token))?
         .map_err(|_| {

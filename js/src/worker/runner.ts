@@ -278,8 +278,8 @@ export class Runner {
 
   #answer(connection: Connection, answer: Answer): void {
     if (answer.accepted) {
-      connection.accepted = true;
       this.#worker.acceptOpen(connection.id, answer.protocol, answer.token, answer.headers);
+      connection.accepted = true;
     } else {
       connection.failed = true;
       this.#worker.refuseOpen(connection.id, answer.status, answer.headers, answer.body);
