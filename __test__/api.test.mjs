@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 
 import { WRONG } from './support/api-table.mjs';
+import { until } from './support/deadline.mjs';
 import * as millrace from './support/millrace.mjs';
 import { ask, member, ownServer, sharedServer, worker } from './support/server.mjs';
 
@@ -233,6 +234,23 @@ test('stats has the documented parts', async (t) => {
   for (const name of [...counters, ...traffic]) t.is(typeof stats[name], 'number', name);
   t.is(stats.workers.length, 1);
   t.is(typeof stats.workers[0].connections, 'number');
+  t.true(stats.residentBytes > 2 ** 20);
+});
+
+test('stats times handlers: a slow one is seen in its bucket, and every event is counted', async (t) => {
+  const own = await ownServer(t, { workerPath: worker('commands'), threads: 1 });
+  const ws = await member(t, own);
+  const before = await own.call('stats');
+  // the bucket of 2^16 to 2^17 µs, and one more for a machine that is slow itself
+  const slow = (stats) => stats.handlerTimes.slice(17).reduce((sum, count) => sum + count, 0);
+  t.is(before.handlerTimes.length, 24);
+  t.is(slow(before), 0);
+  await ask(ws, { cmd: 'block', ms: 70 });
+  await ask(ws, { cmd: 'delay', ms: 70 });
+  // an answer is there before the promise of its handler is settled
+  await until(async () => slow(await own.call('stats')) >= 2, 'both slow handlers in the histogram');
+  const after = await own.call('stats');
+  t.true(after.workers[0].events >= before.workers[0].events + 2);
 });
 
 test('a process that only imports the package exits', async (t) => {

@@ -1,4 +1,5 @@
 // The chat example, end to end: what its server says to a strict client, and its page in a real browser.
+// Over 400 lines because every test here talks to the same few pages and servers.
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -87,6 +87,7 @@ function setUp(module, { handlerTimeoutMs = 5000 } = {}) {
     rebatch: () => current.slice(0),
     drainNow: () => false,
     isIdle: () => true,
+    observe: () => {},
   };
   const gateway = {
     addWorker: (flags, given) => {

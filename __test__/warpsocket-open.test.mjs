@@ -44,6 +44,14 @@ test('a handleOpen that never settles: 500 after the handler timeout', async (t)
   t.is((await shake('/never')).status, 500);
 });
 
+test('a rejection cannot lie about its length, nor keep the connection', async (t) => {
+  const { status, headers, body } = await shake('/lie');
+  t.is(status, 400);
+  t.is(body, 'short');
+  t.is(headers['content-length'], '5');
+  t.is(headers.connection, 'close');
+});
+
 for (const status of [400, 401, 404, 429, 503]) {
   test(`a rejection with status ${status}, headers and body`, async (t) => {
     const answer = await shake(`/status?arg=${status}`);

@@ -40,7 +40,7 @@ export interface NativeGateway {
   ended(): void;
   addWorker(handlers: number, drain: Drain): NativeWorker;
   debugState(mode: string, key?: unknown): unknown;
-  stats(): Stats;
+  stats(): Omit<Stats, 'residentBytes'>;
 }
 
 /** Handles a batch of events, or the rest of the last one (`null`). True: some are left, come again. */
@@ -61,6 +61,8 @@ export interface NativeWorker {
   rebatch(): ArrayBuffer | undefined;
   drainNow(): boolean;
   isIdle(): boolean;
+  /** A handler took so many µs. */
+  observe(micros: number): void;
 }
 
 /** What a gateway tells the thread that started it. */

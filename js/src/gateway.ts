@@ -133,7 +133,7 @@ export class Gateway {
 
   /** See the module function `stats`. */
   stats(): Stats {
-    return this.#native.stats();
+    return withMemory(this.#native.stats());
   }
 }
 
@@ -158,7 +158,7 @@ class RunningServer implements Server {
   }
 
   stats(): Stats {
-    return this.#native.stats();
+    return withMemory(this.#native.stats());
   }
 }
 
@@ -177,3 +177,8 @@ export function setThreadGateway(gateway: Gateway): void {
 
 /** The native side's first gateway. */
 const DEFAULT_GATEWAY = 1;
+
+/** What only JavaScript knows is added here. */
+function withMemory(stats: Omit<Stats, 'residentBytes'>): Stats {
+  return { ...stats, residentBytes: process.memoryUsage().rss };
+}

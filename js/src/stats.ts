@@ -50,6 +50,13 @@ export interface Stats {
   ioThreads: number;
   /** Bugs of ours that ended a connection. */
   panics: number;
+  /**
+   * How long handlers took, promises included, sampled (the first of every 16 events of a batch, and every promise):
+   * entry `i` counts those below 2^i µs and not below half of it; the last also takes everything longer.
+   */
+  handlerTimes: number[];
+  /** Resident memory of the process, in bytes. */
+  residentBytes: number;
   /** The registered workers. */
   workers: WorkerStats[];
 }
@@ -60,6 +67,8 @@ export interface WorkerStats {
   id: number;
   /** Connections pinned to it. */
   connections: number;
+  /** Events told to it so far. */
+  events: number;
   /** Events waiting in its queue. */
   queuedEvents: number;
   /** Bytes of these. */

@@ -18,6 +18,7 @@ const decide = {
     headers: { 'X-Why': 'because', 'Content-Type': 'text/plain' },
     body: 'not today',
   }),
+  '/lie': () => ({ status: 400, headers: { 'Content-Length': '100', Connection: 'keep-alive' }, body: 'short' }),
   '/status-only': (_id, { arg }) => ({ status: Number(arg) }),
   '/throw': () => {
     throw new Error('handleOpen threw');

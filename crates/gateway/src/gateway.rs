@@ -15,7 +15,7 @@ use crate::frame::Ledger;
 use crate::listener::{ListenerState, Seats};
 use crate::notice::{Notice, Notices};
 use crate::shard::inbox::Inboxes;
-use crate::stats::{ShardStats, Traffic};
+use crate::stats::{HandlerTimes, ShardStats, Traffic};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::worker::{Roster, Worker};
 
@@ -37,6 +37,7 @@ pub struct Gateway {
     liveness_suspended: AtomicBool,
     unannotated: AtomicU64,
     unhandled_closes: AtomicU64,
+    handler_times: HandlerTimes,
 }
 
 #[derive(Default)]
@@ -77,6 +78,7 @@ impl Gateway {
             liveness_suspended: AtomicBool::new(false),
             unannotated: AtomicU64::new(0),
             unhandled_closes: AtomicU64::new(0),
+            handler_times: HandlerTimes::default(),
         })
     }
 }
@@ -101,6 +103,10 @@ impl Gateway {
 
     pub(crate) fn seats(&self) -> &Seats {
         &self.seats
+    }
+
+    pub(crate) fn handler_times(&self) -> &HandlerTimes {
+        &self.handler_times
     }
 
     pub(crate) fn epoch(&self) -> Instant {

@@ -52,6 +52,32 @@ counters! {
     panics,
 }
 
+/// How long handlers took, sampled: bucket `i` counts those below 2^i µs and not below half of it.
+#[derive(Debug, Default)]
+pub(crate) struct HandlerTimes([AtomicU64; HANDLER_BUCKETS]);
+
+/// Buckets of the handler times; the last also takes everything longer (about 8 s and more).
+pub(crate) const HANDLER_BUCKETS: usize = 24;
+
+impl HandlerTimes {
+    pub(crate) fn observe(&self, micros: u64) {
+        let bits = u64::BITS - micros.leading_zeros();
+        let bucket = usize::try_from(bits)
+            .unwrap_or(HANDLER_BUCKETS)
+            .min(HANDLER_BUCKETS - 1);
+        if let Some(count) = self.0.get(bucket) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Vec<u64> {
+        self.0
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .collect()
+    }
+}
+
 /// A number that one thread writes and any thread reads.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
@@ -98,6 +124,9 @@ pub struct Stats {
     pub outbox_bytes: usize,
     /// Running I/O shards.
     pub io_threads: usize,
+    /// How long handlers took, sampled: entry `i` counts those below 2^i µs and not below half of
+    /// it; the last also takes everything longer.
+    pub handler_times: Vec<u64>,
     /// Per worker: id, open connections, events and bytes waiting.
     pub workers: Vec<WorkerStats>,
 }
@@ -110,8 +139,26 @@ pub struct WorkerStats {
     pub id: u32,
     /// Connections pinned to it.
     pub connections: u64,
+    /// Events told to it so far.
+    pub events: u64,
     /// Events waiting in its queue.
     pub queued_events: usize,
     /// Bytes of these.
     pub queued_bytes: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handler_times_are_counted_by_powers_of_two() {
+        let times = HandlerTimes::default();
+        for micros in [0, 1, 2, 3, 4, 1000, u64::MAX] {
+            times.observe(micros);
+        }
+        let counts = times.counts();
+        assert_eq!(counts[..4], [1, 1, 2, 1]);
+        assert_eq!((counts[10], counts[HANDLER_BUCKETS - 1]), (1, 1));
+    }
 }

@@ -16,6 +16,7 @@ use crate::entry::{Call, Owner, define};
 use crate::environment::{Environment, Source};
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Reference, Type, Value};
+use crate::numbers;
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
@@ -105,6 +106,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"rebatch" => rebatch,
         c"drainNow" => drain_now,
         c"isIdle" => is_idle,
+        c"observe" => observe,
     });
     let (words, bump) = environment.token_words(js)?;
     js.set(object, c"tokenWords", words)?;
@@ -259,6 +261,15 @@ fn rebatch<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
 fn drain_now<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let handled = drain::drain(call.js, call.own.environment(), call.own)?;
     call.js.boolean(handled).map(Some)
+}
+
+/// `observe(micros)`: a handler took so long.
+fn observe<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let micros = numbers::to_u64(call.js.to_number(call.arguments[0])?).unwrap_or_default();
+    if let Some(worker) = call.own.worker() {
+        worker.observe(micros);
+    }
+    Ok(None)
 }
 
 /// `isIdle(): boolean`: nothing waits and nothing is being handled.

@@ -44,6 +44,11 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
             (c"panics", from_u64(traffic.panics)),
         ],
     )?;
+    let times = js.array(stats.handler_times.len())?;
+    for (index, count) in (0_u32..).zip(&stats.handler_times) {
+        js.set_element(times, index, js.number(from_u64(*count))?)?;
+    }
+    js.set(object, c"handlerTimes", times)?;
     let workers = js.array(stats.workers.len())?;
     for (index, worker) in (0_u32..).zip(&stats.workers) {
         let entry = js.object()?;
@@ -53,6 +58,7 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
             &[
                 (c"id", f64::from(worker.id)),
                 (c"connections", from_u64(worker.connections)),
+                (c"events", from_u64(worker.events)),
                 (c"queuedEvents", from_usize(worker.queued_events)),
                 (c"queuedBytes", from_usize(worker.queued_bytes)),
             ],

@@ -31,6 +31,8 @@ export class Run {
   readonly kind: number;
   /** Payload bytes that are held with the native side; -1: no message. */
   readonly held: number;
+  /** When it began to be waited for, on the clock of `performance.now()`. */
+  readonly began = performance.now();
   /** When it is late, on the clock of `performance.now()`. */
   readonly deadline: number;
   /** Settled or late: what comes after is ignored. */

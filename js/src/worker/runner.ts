@@ -241,6 +241,7 @@ export class Runner {
   #finish(run: Run): void {
     const { connection } = run;
     run.done = true;
+    this.#worker.observe(Math.trunc((performance.now() - run.began) * 1000));
     connection.run = undefined;
     this.#deadlines.delete(run);
     let events = run.held < 0 ? 0 : 1;

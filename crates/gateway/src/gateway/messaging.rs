@@ -162,6 +162,7 @@ impl Gateway {
             unannotated: self.unannotated.load(Ordering::Relaxed),
             unhandled_closes: self.unhandled_closes.load(Ordering::Relaxed),
             outbox_bytes: self.ledger.held(),
+            handler_times: self.handler_times.counts(),
             io_threads: self.shards.load(Ordering::Relaxed),
             workers: workers
                 .iter()
@@ -170,6 +171,7 @@ impl Gateway {
                     WorkerStats {
                         id: worker.id(),
                         connections: worker.queue().connections(),
+                        events: worker.queue().events(),
                         queued_events,
                         queued_bytes,
                     }

@@ -1,5 +1,6 @@
 //! Bytes in and out of one connection: its task reads and decodes while there is credit, and goes
-//! on writing when the kernel has room again. The first attempt to write is the turn's.
+//! on writing when the kernel has room again. Over 400 lines because both directions pause and
+//! resume each other. The first attempt to write is the turn's.
 
 use std::borrow::Cow;
 use std::future::Future;

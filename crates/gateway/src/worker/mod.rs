@@ -235,6 +235,13 @@ impl Worker {
         let _already_set = self.token_words.set(words);
     }
 
+    /// A handler took so long, in µs; a sample is enough.
+    pub fn observe(&self, micros: u64) {
+        if let Some(gateway) = self.gateway.upgrade() {
+            gateway.handler_times().observe(micros);
+        }
+    }
+
     /// Whether nothing waits in the queue and no close is unclaimed.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty()

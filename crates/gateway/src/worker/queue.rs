@@ -55,6 +55,8 @@ struct State {
     free_slots: Vec<u32>,
     next_slot: u32,
     connections: u64,
+    /// Every event so far.
+    told: u64,
     closes: AHashMap<SocketId, PendingClose>,
     spare: Vec<Vec<u8>>,
     retired: bool,
@@ -229,6 +231,11 @@ impl Queue {
         room
     }
 
+    /// Events told to the worker so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.state.lock().told
+    }
+
     /// Connections pinned to the worker.
     pub(crate) fn connections(&self) -> u64 {
         self.state.lock().connections
@@ -332,6 +339,7 @@ impl State {
             });
         }
         self.events += 1;
+        self.told += 1;
         self.bytes += needed;
         let chunk = self.chunks.back_mut().expect("a chunk was just pushed");
         chunk.events += 1;

@@ -205,6 +205,10 @@ fn rejected(rejection: Rejection) -> Answer {
     let mut answer = Response::new(Full::new(rejection.body));
     *answer.status_mut() = StatusCode::from_u16(rejection.status).unwrap_or(StatusCode::FORBIDDEN);
     for (name, value) in rejection.headers {
+        // the length and the end of the answer are ours to say
+        if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+            continue;
+        }
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             answer.headers_mut().append(name, value);
         }
@@ -237,6 +241,9 @@ fn apply(
     }
     Ok(())
 }
+
+/// Headers of a refusal that are ours to write.
+const OURS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
 
 /// Headers of the 101 that are ours to write.
 const RESERVED: [&str; 6] = [
