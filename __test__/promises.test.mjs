@@ -52,10 +52,17 @@ test('a connection that waits for room at its busy worker goes on receiving', as
   const server = await ownServer(t, commands({ limits }));
   const [busy, waiting] = [await member(t, server), await member(t, server)];
   await server.call('subscribe', waiting.id, 'news');
+  const only = async () => (await server.call('stats')).workers[0];
+  const { events } = await only();
   const blocked = busyUntil(busy, 'go');
+  // another connection's messages may overtake this one on their way to the worker, but not once it is taken
+  await until(async () => {
+    const now = await only();
+    return now.events > events && now.queuedEvents === 0;
+  }, 'the worker to be busy');
   const count = 200;
   for (let index = 0; index < count; index++) waiting.send(`waits ${index}`);
-  await until(async () => (await server.call('stats')).workers[0].queuedEvents >= 16, 'the full queue');
+  await until(async () => (await only()).queuedEvents >= 16, 'the full queue');
   for (let index = 0; index < 20; index++) {
     t.is(await server.call('send', 'news', `news ${index}`), 1);
     t.is(await waiting.text(), `news ${index}`);
