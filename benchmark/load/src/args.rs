@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lexopt::prelude::*;
 
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 
 /// What to run.
@@ -17,6 +18,10 @@ pub enum Command {
     Headline,
     /// One publisher, many subscribers.
     Fanout,
+    /// The same with some subscribers that read slowly.
+    FanoutSlow,
+    /// Ten publishers, a great many channels.
+    Channels,
     /// Memory of connections that do nothing.
     Idle,
     /// Connecting and closing.
@@ -36,8 +41,12 @@ pub struct Args {
     pub target: SocketAddr,
     /// The server's process.
     pub pid: u32,
+    /// What is spoken inside the messages.
+    pub dialect: Dialect,
     /// The core to run on; any when absent.
     pub core: Option<usize>,
+    /// Cores the server may use.
+    pub server_cores: u32,
     /// Connections, subscribers or slots.
     pub connections: usize,
     /// Messages outstanding per connection, or publications in flight.
@@ -52,17 +61,19 @@ pub struct Args {
     pub length: Duration,
     /// Unmeasured time before a window.
     pub warm_up: Duration,
-    /// Connect and close cycles, publications of a flood, messages of a stalled sender.
+    /// Connect and close cycles, publications of a flood, messages of a stalled sender, channels.
     pub count: usize,
-    /// Connections that never read.
+    /// Connections that never read, or read slowly.
     pub stalled: usize,
+    /// Rest before memory is read.
+    pub settle: Duration,
     /// Seconds after which the run is given up.
     pub deadline: u64,
     /// JSON lines instead of text.
     pub json: bool,
     /// Run a window for each line read from standard input, end with its end.
     pub step: bool,
-    /// Holes on stalled connections are reported, not punished.
+    /// Holes on stalled connections, and differing orders within a group, are reported, not punished.
     pub tolerant: bool,
 }
 
@@ -71,10 +82,10 @@ pub struct Args {
 pub enum Invocation {
     /// Generate load.
     Load(Args),
-    /// `pin --core N -- program args…`: becomes that program.
+    /// `pin --core N[,N] -- program args…`: becomes that program.
     Pin {
-        /// The core.
-        core: usize,
+        /// The cores.
+        cores: Vec<usize>,
         /// The program and its arguments.
         program: Vec<OsString>,
     },
@@ -85,11 +96,13 @@ pub enum Invocation {
 /// What `--help` prints.
 pub const USAGE: &str = "\
 millrace-load <scenario> --port N --pid N [options]
-millrace-load pin --core N -- <program> [args...]
+millrace-load pin --core N[,N] -- <program> [args...]
 
-scenarios: echo headline fanout idle churn stalled-subscribers stalled-senders
+scenarios: echo headline fanout fanout-slow channels idle churn stalled-subscribers stalled-senders
   --host A          address of the server (127.0.0.1)
+  --dialect D       plain, or socketio: Socket.IO's framing over WebSocket (plain)
   --core N          run on this core
+  --server-cores N  cores the server may use, to tell who was the limit (1)
   --connections N   connections, subscribers or slots at a time
   --pipeline N      outstanding per connection, or publications in flight
   --size N          bytes of a message
@@ -97,12 +110,14 @@ scenarios: echo headline fanout idle churn stalled-subscribers stalled-senders
   --windows N       measured windows (5)
   --window-ms N     their length (2000; each phase of stalled-senders: 8000)
   --warmup-ms N     before each (500)
-  --count N         cycles, publications of a flood, messages of a stalled sender
-  --stalled N       connections that never read
+  --count N         cycles, publications of a flood, messages of a stalled sender, channels
+  --stalled N       connections that never read; fanout-slow: that read slowly
+  --settle-ms N     idle, churn: rest before memory is read (2000)
   --deadline-s N    give up after (300)
   --json            JSON lines
   --step            one window per line on standard input
-  --tolerant        report holes on stalled connections without failing
+  --tolerant        report without failing: holes on stalled connections, and members
+                    of a group that see its messages in different orders
 exit status: 0 good, 1 system error, 2 usage, 3 violation, 4 deadline";
 
 impl Args {
@@ -111,6 +126,8 @@ impl Args {
             Command::Echo => (100, 16, 64, 0, 0),
             Command::Headline => (2_000, 1, 0, 0, 0),
             Command::Fanout => (1_000, 16, 64, 0, 0),
+            Command::FanoutSlow => (1_000, 16, 1_024, 0, 50),
+            Command::Channels => (1_000, 16, 64, 100_000, 0),
             Command::Idle => (19_000, 0, 0, 0, 0),
             Command::Churn => (64, 0, 0, 100_000, 0),
             Command::StalledSubscribers => (50, 16, 4_096, 16_384, 20),
@@ -125,7 +142,9 @@ impl Args {
             command,
             target: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             pid: 0,
+            dialect: Dialect::Plain,
             core: None,
+            server_cores: 1,
             connections,
             pipeline,
             size,
@@ -135,6 +154,7 @@ impl Args {
             warm_up: Duration::from_millis(500),
             count,
             stalled,
+            settle: Duration::from_secs(2),
             deadline: 300,
             json: false,
             step: false,
@@ -146,8 +166,10 @@ impl Args {
         let smallest = match self.command {
             Command::Echo
             | Command::Fanout
+            | Command::FanoutSlow
             | Command::StalledSubscribers
             | Command::StalledSenders => crate::stamp::STAMP,
+            Command::Channels => crate::scenario::channels::SMALLEST,
             _ => 0,
         };
         if self.target.port() == 0 || self.pid == 0 {
@@ -179,6 +201,8 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Some("echo") => Command::Echo,
             Some("headline") => Command::Headline,
             Some("fanout") => Command::Fanout,
+            Some("fanout-slow") => Command::FanoutSlow,
+            Some("channels") => Command::Channels,
             Some("idle") => Command::Idle,
             Some("churn") => Command::Churn,
             Some("stalled-subscribers") => Command::StalledSubscribers,
@@ -195,7 +219,9 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Long("host") => args.target.set_ip(parser.value()?.parse::<IpAddr>()?),
             Long("port") => args.target.set_port(parser.value()?.parse()?),
             Long("pid") => args.pid = parser.value()?.parse()?,
+            Long("dialect") => args.dialect = parser.value()?.parse()?,
             Long("core") => args.core = Some(parser.value()?.parse()?),
+            Long("server-cores") => args.server_cores = parser.value()?.parse()?,
             Long("connections") => args.connections = at_least_one(&mut parser)?,
             Long("pipeline") => args.pipeline = at_least_one(&mut parser)?,
             Long("size") => args.size = parser.value()?.parse()?,
@@ -205,6 +231,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Long("warmup-ms") => args.warm_up = Duration::from_millis(parser.value()?.parse()?),
             Long("count") => args.count = at_least_one(&mut parser)?,
             Long("stalled") => args.stalled = at_least_one(&mut parser)?,
+            Long("settle-ms") => args.settle = Duration::from_millis(parser.value()?.parse()?),
             Long("deadline-s") => args.deadline = parser.value()?.parse()?,
             Long("json") => args.json = true,
             Long("step") => args.step = true,
@@ -216,19 +243,26 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
 }
 
 fn read_pin(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
-    let mut core = 0;
+    let mut cores = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
-            Long("core") => core = parser.value()?.parse()?,
+            Long("core") => cores = list(&parser.value()?.string()?)?,
             Value(first) => {
                 let mut program = vec![first];
                 program.extend(parser.raw_args()?);
-                return Ok(Invocation::Pin { core, program });
+                return Ok(Invocation::Pin { cores, program });
             }
             other => return Err(other.unexpected()),
         }
     }
     Err("pin needs a program".into())
+}
+
+/// Numbers separated by commas.
+fn list(text: &str) -> Result<Vec<usize>, lexopt::Error> {
+    let numbers = text.split(',').map(str::parse::<usize>);
+    let bad = |_| lexopt::Error::from(format!("--core must be numbers, not {text}"));
+    numbers.collect::<Result<_, _>>().map_err(bad)
 }
 
 fn at_least_one(parser: &mut lexopt::Parser) -> Result<usize, lexopt::Error> {

@@ -13,6 +13,8 @@ use crate::sys::Interest;
 pub(crate) enum Stage {
     Connecting,
     Handshaking,
+    /// The dialect's own greeting is under way.
+    Joining,
     Open,
 }
 
@@ -21,7 +23,8 @@ pub(crate) enum Stage {
 pub struct Connect {
     /// The local address to come from: more of them, more ports. Any when absent.
     pub source: Option<Ipv4Addr>,
-    /// `SO_RCVBUF` in bytes; the system's default when absent.
+    /// `SO_RCVBUF` in bytes, and with it segments of Ethernet's size: a client far away, for which the
+    /// server's kernel does not buffer megabytes as it does on loopback. The system's default when absent.
     pub receive_buffer: Option<usize>,
 }
 
@@ -47,6 +50,7 @@ impl Conn {
         socket.set_tcp_nodelay(true)?;
         if let Some(bytes) = how.receive_buffer {
             socket.set_recv_buffer_size(bytes)?;
+            socket.set_tcp_mss(ETHERNET)?;
         }
         if let Some(source) = how.source {
             socket.bind(&SocketAddr::from((source, 0)).into())?;
@@ -146,6 +150,9 @@ fn write_some(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
         other => other,
     }
 }
+
+/// Bytes of a TCP segment on Ethernet.
+const ETHERNET: u32 = 1_460;
 
 fn postponed(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)

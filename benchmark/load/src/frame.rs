@@ -87,11 +87,14 @@ pub fn close_code(payload: &[u8]) -> u16 {
     }
 }
 
-/// A masked text frame built once and sent many times with another number in it.
+/// A masked text frame built once and sent many times with other numbers in it.
 #[derive(Debug, Clone)]
 pub struct Template {
     bytes: Vec<u8>,
-    digits: usize,
+    /// Where the payload starts.
+    payload: usize,
+    /// The place of [`Template::number`]'s digits in the payload.
+    at: usize,
     key: [u8; 4],
 }
 
@@ -103,22 +106,36 @@ impl Template {
     pub fn new(payload: &[u8], at: usize, key: [u8; 4]) -> Self {
         let mut bytes = Vec::with_capacity(payload.len() + 14);
         put_masked(TEXT, payload, key, &mut bytes);
-        let head = bytes.len() - payload.len();
-        // rotate the key so that its first byte masks the first digit
-        let key = [0, 1, 2, 3].map(|i| key[(at + i) % 4]);
-        let digits = head + at;
-        Self { bytes, digits, key }
+        let payload = bytes.len() - payload.len();
+        Self {
+            bytes,
+            payload,
+            at,
+            key,
+        }
     }
 
     /// The frame with `number` in it.
     #[inline]
     pub fn number(&mut self, number: u32) -> &[u8] {
-        let digits = &mut self.bytes[self.digits..self.digits + DIGITS];
+        self.put(self.at, DIGITS, number);
+        &self.bytes
+    }
+
+    /// Overwrites so many digits of the payload, `after` bytes behind those of [`Template::number`].
+    #[inline]
+    pub fn second_number(&mut self, after: usize, digits: usize, number: u32) {
+        self.put(self.at + DIGITS + after, digits, number);
+    }
+
+    #[inline]
+    fn put(&mut self, at: usize, digits: usize, number: u32) {
+        let place = self.payload + at;
+        let digits = &mut self.bytes[place..place + digits];
         write_digits(number, digits);
         for (i, digit) in digits.iter_mut().enumerate() {
-            *digit ^= self.key[i % 4];
+            *digit ^= self.key[(at + i) % 4];
         }
-        &self.bytes
     }
 }
 
@@ -202,5 +219,17 @@ mod tests {
             assert_eq!(read_digits(&plain[at..at + DIGITS]), Some(u32::MAX));
             assert_eq!(&plain[at + DIGITS..], b"tail");
         }
+    }
+
+    #[test]
+    fn a_second_number_is_put_behind_the_first() {
+        let key = [0x11, 0x22, 0x33, 0x44];
+        let payload = [&b"p"[..], &[b'0'; DIGITS], b"c00000."].concat();
+        let mut template = Template::new(&payload, 1, key);
+        template.second_number(1, 5, 4_711);
+        let frame = template.number(7);
+        let key = key.iter().cycle();
+        let plain: Vec<u8> = frame[6..].iter().zip(key).map(|(a, b)| a ^ b).collect();
+        assert_eq!(plain, b"p0000000007c04711.");
     }
 }

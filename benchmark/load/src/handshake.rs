@@ -4,10 +4,11 @@ use std::net::SocketAddr;
 
 use crate::failure::Failure;
 
-/// The upgrade request for an address. The key is RFC 6455's example, so the accept value is known.
-pub fn request(target: SocketAddr) -> Vec<u8> {
+/// The upgrade request for an address and a path. The key is RFC 6455's example, so the accept value
+/// is known.
+pub fn request(target: SocketAddr, path: &str) -> Vec<u8> {
     format!(
-        "GET / HTTP/1.1\r\nHost: {target}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+        "GET {path} HTTP/1.1\r\nHost: {target}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Key: {KEY}\r\nSec-WebSocket-Version: 13\r\n\r\n"
     )
     .into_bytes()

@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 
 pub use crate::conn::Connect;
 use crate::conn::{Conn, Incoming, Stage};
+use crate::dialect::{Dialect, Said};
 use crate::failure::{Doing, Failure};
 use crate::frame::{self, Frame};
 use crate::handshake;
+use crate::stamp;
 use crate::sys::{Epoll, Events, Ready};
 
 /// How a connection ended.
@@ -53,6 +55,7 @@ pub struct Io {
     events: Events,
     scratch: Box<[u8]>,
     target: SocketAddr,
+    dialect: Dialect,
     request: Vec<u8>,
     conns: Vec<Option<Conn>>,
     open: usize,
@@ -72,12 +75,18 @@ const EVENTS: usize = 512;
 impl Io {
     /// A loop without connections, for a server at `target`.
     pub fn new(target: SocketAddr) -> Result<Self, Failure> {
+        Self::speaking(Dialect::Plain, target)
+    }
+
+    /// The same in a dialect.
+    pub fn speaking(dialect: Dialect, target: SocketAddr) -> Result<Self, Failure> {
         Ok(Self {
             epoll: Epoll::new().doing("creating the epoll instance")?,
             events: Events::with_capacity(EVENTS),
             scratch: vec![0; SCRATCH].into_boxed_slice(),
             target,
-            request: handshake::request(target),
+            dialect,
+            request: handshake::request(target, dialect.path()),
             conns: Vec::new(),
             open: 0,
             begun: Instant::now(),
@@ -85,6 +94,16 @@ impl Io {
             reads: 0,
             control: Vec::new(),
         })
+    }
+
+    /// Where the server is.
+    pub fn target(&self) -> SocketAddr {
+        self.target
+    }
+
+    /// What is spoken inside the messages.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// Starts a connection under an id that is not in use.
@@ -118,6 +137,14 @@ impl Io {
         } else {
             Ok(())
         }
+    }
+
+    /// Frames, masks and sends a message of the application. For setting up, not for measuring.
+    pub fn say(&mut self, id: usize, message: &[u8]) -> Result<(), Failure> {
+        let (text, _) = self.dialect.wrap(message);
+        let mut bytes = Vec::new();
+        frame::put_masked(frame::TEXT, &text, stamp::mask(id), &mut bytes);
+        self.send(id, &bytes)
     }
 
     /// Sends a close frame; the server is expected to echo it and to end the connection.
@@ -237,19 +264,36 @@ impl Io {
                 return self.keep(id, rest);
             };
             rest = &rest[used..];
-            self.set_open(id);
-            handler.opened(self, id)?;
+            if self.dialect.greets() {
+                self.set_stage(id, Stage::Joining);
+            } else {
+                self.set_open(id);
+                handler.opened(self, id)?;
+            }
         }
         while let Some((frame, used)) = frame::take(rest)? {
             rest = &rest[used..];
             if frame.opcode == frame::TEXT {
-                handler.message(self, id, frame.payload)?;
+                self.hear(handler, id, frame.payload)?;
             } else {
                 self.answer_control(id, frame)?;
             }
         }
         self.keep(id, rest)?;
         handler.read_done(self, id)
+    }
+
+    #[inline]
+    fn hear<H: Handler>(&mut self, handler: &mut H, id: usize, text: &[u8]) -> Result<(), Failure> {
+        match self.dialect.hear(text)? {
+            Said::Message(message) => handler.message(self, id, message),
+            Said::Answer(answer) => self.send_control(id, frame::TEXT, answer),
+            Said::Joined if self.stage(id) == Some(Stage::Joining) => {
+                self.set_open(id);
+                handler.opened(self, id)
+            }
+            Said::Joined => Err(Failure::Violation(format!("connection {id} joined twice"))),
+        }
     }
 
     fn ended<H: Handler>(&mut self, handler: &mut H, id: usize) -> Result<(), Failure> {
@@ -313,11 +357,15 @@ impl Io {
         conn.map(|conn| conn.stage)
     }
 
-    fn set_open(&mut self, id: usize) {
+    fn set_stage(&mut self, id: usize, stage: Stage) {
         if let Some(conn) = self.conns.get_mut(id).and_then(Option::as_mut) {
-            conn.stage = Stage::Open;
-            self.open += 1;
+            conn.stage = stage;
         }
+    }
+
+    fn set_open(&mut self, id: usize) {
+        self.set_stage(id, Stage::Open);
+        self.open += 1;
     }
 
     /// Tells epoll what the connection wants now, if that changed.

@@ -5,6 +5,7 @@
 
 pub mod args;
 mod conn;
+pub mod dialect;
 pub mod failure;
 pub mod frame;
 pub mod handshake;
@@ -13,6 +14,7 @@ pub mod json;
 pub mod metronome;
 pub mod process;
 pub mod report;
+pub mod run;
 pub mod scenario;
 pub mod stamp;
 pub mod sys;

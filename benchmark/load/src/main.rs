@@ -1,34 +1,31 @@
-//! `millrace-load`: runs one scenario against a server that is already up, or pins a program to a
-//! core and becomes it. Prints what was measured; fails when the server broke a promise.
+//! `millrace-load`: runs one scenario against a server that is already up, or pins a program to
+//! some cores and becomes it. Prints what was measured; fails when the server broke a promise.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{self, ExitCode};
-use std::sync::mpsc::{self, Receiver, TryRecvError};
-use std::thread;
-use std::time::Duration;
 
 use millrace_load::args::{self, Args, Command, Invocation, USAGE};
 use millrace_load::failure::{Doing, Failure};
-use millrace_load::io::{Connect, Io};
 use millrace_load::metronome::Metronome;
-use millrace_load::process::Tree;
-use millrace_load::report::{self, Report, Unit};
+use millrace_load::report::Unit;
+use millrace_load::run::Run;
+use millrace_load::scenario::channels::{Channels, PUBLISHERS};
 use millrace_load::scenario::echo::{Echo, Pace};
 use millrace_load::scenario::fanout::Fanout;
+use millrace_load::scenario::fanout_slow::FanoutSlow;
 use millrace_load::scenario::headline::Headline;
 use millrace_load::scenario::stalled_senders::{self, Senders};
 use millrace_load::scenario::stalled_subscribers::{self, Flood};
-use millrace_load::scenario::{churn, idle, open_all, until};
+use millrace_load::scenario::{churn, idle};
 use millrace_load::sys;
-use millrace_load::window::{self, Deadline, Plan, Windowed};
 
 fn main() -> ExitCode {
     let outcome = match args::parse() {
         Ok(Invocation::Help) => writeln!(io::stdout(), "{USAGE}").doing("writing the usage"),
-        Ok(Invocation::Pin { core, program }) => pin(core, &program),
+        Ok(Invocation::Pin { cores, program }) => pin(&cores, &program),
         Ok(Invocation::Load(args)) => load(&args),
         Err(failure) => Err(failure),
     };
@@ -40,11 +37,11 @@ fn main() -> ExitCode {
     ExitCode::from(failure.status())
 }
 
-fn pin(core: usize, program: &[OsString]) -> Result<(), Failure> {
+fn pin(cores: &[usize], program: &[OsString]) -> Result<(), Failure> {
     let Some((name, arguments)) = program.split_first() else {
         return Err(Failure::Usage("pin needs a program".to_owned()));
     };
-    sys::pin_to(core).doing("pinning to a core")?;
+    sys::pin_to(cores).doing("pinning to a core")?;
     sys::raise_descriptor_limit().doing("raising the descriptor limit")?;
     let error = process::Command::new(name).args(arguments).exec();
     Err(error).doing("starting the program")
@@ -52,83 +49,85 @@ fn pin(core: usize, program: &[OsString]) -> Result<(), Failure> {
 
 fn load(args: &Args) -> Result<(), Failure> {
     if let Some(core) = args.core {
-        sys::pin_to(core).doing("pinning to a core")?;
+        sys::pin_to(&[core]).doing("pinning to a core")?;
     }
-    sys::raise_descriptor_limit().doing("raising the descriptor limit")?;
-    let mut io = Io::new(args.target)?;
-    let mut server = Tree::of(args.pid)?;
-    let deadline = Deadline::within(args.deadline);
+    let limit = sys::raise_descriptor_limit().doing("raising the descriptor limit")?;
+    let most = usize::try_from(limit)
+        .unwrap_or(usize::MAX)
+        .saturating_sub(RESERVE);
+    if args.connections + args.stalled > most {
+        let what = format!("the limit of {limit} descriptors allows {most} connections");
+        return Err(Failure::Usage(what));
+    }
+    let mut run = Run::new(args)?;
+    let (dialect, connections) = (args.dialect, args.connections);
     let pace = match args.rate {
         Some(rate) => Pace::Open(Metronome::per_second(rate)),
         None => Pace::Closed(args.pipeline),
     };
     match args.command {
         Command::Echo => {
-            let mut echo = Echo::new(args.connections, args.size, pace);
-            let ids = 0..args.connections;
-            open_all(&mut io, &mut echo, ids, Connect::default(), &deadline)?;
-            windows(
-                args,
-                &mut io,
-                &mut echo,
-                &mut server,
-                Unit::Message,
-                deadline,
-            )
+            let mut echo = Echo::new(dialect, connections, args.size, pace);
+            echo.open(&mut run.io, &run.deadline)?;
+            run.windows(&mut echo, Unit::Message)
         }
         Command::Headline => {
-            let mut headline = Headline::new(args.connections, pace);
-            let ids = 0..args.connections;
-            open_all(&mut io, &mut headline, ids, Connect::default(), &deadline)?;
-            let joined = Headline::all_joined;
-            until(&mut io, &mut headline, &deadline, "joining groups", joined)?;
-            headline.form_groups()?;
-            windows(
-                args,
-                &mut io,
-                &mut headline,
-                &mut server,
-                Unit::Message,
-                deadline,
-            )
+            let mut headline = Headline::new(dialect, connections, pace).tolerant(args.tolerant);
+            headline.open(&mut run.io, &run.deadline)?;
+            run.windows(&mut headline, Unit::Message)
         }
         Command::Fanout => {
-            let mut fanout = Fanout::new(0, args.connections, args.size, args.pipeline);
-            let ids = 0..args.connections + 1;
-            open_all(&mut io, &mut fanout, ids, Connect::default(), &deadline)?;
-            let all = Fanout::all_subscribed;
-            until(&mut io, &mut fanout, &deadline, "subscribing", all)?;
-            windows(
-                args,
-                &mut io,
-                &mut fanout,
-                &mut server,
-                Unit::Delivery,
-                deadline,
-            )
+            let mut fanout = Fanout::new(dialect, 0, connections, args.size, args.pipeline);
+            fanout.open(&mut run.io, &run.deadline)?;
+            run.windows(&mut fanout, Unit::Delivery)
         }
-        _ => once(args, &mut io, &mut server, deadline),
+        Command::FanoutSlow => {
+            let (slow, size) = (args.stalled, args.size);
+            let mut fanout = FanoutSlow::new(dialect, connections, slow, size, args.pipeline)
+                .tolerant(args.tolerant);
+            fanout.open(&mut run.io, &run.deadline)?;
+            run.windows(&mut fanout, Unit::Delivery)
+        }
+        Command::Channels => {
+            let (count, size) = (args.count, args.size);
+            let mut channels = Channels::new(dialect, connections, count, size, args.pipeline)?;
+            channels.open(&mut run.io, &run.deadline)?;
+            run.windows(&mut channels, Unit::Message)
+        }
+        Command::Idle | Command::Churn | Command::StalledSubscribers | Command::StalledSenders => {
+            once(run)
+        }
     }
 }
 
 /// Scenarios that are one run, not windows.
-fn once(args: &Args, io: &mut Io, server: &mut Tree, deadline: Deadline) -> Result<(), Failure> {
-    let (connections, count) = (args.connections, args.count);
+fn once(run: Run<'_>) -> Result<(), Failure> {
+    let Run {
+        args,
+        mut io,
+        mut server,
+        deadline,
+    } = run;
+    let (io, server, count) = (&mut io, &mut server, args.count);
     let (report, holes) = match args.command {
-        Command::Idle => (idle::run(io, server, connections, &deadline)?, 0),
+        Command::Idle => {
+            let report = idle::run(io, server, args.connections, args.settle, &deadline)?;
+            (report, 0)
+        }
         Command::Churn => {
-            let address = args.target.ip();
-            let report = churn::run(io, server, count, connections, address, &deadline)?;
+            let slots = args.connections;
+            let report = churn::run(io, server, count, slots, args.settle, &deadline)?;
             (report, 0)
         }
         Command::StalledSubscribers => stalled_subscribers::run(
             io,
             server,
             &Flood {
-                readers: connections,
+                readers: args.connections,
                 stalled: args.stalled,
                 size: args.size,
                 publications: u64::try_from(count).unwrap_or(u64::MAX),
+                dialect: args.dialect,
                 deadline,
             },
         )?,
@@ -140,10 +139,15 @@ fn once(args: &Args, io: &mut Io, server: &mut Tree, deadline: Deadline) -> Resu
                 size: args.size,
                 messages: u32::try_from(count).unwrap_or(u32::MAX),
                 length: args.length,
+                dialect: args.dialect,
                 deadline,
             },
         )?,
-        Command::Echo | Command::Headline | Command::Fanout => return Ok(()),
+        Command::Echo
+        | Command::Headline
+        | Command::Fanout
+        | Command::FanoutSlow
+        | Command::Channels => return Ok(()),
     };
     report.print(args.json)?;
     if holes > 0 && !args.tolerant {
@@ -153,71 +157,5 @@ fn once(args: &Args, io: &mut Io, server: &mut Tree, deadline: Deadline) -> Resu
     Ok(())
 }
 
-fn windows<S: Windowed>(
-    args: &Args,
-    io: &mut Io,
-    scenario: &mut S,
-    server: &mut Tree,
-    unit: Unit,
-    deadline: Deadline,
-) -> Result<(), Failure> {
-    let plan = Plan {
-        warm_up: args.warm_up,
-        length: args.length,
-        deadline,
-    };
-    if args.step {
-        Report::new("ready").print(args.json)?;
-        return steps(args, io, scenario, server, unit, &plan);
-    }
-    let mut reports = Vec::new();
-    for _ in 0..args.windows {
-        let window = window::run(io, scenario, server, &plan)?;
-        reports.push(report::of_window(&window, unit));
-        if let Some(last) = reports.last().filter(|_| args.json) {
-            last.print(true)?;
-        }
-    }
-    match report::median(&reports) {
-        Some(median) => median.print(args.json),
-        None => Ok(()),
-    }
-}
-
-/// One window per line of standard input. In between the connections are kept alive.
-fn steps<S: Windowed>(
-    args: &Args,
-    io: &mut Io,
-    scenario: &mut S,
-    server: &mut Tree,
-    unit: Unit,
-    plan: &Plan,
-) -> Result<(), Failure> {
-    let lines = lines();
-    loop {
-        match lines.try_recv() {
-            Ok(()) => {
-                let window = window::run(io, scenario, server, plan)?;
-                report::of_window(&window, unit).print(args.json)?;
-            }
-            Err(TryRecvError::Empty) => {
-                io.turn(scenario, Duration::from_millis(20))?;
-                plan.deadline.check("waiting for the next step")?;
-            }
-            Err(TryRecvError::Disconnected) => return Ok(()),
-        }
-    }
-}
-
-/// Tells of each line of standard input; gone when that ends.
-fn lines() -> Receiver<()> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        for line in io::stdin().lines() {
-            if line.is_err() || sender.send(()).is_err() {
-                return;
-            }
-        }
-    });
-    receiver
-}
+/// Descriptors that are not for connections: publishers, probes, pipes, epoll.
+const RESERVE: usize = PUBLISHERS + 54;

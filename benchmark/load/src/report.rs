@@ -106,8 +106,8 @@ impl Unit {
     }
 }
 
-/// A window's figures per unit.
-pub fn of_window(window: &Window, unit: Unit) -> Report {
+/// A window's figures per unit, of a server that may use so many cores.
+pub fn of_window(window: &Window, unit: Unit, server_cores: u32) -> Report {
     let wall = window.seconds;
     let units = match unit {
         Unit::Message => window.incoming,
@@ -137,10 +137,11 @@ pub fn of_window(window: &Window, unit: Unit) -> Report {
             float(window.received) / float(window.reads),
         )
         .number("switches_per_unit", per_unit(float(window.server.switches)))
+        .number("resident_mib", float(window.resident) / (1024.0 * 1024.0))
         .integer("unsent", window.unsent)
         .truth(
             "generator_is_the_limit",
-            !window.paced && own > 0.95 && server < 0.95,
+            !window.paced && own > BUSY && server < BUSY * f64::from(server_cores),
         )
 }
 
@@ -180,6 +181,9 @@ pub fn rest<H: Handler>(io: &mut Io, handler: &mut H, length: Duration) -> Resul
     }
     Ok(())
 }
+
+/// The share of a core from which on a program is its own limit.
+const BUSY: f64 = 0.95;
 
 /// A count as a number to divide by; exact up to 2^53.
 #[expect(

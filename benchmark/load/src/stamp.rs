@@ -1,6 +1,7 @@
 //! The stamp that every message carries: who sent it and its number, so that loss, repetition and
 //! disorder show. `e00042.0000001234`, then filler up to the wanted size.
 
+use crate::dialect::Dialect;
 use crate::frame::{DIGITS, Template, read_digits, write_digits};
 
 /// Bytes of a stamp; the smallest payload that can carry one.
@@ -25,9 +26,10 @@ pub fn payload(letter: u8, sender: usize, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// A masked frame of such a payload, its number still to be set.
-pub fn template(letter: u8, sender: usize, size: usize) -> Template {
-    Template::new(&payload(letter, sender, size), NUMBER_AT, mask(sender))
+/// A masked frame of such a payload in a dialect, its number still to be set.
+pub fn template(dialect: Dialect, letter: u8, sender: usize, size: usize) -> Template {
+    let (text, at) = dialect.wrap(&payload(letter, sender, size));
+    Template::new(&text, at + NUMBER_AT, mask(sender))
 }
 
 /// Sender and number of a stamp; `None` when it is not one.

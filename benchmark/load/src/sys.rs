@@ -157,18 +157,20 @@ impl Epoll {
     }
 }
 
-/// Binds this process (its calling thread, inherited by threads and programs it starts) to one core.
+/// Binds this process (its calling thread, inherited by threads and programs it starts) to some cores.
 #[expect(unsafe_code, reason = "std has no affinity")]
-pub fn pin_to(core: usize) -> io::Result<()> {
+pub fn pin_to(cores: &[usize]) -> io::Result<()> {
     let mut set = MaybeUninit::<libc::cpu_set_t>::zeroed();
     let size = size_of::<libc::cpu_set_t>();
-    if core >= size * 8 {
+    if cores.is_empty() || cores.iter().any(|core| *core >= size * 8) {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     }
-    // SAFETY: a zeroed cpu_set_t is the empty set, `core` is inside it, and the pointer is valid for
-    // `size` bytes during the call.
+    // SAFETY: a zeroed cpu_set_t is the empty set, every core is inside it, and the pointer is valid
+    // for `size` bytes during the call.
     check(unsafe {
-        libc::CPU_SET(core, set.assume_init_mut());
+        for core in cores {
+            libc::CPU_SET(*core, set.assume_init_mut());
+        }
         libc::sched_setaffinity(0, size, set.as_ptr())
     })?;
     Ok(())

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use crate::failure::Failure;
 use crate::io::{Handler, Io};
 use crate::process::{Tree, Usage};
-use crate::report::float;
+use crate::report::{Report, float};
 
 /// A scenario that runs in windows.
 pub trait Windowed: Handler {
@@ -24,6 +24,16 @@ pub trait Windowed: Handler {
     /// Checks what can only be checked when nothing is outstanding.
     fn settle(&mut self) -> Result<(), Failure> {
         Ok(())
+    }
+
+    /// Brings to an end what goes on besides the measured messages, after a window.
+    fn finish(&mut self, _io: &mut Io, _deadline: &Deadline) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Adds what is particular to the scenario to the report of the window just run.
+    fn describe(&mut self, report: Report) -> Report {
+        report
     }
 
     /// Sends what is due by now in an open loop, and says when the next message is due.
@@ -84,7 +94,7 @@ impl Meter {
 /// How windows are made.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// Before the first window, and a quarter of it before each later one.
+    /// Unmeasured time before the window.
     pub warm_up: Duration,
     /// Length of a window.
     pub length: Duration,
@@ -135,6 +145,8 @@ pub struct Window {
     pub server: Usage,
     /// CPU time of the generator.
     pub own: Duration,
+    /// Resident bytes of the server's process tree at the end.
+    pub resident: u64,
     /// Reads the generator made.
     pub reads: u64,
     /// Latency at the 50th, 99th and 99.9th percentile and the highest, in microseconds.
@@ -184,11 +196,13 @@ pub fn run<S: Windowed>(
         paced,
         server: after.server.since(before.server),
         own: after.own.saturating_sub(before.own),
+        resident: server.resident(),
         reads: after.reads - before.reads,
         latency: QUANTILES.map(|quantile| meter.latency(quantile)),
     };
     scenario.stop();
     drain(io, scenario, plan)?;
+    scenario.finish(io, &plan.deadline)?;
     scenario.settle()?;
     Ok(window)
 }

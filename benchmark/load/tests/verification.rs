@@ -3,6 +3,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use millrace_load::dialect::Dialect;
 use millrace_load::io::{Ending, Handler, Io};
 use millrace_load::scenario::echo::{Echo, Pace};
 use millrace_load::scenario::fanout::Fanout;
@@ -23,7 +24,7 @@ fn stamped(letter: u8, sender: usize, number: u32, size: usize) -> Vec<u8> {
 
 /// An echo scenario of two connections with four messages outstanding each.
 fn echo(io: &mut Io) -> Echo {
-    let mut echo = Echo::new(2, 64, Pace::Closed(4));
+    let mut echo = Echo::new(Dialect::Plain, 2, 64, Pace::Closed(4));
     echo.start(io).expect("it can start");
     echo.stop();
     echo
@@ -82,7 +83,7 @@ fn an_echo_of_what_was_never_sent_is_a_violation() {
 
 /// Two groups of ten; everyone has one message outstanding.
 fn headline(io: &mut Io) -> Headline {
-    let mut headline = Headline::new(20, Pace::Closed(1));
+    let mut headline = Headline::new(Dialect::Plain, 20, Pace::Closed(1));
     for id in 0..20 {
         let ack = format!(r#"{{"type":"sub-ack","ch":"g{}"}}"#, id / 10);
         headline
@@ -172,7 +173,7 @@ fn a_wrong_delivery_is_a_violation() {
 #[test]
 fn a_group_of_eleven_is_a_violation() {
     let mut io = io();
-    let mut headline = Headline::new(11, Pace::Closed(1));
+    let mut headline = Headline::new(Dialect::Plain, 11, Pace::Closed(1));
     for id in 0..11 {
         let ack = br#"{"type":"sub-ack","ch":"g0"}"#;
         headline.message(&mut io, id, ack).unwrap();
@@ -194,7 +195,7 @@ fn subscribers_notice_gaps_repetition_and_noise() {
     ];
     for (payload, accepted) in cases {
         let mut io = io();
-        let mut fanout = Fanout::new(0, 3, 64, 2);
+        let mut fanout = Fanout::new(Dialect::Plain, 0, 3, 64, 2);
         for id in 1..=3 {
             fanout.message(&mut io, id, b"s").unwrap();
         }

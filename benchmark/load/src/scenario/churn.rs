@@ -1,14 +1,13 @@
 //! Connection churn: connects, performs the handshake, closes with 1000 and waits for the echo and
 //! the end, over and over. Memory and descriptors of the server before and after tell of leaks.
 
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::io::{Connect, Ending, Handler, Io};
+use crate::io::{Ending, Handler, Io};
 use crate::process::Tree;
 use crate::report::{Report, float, rest};
-use crate::scenario::until;
+use crate::scenario::{from_source, until};
 use crate::window::{Deadline, Meter};
 
 /// The scenario's state.
@@ -17,7 +16,6 @@ struct Churn {
     /// Cycles still to begin.
     left: usize,
     done: usize,
-    loopback: bool,
     /// When each slot's connection was begun.
     begun: Vec<u64>,
     meter: Meter,
@@ -27,17 +25,9 @@ impl Churn {
     fn begin(&mut self, io: &mut Io, id: usize) -> Result<(), Failure> {
         self.left -= 1;
         self.begun[id] = io.refresh();
-        // many local addresses, so that the ports do not run out
-        let low = u8::try_from(self.left % SOURCES).unwrap_or(0);
-        let source = self.loopback.then(|| Ipv4Addr::new(127, 0, 0, 1 + low));
-        let receive_buffer = None;
-        io.open(
-            id,
-            Connect {
-                source,
-                receive_buffer,
-            },
-        )
+        // ended connections hold their ports for a minute: take turns among addresses
+        let how = from_source(io.target(), self.left % SOURCES);
+        io.open(id, how)
     }
 
     /// Runs so many cycles.
@@ -82,18 +72,17 @@ pub fn run(
     server: &mut Tree,
     cycles: usize,
     slots: usize,
-    target: IpAddr,
+    settle: Duration,
     deadline: &Deadline,
 ) -> Result<Report, Failure> {
     let mut churn = Churn {
         left: 0,
         done: 0,
-        loopback: matches!(target, IpAddr::V4(address) if address.is_loopback()),
         begun: vec![0; slots],
         meter: Meter::default(),
     };
     churn.cycles(io, (cycles / 10).max(slots), deadline)?;
-    rest(io, &mut churn, SETTLE)?;
+    rest(io, &mut churn, settle)?;
     server.refresh();
     churn.meter.clear();
     let own = Tree::of(std::process::id())?;
@@ -103,7 +92,7 @@ pub fn run(
     let wall = begun.elapsed().as_secs_f64();
     let used = server.usage().since(before).cpu.as_secs_f64();
     let own_used = own.usage().since(own_before).cpu.as_secs_f64();
-    rest(io, &mut churn, SETTLE)?;
+    rest(io, &mut churn, settle)?;
     let (resident_after, descriptors_after) = (server.resident_exactly(), server.descriptors());
 
     let count = float(u64::try_from(cycles).unwrap_or(0)).max(1.0);
@@ -126,5 +115,4 @@ pub fn run(
 
 const NORMAL: u16 = 1000;
 const SOURCES: usize = 16;
-const SETTLE: Duration = Duration::from_secs(2);
 const MIB: f64 = 1024.0 * 1024.0;

@@ -1,12 +1,14 @@
 //! Echo: each connection keeps so many messages outstanding (closed loop), or all together send at a
 //! rate (open loop). Every answer must be the next one expected, byte for byte.
 
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::frame::Template;
-use crate::io::{Handler, Io};
+use crate::io::{Connect, Handler, Io};
 use crate::metronome::Metronome;
+use crate::scenario::open_all;
 use crate::stamp::{self, STAMP};
-use crate::window::{Meter, Windowed};
+use crate::window::{Deadline, Meter, Windowed};
 
 /// The scenario's state.
 #[derive(Debug)]
@@ -54,9 +56,9 @@ struct Lane {
 
 impl Echo {
     /// `connections` that send `size` bytes at a time.
-    pub fn new(connections: usize, size: usize, pace: Pace) -> Self {
+    pub fn new(dialect: Dialect, connections: usize, size: usize, pace: Pace) -> Self {
         let lane = |id| Lane {
-            template: stamp::template(b'e', id, size),
+            template: stamp::template(dialect, b'e', id, size),
             next_out: 0,
             next_in: 0,
             sent: vec![0; pace.depth()],
@@ -72,6 +74,12 @@ impl Echo {
             outstanding: 0,
             meter: Meter::default(),
         }
+    }
+
+    /// Opens all connections.
+    pub fn open(&mut self, io: &mut Io, deadline: &Deadline) -> Result<(), Failure> {
+        let ids = 0..self.lanes.len();
+        open_all(io, self, ids, Connect::default(), deadline)
     }
 
     /// Sends so many messages in one write.

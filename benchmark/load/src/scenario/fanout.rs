@@ -1,11 +1,13 @@
 //! Fan-out: one publisher keeps so many publications in flight; each must reach every subscriber
 //! once, in order. A publication is over when its last delivery arrived.
 
+use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::frame::{TEXT, Template, put_masked};
-use crate::io::{Handler, Io};
+use crate::frame::Template;
+use crate::io::{Connect, Handler, Io};
+use crate::scenario::{open_all, until};
 use crate::stamp::{self, STAMP};
-use crate::window::{Meter, Windowed};
+use crate::window::{Deadline, Meter, Windowed};
 
 /// The scenario's state. The first connection publishes, those that follow subscribe.
 #[derive(Debug)]
@@ -34,10 +36,16 @@ pub const SUBSCRIBE: &[u8] = b"s";
 impl Fanout {
     /// `subscribers` that get `size` bytes at a time, `in_flight` publications at a time; `first` is the
     /// publisher's id.
-    pub fn new(first: usize, subscribers: usize, size: usize, in_flight: usize) -> Self {
+    pub fn new(
+        dialect: Dialect,
+        first: usize,
+        subscribers: usize,
+        size: usize,
+        in_flight: usize,
+    ) -> Self {
         Self {
             first,
-            template: stamp::template(b'p', 0, size),
+            template: stamp::template(dialect, b'p', 0, size),
             filler: stamp::payload(b'p', 0, size).split_off(STAMP),
             expected: vec![0; subscribers + 1],
             subscribed: 0,
@@ -52,6 +60,13 @@ impl Fanout {
         }
     }
 
+    /// Opens all connections and subscribes all but the first.
+    pub fn open(&mut self, io: &mut Io, deadline: &Deadline) -> Result<(), Failure> {
+        let ids = self.first..self.first + self.expected.len();
+        open_all(io, self, ids, Connect::default(), deadline)?;
+        until(io, self, deadline, "subscribing", Self::all_subscribed)
+    }
+
     /// Everyone is subscribed.
     pub fn all_subscribed(&self) -> bool {
         self.subscribed + 1 == self.expected.len()
@@ -60,6 +75,12 @@ impl Fanout {
     /// The number the next publication will have.
     pub fn next_number(&self) -> u32 {
         self.next_out
+    }
+
+    /// The number of a publication as it was sent; `None` for anything else.
+    pub(crate) fn number_of(&self, payload: &[u8]) -> Option<u32> {
+        let (sender, number) = stamp::read(payload)?;
+        (sender == 0 && payload[STAMP..] == self.filler).then_some(number)
     }
 
     fn publish(&mut self, io: &mut Io, count: usize) -> Result<(), Failure> {
@@ -87,9 +108,7 @@ impl Handler for Fanout {
         if id == self.first {
             return Ok(());
         }
-        let mut frame = Vec::new();
-        put_masked(TEXT, SUBSCRIBE, stamp::mask(id), &mut frame);
-        io.send(id, &frame)
+        io.say(id, SUBSCRIBE)
     }
 
     #[inline]
@@ -99,8 +118,7 @@ impl Handler for Fanout {
             return Ok(());
         }
         let number = self.expected[id - self.first];
-        let whole = stamp::read(payload) == Some((0, number)) && payload[STAMP..] == self.filler;
-        if !whole || number >= self.next_out {
+        if self.number_of(payload) != Some(number) || number >= self.next_out {
             let shown = String::from_utf8_lossy(&payload[..payload.len().min(STAMP)]);
             return Err(Failure::Violation(format!(
                 "subscriber {id} expected publication {number}, got {shown:?}"

@@ -4,18 +4,25 @@
 
 use std::collections::HashMap;
 
+use crate::dialect::Dialect;
 use crate::failure::Failure;
-use crate::frame::{TEXT, Template, put_masked};
-use crate::io::{Handler, Io};
+use crate::frame::Template;
+use crate::io::{Connect, Handler, Io};
+use crate::report::Report;
 use crate::scenario::echo::Pace;
+use crate::scenario::{open_all, until};
 use crate::stamp::{self, NUMBER_AT, STAMP};
-use crate::window::{Meter, Windowed};
+use crate::window::{Deadline, Meter, Windowed};
 
 /// The scenario's state.
 #[derive(Debug)]
 pub struct Headline {
+    dialect: Dialect,
     members: Vec<Member>,
     pace: Pace,
+    /// Members of a group that see its messages in different orders are counted, not punished.
+    tolerant: bool,
+    other_orders: u64,
     /// While joining: each channel's members.
     channels: HashMap<Vec<u8>, Vec<usize>>,
     joined: usize,
@@ -54,11 +61,14 @@ const END: &[u8] = br#""}"#;
 
 impl Headline {
     /// `connections` that will join groups.
-    pub fn new(connections: usize, pace: Pace) -> Self {
+    pub fn new(dialect: Dialect, connections: usize, pace: Pace) -> Self {
         let members = std::iter::repeat_with(Member::default);
         Self {
+            dialect,
             members: members.take(connections).collect(),
             pace,
+            tolerant: false,
+            other_orders: 0,
             channels: HashMap::new(),
             joined: 0,
             owed: false,
@@ -67,6 +77,21 @@ impl Headline {
             outstanding: 0,
             meter: Meter::default(),
         }
+    }
+
+    /// Members of a group may see its messages in different orders (each sender's stay in order).
+    #[must_use]
+    pub fn tolerant(mut self, tolerant: bool) -> Self {
+        self.tolerant = tolerant;
+        self
+    }
+
+    /// Opens all connections and lets them join their groups.
+    pub fn open(&mut self, io: &mut Io, deadline: &Deadline) -> Result<(), Failure> {
+        let ids = 0..self.members.len();
+        open_all(io, self, ids, Connect::default(), deadline)?;
+        until(io, self, deadline, "joining groups", Self::all_joined)?;
+        self.form_groups()
     }
 
     /// Everyone knows its group.
@@ -87,12 +112,13 @@ impl Headline {
                 let stamp = stamp::payload(b'e', id, STAMP);
                 let head = format!(r#"{{"type":"req","channel":"{name}","t":""#).into_bytes();
                 let payload = [&head, &stamp[..], END].concat();
-                let at = head.len() + NUMBER_AT;
+                let (text, start) = self.dialect.wrap(&payload);
+                let at = start + head.len() + NUMBER_AT;
                 let member = &mut self.members[id];
                 member.group = group;
                 member.place = place;
                 member.group_size = u32::try_from(ids.len()).unwrap_or(0);
-                member.template = Some(Template::new(&payload, at, stamp::mask(id)));
+                member.template = Some(Template::new(&text, at, stamp::mask(id)));
                 member.sent = vec![0; self.pace.depth()];
             }
         }
@@ -186,9 +212,7 @@ impl Member {
 
 impl Handler for Headline {
     fn opened(&mut self, io: &mut Io, id: usize) -> Result<(), Failure> {
-        let mut frame = Vec::new();
-        put_masked(TEXT, br#"{"type":"sub"}"#, stamp::mask(id), &mut frame);
-        io.send(id, &frame)
+        io.say(id, br#"{"type":"sub"}"#)
     }
 
     #[inline]
@@ -245,16 +269,23 @@ impl Windowed for Headline {
     }
 
     fn settle(&mut self) -> Result<(), Failure> {
+        self.other_orders = 0;
         let mut orders: HashMap<usize, u64> = HashMap::new();
         for (id, member) in self.members.iter().enumerate() {
             let order = *orders.entry(member.group).or_insert(member.order);
-            if order != member.order {
+            if order != member.order && self.tolerant {
+                self.other_orders += 1;
+            } else if order != member.order {
                 return Err(Failure::Violation(format!(
                     "connection {id} saw its group's messages in another order than its peers"
                 )));
             }
         }
         Ok(())
+    }
+
+    fn describe(&mut self, report: Report) -> Report {
+        report.integer("other_orders", self.other_orders)
     }
 
     fn tick(&mut self, io: &mut Io) -> Result<Option<u64>, Failure> {

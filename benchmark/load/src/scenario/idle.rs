@@ -45,24 +45,25 @@ pub fn run(
     io: &mut Io,
     server: &mut Tree,
     connections: usize,
+    settle: Duration,
     deadline: &Deadline,
 ) -> Result<Report, Failure> {
     let mut idle = Idle::default();
     let start = server.resident_exactly();
     round(io, &mut idle, connections.min(WARM_UP), deadline)?;
-    rest(io, &mut idle, SETTLE)?;
+    rest(io, &mut idle, settle)?;
     server.refresh();
     let base = server.resident_exactly();
     let before = server.usage();
     open_all(io, &mut idle, 0..connections, Connect::default(), deadline)?;
     let opening = server.usage().since(before).cpu;
-    rest(io, &mut idle, SETTLE)?;
+    rest(io, &mut idle, settle)?;
     let full = server.resident_exactly();
     ask_all(io, &mut idle, connections, deadline)?;
-    rest(io, &mut idle, SETTLE)?;
+    rest(io, &mut idle, settle)?;
     let answered = server.resident_exactly();
     close_all(io, &mut idle, connections, deadline)?;
-    rest(io, &mut idle, SETTLE)?;
+    rest(io, &mut idle, settle)?;
     let closed = server.resident_exactly();
 
     let count = float(u64::try_from(connections).unwrap_or(0)).max(1.0);
@@ -97,8 +98,7 @@ fn ask_all(
 ) -> Result<(), Failure> {
     idle.answers = 0;
     for id in 0..connections {
-        let mut template = stamp::template(b'e', id, 64);
-        io.send(id, template.number(0))?;
+        io.say(id, &stamp::payload(b'e', id, 64))?;
     }
     let all = |idle: &Idle| idle.answers == connections;
     until(
@@ -126,5 +126,4 @@ fn close_all(
 
 const NORMAL: u16 = 1000;
 const WARM_UP: usize = 200;
-const SETTLE: Duration = Duration::from_secs(2);
 const MIB: f64 = 1024.0 * 1024.0;

@@ -1,14 +1,17 @@
 //! The scenarios, one file each, and what they share: opening many connections at a bounded pace.
 
+pub mod channels;
 pub mod churn;
 pub mod echo;
 pub mod fanout;
+pub mod fanout_slow;
 pub mod headline;
 pub mod idle;
 pub mod stalled_senders;
 pub mod stalled_subscribers;
 mod stalling;
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 use std::time::Duration;
 
@@ -16,7 +19,8 @@ use crate::failure::Failure;
 use crate::io::{Connect, Handler, Io};
 use crate::window::Deadline;
 
-/// Opens connections, so many handshakes at a time, and returns when all are open.
+/// Opens connections, so many handshakes at a time, and returns when all are open. Where no source is
+/// asked for, every so many ids come from another local address, so that the ports do not run out.
 pub fn open_all<H: Handler>(
     io: &mut Io,
     handler: &mut H,
@@ -33,11 +37,26 @@ pub fn open_all<H: Handler>(
             return Ok(());
         }
         while started < wanted && started - opened < AT_ONCE {
-            io.open(ids.start + started, how)?;
+            let id = ids.start + started;
+            let mut how = how;
+            if how.source.is_none() && id >= PER_SOURCE {
+                how.source = from_source(io.target(), id / PER_SOURCE).source;
+            }
+            io.open(id, how)?;
             started += 1;
         }
         io.turn(handler, Duration::from_millis(100))?;
         deadline.check("opening connections")?;
+    }
+}
+
+/// From the local address of that number, if the server is on the loopback; else from any.
+pub(crate) fn from_source(target: SocketAddr, number: usize) -> Connect {
+    let loopback = matches!(target.ip(), IpAddr::V4(address) if address.is_loopback());
+    let low = u8::try_from(1 + number % SOURCES).unwrap_or(1);
+    Connect {
+        source: loopback.then(|| Ipv4Addr::new(127, 0, 0, low)),
+        receive_buffer: None,
     }
 }
 
@@ -58,3 +77,7 @@ pub fn until<H: Handler>(
 
 /// Handshakes under way at a time: well below any server's backlog.
 const AT_ONCE: usize = 128;
+/// Connections from one local address: fewer than there are ports.
+const PER_SOURCE: usize = 20_000;
+/// Local addresses used at most.
+const SOURCES: usize = 250;

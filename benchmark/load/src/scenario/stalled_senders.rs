@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::frame::Template;
 use crate::io::{Connect, Ending, Handler, Io};
@@ -11,7 +12,7 @@ use crate::report::{Report, rest};
 use crate::scenario::echo::Echo;
 use crate::scenario::open_all;
 use crate::scenario::stalling::{
-    PROBES, Phase, Stalled, Stalling, Verdicts, Watch, describe, drain, probes,
+    PATIENCE, PROBES, Phase, Stalled, Stalling, Verdicts, Watch, describe, drain, probes,
 };
 use crate::stamp;
 use crate::window::{Deadline, Windowed};
@@ -27,6 +28,8 @@ pub struct Senders {
     pub messages: u32,
     /// Length of the calm phase, and bound of the other.
     pub length: Duration,
+    /// What is spoken inside the messages.
+    pub dialect: Dialect,
     /// The end of the run.
     pub deadline: Deadline,
 }
@@ -126,9 +129,9 @@ impl Handler for Scene {
 /// Runs the scenario. The second value is the number of senders that found a hole.
 pub fn run(io: &mut Io, server: &mut Tree, plan: &Senders) -> Result<(Report, u64), Failure> {
     let ids = PROBES..PROBES + plan.stalled;
-    let template = |id| stamp::template(b'e', id, plan.size);
+    let template = |id| stamp::template(plan.dialect, b'e', id, plan.size);
     let mut scene = Scene {
-        probes: probes(),
+        probes: probes(plan.dialect),
         templates: ids.clone().map(template).collect(),
         sent: vec![0; plan.stalled],
         most: plan.messages,
@@ -150,7 +153,7 @@ pub fn run(io: &mut Io, server: &mut Tree, plan: &Senders) -> Result<(Report, u6
     for id in ids {
         io.set_reading(id, true)?;
     }
-    drain(io, &mut scene)?;
+    drain(io, &mut scene, PATIENCE)?;
     rest(io, &mut scene, Duration::from_secs(1))?;
     let verdicts = Verdicts::of(&scene.stalled);
     let sent: u64 = scene.sent.iter().copied().map(u64::from).sum();

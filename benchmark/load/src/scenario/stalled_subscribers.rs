@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::io::{Connect, Ending, Handler, Io};
 use crate::process::Tree;
@@ -10,7 +11,7 @@ use crate::report::{Report, rest};
 use crate::scenario::echo::Echo;
 use crate::scenario::fanout::{Fanout, SUBSCRIBE};
 use crate::scenario::stalling::{
-    PROBES, Phase, Stalled, Stalling, Verdicts, Watch, describe, drain, probes,
+    PATIENCE, PROBES, Phase, Stalled, Stalling, Verdicts, Watch, describe, drain, probes,
 };
 use crate::scenario::{open_all, until};
 use crate::stamp;
@@ -27,6 +28,8 @@ pub struct Flood {
     pub size: usize,
     /// Publications in each of the two floods.
     pub publications: u64,
+    /// What is spoken inside the messages.
+    pub dialect: Dialect,
     /// The end of the run.
     pub deadline: Deadline,
 }
@@ -127,8 +130,8 @@ impl Handler for Scene {
 pub fn run(io: &mut Io, server: &mut Tree, plan: &Flood) -> Result<(Report, u64), Failure> {
     let first = PROBES + 1 + plan.readers;
     let mut scene = Scene {
-        probes: probes(),
-        flood: Fanout::new(PROBES, plan.readers, plan.size, 16),
+        probes: probes(plan.dialect),
+        flood: Fanout::new(plan.dialect, PROBES, plan.readers, plan.size, 16),
         first,
         subscribed: 0,
         stalled: vec![Stalled::default(); plan.stalled],
@@ -155,7 +158,7 @@ pub fn run(io: &mut Io, server: &mut Tree, plan: &Flood) -> Result<(Report, u64)
     for id in ids {
         io.set_reading(id, true)?;
     }
-    drain(io, &mut scene)?;
+    drain(io, &mut scene, PATIENCE)?;
     rest(io, &mut scene, Duration::from_secs(1))?;
     let verdicts = Verdicts::of(&scene.stalled);
     let report = Report::new("stalled-subscribers")

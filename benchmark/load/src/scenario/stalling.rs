@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::dialect::Dialect;
 use crate::failure::Failure;
 use crate::io::{Ending, Io};
 use crate::metronome::Metronome;
@@ -14,9 +15,14 @@ use crate::window::Windowed;
 /// Connections 0 to `PROBES - 1` send one echo each every 10 ms, whatever else happens.
 pub(crate) const PROBES: usize = 10;
 
-pub(crate) fn probes() -> Echo {
+pub(crate) fn probes(dialect: Dialect) -> Echo {
     let per_second = 100 * u64::try_from(PROBES).unwrap_or(1);
-    Echo::new(PROBES, 64, Pace::Open(Metronome::per_second(per_second)))
+    Echo::new(
+        dialect,
+        PROBES,
+        64,
+        Pace::Open(Metronome::per_second(per_second)),
+    )
 }
 
 /// What a phase of the run looked like from outside.
@@ -128,8 +134,12 @@ impl Verdicts {
     }
 }
 
-/// Serves events until every stalled connection is over or nothing has come for five seconds.
-pub(crate) fn drain<S: Stalling>(io: &mut Io, scenario: &mut S) -> Result<(), Failure> {
+/// Serves events until every stalled connection is over or nothing has come for that long.
+pub(crate) fn drain<S: Stalling>(
+    io: &mut Io,
+    scenario: &mut S,
+    patience: Duration,
+) -> Result<(), Failure> {
     let mut before = 0;
     let mut progress = Instant::now();
     while !scenario.stalled().iter().all(Stalled::over) {
@@ -141,12 +151,15 @@ pub(crate) fn drain<S: Stalling>(io: &mut Io, scenario: &mut S) -> Result<(), Fa
         if now != before {
             before = now;
             progress = Instant::now();
-        } else if progress.elapsed() > Duration::from_secs(5) {
+        } else if progress.elapsed() > patience {
             break;
         }
     }
     Ok(())
 }
+
+/// How long the scenarios that end with it wait in [`drain`].
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A scenario with stalled connections.
 pub(crate) trait Stalling: crate::io::Handler {

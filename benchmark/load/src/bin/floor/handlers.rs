@@ -1,4 +1,4 @@
-//! What the handlers of the other peers do in JavaScript, hard-coded: echo, headline, fan-out.
+//! What the handlers of the other peers do in JavaScript, hard-coded: echo, headline, fan-out, channels.
 
 use super::client::Client;
 use super::wire;
@@ -9,6 +9,7 @@ pub(crate) enum Kind {
     Echo,
     Headline,
     Fanout,
+    Channels,
 }
 
 /// Who is in which channel.
@@ -16,6 +17,8 @@ pub(crate) enum Kind {
 pub(crate) struct Channels {
     groups: Vec<Vec<usize>>,
     subscribers: Vec<usize>,
+    /// By number: the many channels.
+    many: Vec<Vec<usize>>,
 }
 
 const TEXT: u8 = 1;
@@ -59,13 +62,26 @@ impl Channels {
                     clients.queue(subscriber, TEXT, &[text]);
                 }
             }
-            (Kind::Fanout, _) => {}
+            (Kind::Channels, Some(b's')) => self.subscribe(clients, id, text),
+            (Kind::Channels, Some(b'p')) => {
+                // a stamp, a letter, the channel's number
+                let channel = text.get(STAMP + 1..STAMP + 6).map_or(0, number);
+                for &member in self.many.get(channel).map_or(&[][..], |list| list) {
+                    clients.queue(member, TEXT, &[text]);
+                }
+            }
+            (Kind::Fanout | Kind::Channels, _) => {}
         }
     }
 
     pub(crate) fn leave(&mut self, kind: Kind, client: &Client, id: usize) {
         match kind {
             Kind::Echo => {}
+            Kind::Channels => {
+                for list in &mut self.many {
+                    list.retain(|member| *member != id);
+                }
+            }
             Kind::Fanout => self.subscribers.retain(|member| *member != id),
             Kind::Headline => {
                 if let Some(group) = self.groups.get_mut(client.channel) {
@@ -73,6 +89,22 @@ impl Channels {
                 }
             }
         }
+    }
+
+    /// `s<first>,<step>,<count>`: so many channels, so far apart.
+    fn subscribe(&mut self, clients: &mut Clients, id: usize, text: &[u8]) {
+        let mut numbers = text[1..].split(|byte| *byte == b',').map(number);
+        let mut next = || numbers.next().unwrap_or(0);
+        let (first, step, count) = (next(), next(), next());
+        for channel in (0..count).map(|index| first + index * step) {
+            if channel >= self.many.len() {
+                self.many.resize_with(channel + 1, Vec::new);
+            }
+            if !self.many[channel].contains(&id) {
+                self.many[channel].push(id);
+            }
+        }
+        clients.queue(id, TEXT, &[text]);
     }
 
     #[inline]
@@ -95,13 +127,17 @@ impl Channels {
         let end = text.len().saturating_sub(END.len());
         let stamp = &text[end.saturating_sub(STAMP)..end];
         let name = text.get(26..).unwrap_or_default();
-        let digits = name.iter().take_while(|byte| byte.is_ascii_digit());
-        let channel = digits.fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0'));
-        if let Some(group) = self.groups.get(channel) {
+        if let Some(group) = self.groups.get(number(name)) {
             for &member in group {
                 clients.queue(member, TEXT, &[br#"{"type":"evt","t":""#, stamp, END]);
             }
         }
         clients.queue(id, TEXT, &[br#"{"type":"ack","t":""#, stamp, END]);
     }
+}
+
+/// The number that the text begins with.
+fn number(text: &[u8]) -> usize {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    digits.fold(0, |sum, digit| sum * 10 + usize::from(digit - b'0'))
 }

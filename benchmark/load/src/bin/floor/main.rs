@@ -19,8 +19,9 @@ fn main() -> ExitCode {
         Some("--handler=echo") => Kind::Echo,
         Some("--handler=headline") => Kind::Headline,
         Some("--handler=fanout") => Kind::Fanout,
+        Some("--handler=channels") => Kind::Channels,
         _ => {
-            let usage = "millrace-floor --handler=echo|headline|fanout";
+            let usage = "millrace-floor --handler=echo|headline|fanout|channels";
             // nothing can be done when even this cannot be written
             let _ = writeln!(io::stderr(), "{usage}");
             return ExitCode::from(2);
