@@ -8,6 +8,7 @@ use lexopt::prelude::*;
 
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::scenario::study_args::{self, StudyArgs};
 
 /// What to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +90,8 @@ pub enum Invocation {
         /// The program and its arguments.
         program: Vec<OsString>,
     },
+    /// The SHA-256 study, which has options of its own.
+    Study(StudyArgs),
     /// Print the usage.
     Help,
 }
@@ -97,6 +100,7 @@ pub enum Invocation {
 pub const USAGE: &str = "\
 millrace-load <scenario> --port N --pid N [options]
 millrace-load pin --core N[,N] -- <program> [args...]
+millrace-load study --help
 
 scenarios: echo headline fanout fanout-slow channels idle churn stalled-subscribers stalled-senders
   --host A          address of the server (127.0.0.1)
@@ -191,6 +195,7 @@ pub fn parse() -> Result<Invocation, Failure> {
         .map_err(|error| Failure::Usage(error.to_string()))
         .and_then(|invocation| match invocation {
             Invocation::Load(args) => args.check().map(Invocation::Load),
+            Invocation::Study(args) => args.check().map(Invocation::Study),
             other => Ok(other),
         })
 }
@@ -207,6 +212,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Some("churn") => Command::Churn,
             Some("stalled-subscribers") => Command::StalledSubscribers,
             Some("stalled-senders") => Command::StalledSenders,
+            Some("study") => return study_args::read(parser),
             Some("pin") => return read_pin(parser),
             _ => return Err(format!("unknown scenario {}", name.display()).into()),
         },

@@ -12,41 +12,10 @@ use crate::conn::{Conn, Incoming, Stage};
 use crate::dialect::{Dialect, Said};
 use crate::failure::{Doing, Failure};
 use crate::frame::{self, Frame};
+pub use crate::handler::{Ending, Handler};
 use crate::handshake;
 use crate::stamp;
 use crate::sys::{Epoll, Events, Ready};
-
-/// How a connection ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// With a close frame of this code.
-    Closed(u16),
-    /// Without one.
-    Cut,
-}
-
-/// What a scenario does with its connections. Every method may send, open and close.
-pub trait Handler {
-    /// The handshake of a connection is complete.
-    fn opened(&mut self, _io: &mut Io, _id: usize) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// A text message arrived.
-    fn message(&mut self, io: &mut Io, id: usize, payload: &[u8]) -> Result<(), Failure>;
-
-    /// All messages of one read were handed over: the moment to send several answers at once.
-    fn read_done(&mut self, _io: &mut Io, _id: usize) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// A connection is over; its id is free.
-    fn closed(&mut self, _io: &mut Io, id: usize, ending: Ending) -> Result<(), Failure> {
-        Err(Failure::Violation(format!(
-            "connection {id} was ended by the server: {ending:?}"
-        )))
-    }
-}
 
 /// All connections of a run and the loop that serves them.
 #[derive(Debug)]
@@ -171,6 +140,11 @@ impl Io {
         conn.is_some_and(Conn::blocked)
     }
 
+    /// The connection exists and its handshake is not complete.
+    pub fn connecting(&self, id: usize) -> bool {
+        self.stage(id).is_some_and(|stage| stage != Stage::Open)
+    }
+
     /// Connections whose handshake is complete and that have not ended.
     pub fn open_connections(&self) -> usize {
         self.open
@@ -220,7 +194,9 @@ impl Io {
         };
         if conn.stage == Stage::Connecting {
             if let Some(error) = conn.stream.take_error().doing("connecting")? {
-                return Err(error).doing("connecting");
+                self.drop_connection(id);
+                let doing = "connecting";
+                return handler.refused(self, id, Failure::System { doing, error });
             }
             conn.stage = Stage::Handshaking;
             conn.write(&self.request).doing("writing the handshake")?;
@@ -260,8 +236,13 @@ impl Io {
         self.refresh();
         let mut rest = &scratch[..filled];
         if self.stage(id) == Some(Stage::Handshaking) {
-            let Some(used) = handshake::answer(rest)? else {
-                return self.keep(id, rest);
+            let used = match handshake::answer(rest) {
+                Ok(Some(used)) => used,
+                Ok(None) => return self.keep(id, rest),
+                Err(failure) => {
+                    self.drop_connection(id);
+                    return handler.refused(self, id, failure);
+                }
             };
             rest = &rest[used..];
             if self.dialect.greets() {
@@ -301,9 +282,8 @@ impl Io {
             return Ok(());
         };
         if conn.stage != Stage::Open {
-            return Err(Failure::Violation(
-                "a connection ended during its handshake".to_owned(),
-            ));
+            let what = "a connection ended during its handshake".to_owned();
+            return handler.refused(self, id, Failure::Violation(what));
         }
         self.open -= 1;
         let ending = conn.code.map_or(Ending::Cut, Ending::Closed);

@@ -8,6 +8,7 @@ mod conn;
 pub mod dialect;
 pub mod failure;
 pub mod frame;
+mod handler;
 pub mod handshake;
 pub mod io;
 pub mod json;

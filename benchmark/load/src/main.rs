@@ -19,6 +19,7 @@ use millrace_load::scenario::fanout_slow::FanoutSlow;
 use millrace_load::scenario::headline::Headline;
 use millrace_load::scenario::stalled_senders::{self, Senders};
 use millrace_load::scenario::stalled_subscribers::{self, Flood};
+use millrace_load::scenario::study_session;
 use millrace_load::scenario::{churn, idle};
 use millrace_load::sys;
 
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         Ok(Invocation::Help) => writeln!(io::stdout(), "{USAGE}").doing("writing the usage"),
         Ok(Invocation::Pin { cores, program }) => pin(&cores, &program),
         Ok(Invocation::Load(args)) => load(&args),
+        Ok(Invocation::Study(args)) => study_session::start(&args),
         Err(failure) => Err(failure),
     };
     let Err(failure) = outcome else {

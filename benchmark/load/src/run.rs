@@ -100,7 +100,7 @@ impl<'a> Run<'a> {
 }
 
 /// Tells of each line of standard input; gone when that ends.
-fn lines() -> Receiver<()> {
+pub(crate) fn lines() -> Receiver<()> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for line in std::io::stdin().lines() {

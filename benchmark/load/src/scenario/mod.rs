@@ -10,6 +10,13 @@ pub mod idle;
 pub mod stalled_senders;
 pub mod stalled_subscribers;
 mod stalling;
+pub mod study;
+pub mod study_args;
+pub mod study_failure;
+pub mod study_lane;
+pub mod study_request;
+pub mod study_session;
+pub mod study_times;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;

@@ -1,0 +1,41 @@
+//! What a scenario does with its connections: the contract between [`Io`] and the scenarios.
+
+use crate::failure::Failure;
+use crate::io::Io;
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// With a close frame of this code.
+    Closed(u16),
+    /// Without one.
+    Cut,
+}
+
+/// What a scenario does with its connections. Every method may send, open and close.
+pub trait Handler {
+    /// The handshake of a connection is complete.
+    fn opened(&mut self, _io: &mut Io, _id: usize) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// A text message arrived.
+    fn message(&mut self, io: &mut Io, id: usize, payload: &[u8]) -> Result<(), Failure>;
+
+    /// All messages of one read were handed over: the moment to send several answers at once.
+    fn read_done(&mut self, _io: &mut Io, _id: usize) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// A connection could not be made, or its handshake failed; its id is free.
+    fn refused(&mut self, _io: &mut Io, _id: usize, failure: Failure) -> Result<(), Failure> {
+        Err(failure)
+    }
+
+    /// A connection is over; its id is free.
+    fn closed(&mut self, _io: &mut Io, id: usize, ending: Ending) -> Result<(), Failure> {
+        Err(Failure::Violation(format!(
+            "connection {id} was ended by the server: {ending:?}"
+        )))
+    }
+}
