@@ -5,6 +5,7 @@ import test from 'ava';
 
 const require = createRequire(import.meta.url);
 const { Dispatcher } = require('../js/dist/worker/dispatch.js');
+const { Gateway } = require('../js/dist/gateway.js');
 
 const OPEN = 1;
 const TEXT = 2;
@@ -77,6 +78,8 @@ function setUp(module, { handlerTimeoutMs = 5000 } = {}) {
   const worker = {
     id: 1,
     tokenWords,
+    exchange: new ArrayBuffer(65_536),
+    replyList: new ArrayBuffer(16 * 4),
     activate: note('activate'),
     retire: note('retire'),
     hold: note('hold'),
@@ -97,12 +100,25 @@ function setUp(module, { handlerTimeoutMs = 5000 } = {}) {
     },
     close: note('close', true),
     token: (id) => tokens.get(id),
+    send: note('send', 1),
+    sendLong: note('sendLong', 1),
+    subscribe: note('subscribe', []),
+    reply: (count, texts) => {
+      const list = new Float64Array(worker.replyList);
+      let at = 0;
+      for (let index = 0; index < count; index++) {
+        notes.push(['reply', list[index * 2], texts.slice(at, at + list[index * 2 + 1])]);
+        at += list[index * 2 + 1];
+      }
+    },
   };
-  const dispatcher = new Dispatcher(gateway, module, handlerTimeoutMs, (error) => errors.push(error));
+  const api = Gateway.ofWorker(gateway, 1);
+  const dispatcher = new Dispatcher(gateway, api, module, handlerTimeoutMs, (error) => errors.push(error));
   notes.length = 0;
   return {
     dispatcher,
     worker,
+    api,
     notes,
     errors,
     setToken: (id, token) => {
@@ -113,6 +129,11 @@ function setUp(module, { handlerTimeoutMs = 5000 } = {}) {
       const memory = batch.memory();
       current = memory.slice(0);
       return drain(memory, memory.byteLength, sidecars);
+    },
+    exchange: (batch, sidecars = null) => {
+      const memory = batch.memory();
+      new Uint8Array(worker.exchange).set(new Uint8Array(memory));
+      return drain(true, memory.byteLength, sidecars);
     },
     resume: () => drain(null, 0, null),
   };
@@ -467,4 +488,75 @@ test('settling waits for pending handlers and ends late', async (t) => {
   await settling;
   dispatcher.end();
   t.deepEqual(notes.at(-1), ['retire']);
+});
+
+test('short texts are parts of one decoded window, whatever lies between them', (t) => {
+  const seen = [];
+  const { drain, exchange } = setUp({
+    handleTextMessage: (text) => void seen.push(text),
+    handleBinaryMessage: (data) => void seen.push(data.toString('latin1')),
+  });
+  const texts = [];
+  for (let n = 0; n < 300; n++) {
+    texts.push(n % 7 === 0 ? `grüße ${n}` : n % 11 === 0 ? 'l'.repeat(600 + n) : `${n}:`.padEnd(n % 60, 'x'), '');
+  }
+  const batch = () => {
+    const made = new Batch().open(1, 11, { awaited: false });
+    for (const text of texts) made.text(1, text);
+    return made;
+  };
+  drain(batch());
+  t.deepEqual(seen, texts);
+  seen.length = 0;
+  exchange(batch().binary(1, 'bytes'));
+  t.deepEqual(seen, [...texts, 'bytes']);
+  seen.length = 0;
+  exchange(new Batch().text(1, 'the next batch'));
+  t.deepEqual(seen, ['the next batch'], 'a window ends with its batch');
+});
+
+test('ASCII texts from beside the batch come as strings', (t) => {
+  const seen = [];
+  const { exchange } = setUp({ handleTextMessage: (text) => void seen.push(text) });
+  const beside = new Batch()
+    .open(1, 11, { awaited: false })
+    .record(TEXT, 1, uint32([1, 5000]), ASCII | SIDECAR)
+    .record(TEXT, 1, uint32([0, 5]), SIDECAR);
+  exchange(beside, [new TextEncoder().encode('grüß').buffer, 's'.repeat(5000)]);
+  t.deepEqual(seen, ['s'.repeat(5000), 'grüß']);
+});
+
+test('replies leave when the drain ends, and before the connection is closed for a failure', (t) => {
+  const { api, drain, notes } = setUp({
+    handleTextMessage(text, id) {
+      t.is(api.send(id, `re ${text}`), 1);
+      if (text === 'bad') throw new Error('as told');
+    },
+  });
+  drain(
+    new Batch()
+      .open(1, 11, { awaited: false })
+      .open(2, 12, { awaited: false })
+      .text(1, 'a')
+      .text(2, 'bad')
+      .text(1, 'b'),
+  );
+  t.deepEqual(
+    notes.map((given) => given.slice(0, 3)),
+    [
+      ['reply', 11, 're a'],
+      ['reply', 12, 're bad'],
+      ['close', 12, 1011],
+      ['reply', 11, 're b'],
+    ],
+  );
+});
+
+test('in handleClose the socket is gone: what is sent to it is not collected', (t) => {
+  const { api, drain, notes } = setUp({
+    handleTextMessage: (_text, id) => void api.send(id, 'reply'),
+    handleClose: (id) => void api.send(id, 'too late'),
+  });
+  drain(new Batch().open(1, 11, { awaited: false }).text(1, 'a').close(1, 11));
+  t.deepEqual(notes, [['send', 11, 'too late', undefined, 1, 'reply']]);
 });

@@ -211,6 +211,23 @@ test('handlers are called with `this` undefined; a default export is not looked 
   t.is((await ws.closed()).code, 1011);
 });
 
+test('texts of every length and script come back as they were, mixed in one batch', async (t) => {
+  const own = await ownServer(t, { workerPath: worker('echo'), threads: 1 });
+  const ws = await open(t, own);
+  const scripts = ['ascii-', 'größer-', '日本語-', '🎈🎉-', '\u0000\u007f', '\ufffd\uffff'];
+  const lengths = [0, 1, 12, 13, 511, 512, 513, 1024, 1025, 2047, 2048, 2049, 4095, 16_384, 16_385, 70_000];
+  const texts = [];
+  for (let round = 0; round < 4; round++) {
+    for (const length of lengths) {
+      for (const script of scripts) texts.push(script.repeat(Math.ceil(length / script.length)).slice(0, length));
+      texts.push(`${length}`);
+    }
+  }
+  const whole = texts.map((one) => one.toWellFormed?.() ?? Buffer.from(one).toString());
+  await ws.raw(Buffer.concat(whole.map((one) => text(one))));
+  for (const one of whole) t.true((await ws.text()) === one, `${one.length} of ${one.slice(0, 9)}`);
+});
+
 test('a CommonJS worker module', async (t) => {
   const own = await ownServer(t, { workerPath: worker('classic').replace('.mjs', '.cjs'), threads: 1 });
   const ws = await open(t, own);

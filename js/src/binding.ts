@@ -17,7 +17,11 @@ export interface Binding {
 
 /** A gateway's functions, bound to it and to this thread. They check their arguments. */
 export interface NativeGateway {
-  send(target: Target, data: Data, except?: number | number[]): number;
+  /** `texts`, to the `replies` sockets that `NativeWorker.replyList` names, go first. */
+  send(target: Target, data: Data, except?: number | number[], replies?: number, texts?: string): number;
+  /** As `send`, for a text that is worth a buffer of its own. */
+  sendLong(target: Target, text: string, except?: number | number[], replies?: number, texts?: string): number;
+  reply(count: number, texts: string): void;
   subscribe(who: Target, channel: Name, delta?: number): number[];
   unsubscribe(who: Target, channel: Name, delta?: number): number[];
   copySubscriptions(from: Name, to: Name): number[];
@@ -43,14 +47,25 @@ export interface NativeGateway {
   stats(): Omit<Stats, 'residentBytes'>;
 }
 
-/** Handles a batch of events, or the rest of the last one (`null`). True: some are left, come again. */
-export type Drain = (batch: ArrayBuffer | null, length: number, sidecars: ArrayBuffer[] | null) => boolean;
+/**
+ * Handles a batch of events: in the worker's exchange (`true`), in a buffer of its own because handlers see parts of
+ * it in place, or the rest of the last one (`null`). Sidecars that are strings are ASCII texts. True: some events are
+ * left, come again.
+ */
+export type Drain = (batch: ArrayBuffer | true | null, length: number, sidecars: Sidecar[] | null) => boolean;
+
+/** A payload beside the batch. */
+export type Sidecar = ArrayBuffer | string;
 
 /** A worker's functions. */
 export interface NativeWorker {
   readonly id: number;
   /** A word changes when the token of a socket with `id % 1024` equal to its place may have changed. */
   readonly tokenWords: ArrayBuffer;
+  /** Where batches of texts come in. */
+  readonly exchange: ArrayBuffer;
+  /** Where replies are listed: pairs of doubles, a socket id and a length in UTF-16 units. */
+  readonly replyList: ArrayBuffer;
   activate(): void;
   retire(): void;
   hold(socketId: number, events: number, bytes: number): void;

@@ -6,6 +6,7 @@ import { parseStopOptions, type StartOptions } from './options.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import { type Begun, Supervisor } from './supervisor.js';
 import type { Data, Name, SendOptions, Target } from './target.js';
+import type { Replies } from './worker/replies.js';
 
 /** What `start` resolves to: the listeners of one call. */
 export interface Server {
@@ -28,6 +29,8 @@ export interface Server {
 export class Gateway {
   readonly #native: NativeGateway;
   readonly #supervisor: Supervisor | undefined;
+  /** What the handlers of this thread's worker send in reply, while there is one. */
+  #replies: Replies | undefined;
 
   /** @internal */
   static create(native: NativeGateway, id: number): Gateway {
@@ -54,26 +57,50 @@ export class Gateway {
 
   /** See the module function `send`. */
   send(target: Target, data: Data, options?: SendOptions): number {
-    if (options === undefined) return this.#native.send(target, data);
-    if (typeof options !== 'object' || options === null) {
+    const replies = this.#replies;
+    if (options === undefined && replies?.take(target, data)) return 1;
+    if (options !== undefined && (typeof options !== 'object' || options === null)) {
       throw new TypeError(`argument 'options' must be an object, not ${options === null ? 'null' : typeof options}`);
     }
-    return this.#native.send(target, data, options.except);
+    const native = this.#native;
+    if (typeof data === 'string' && data.length > LONG) {
+      return native.sendLong(target, data, options?.except, replies?.count ?? 0, replies?.release() ?? '');
+    }
+    if (replies !== undefined && replies.count > 0) {
+      return native.send(target, data, options?.except, replies.count, replies.release());
+    }
+    return options === undefined ? native.send(target, data) : native.send(target, data, options.except);
+  }
+
+  /** @internal */
+  collectReplies(replies: Replies | undefined): void {
+    this.#replies = replies;
+  }
+
+  /** @internal Sends what handlers sent and the running drain keeps back. */
+  flushReplies(): void {
+    this.#replies?.flush();
+  }
+
+  /** The native functions, for calls that must not overtake the replies collected so far. */
+  #inOrder(): NativeGateway {
+    this.#replies?.flush();
+    return this.#native;
   }
 
   /** See the module function `subscribe`. */
   subscribe(who: Target, channel: Name, delta?: number): number[] {
-    return this.#native.subscribe(who, channel, delta);
+    return this.#inOrder().subscribe(who, channel, delta);
   }
 
   /** See the module function `unsubscribe`. */
   unsubscribe(who: Target, channel: Name, delta?: number): number[] {
-    return this.#native.unsubscribe(who, channel, delta);
+    return this.#inOrder().unsubscribe(who, channel, delta);
   }
 
   /** See the module function `copySubscriptions`. */
   copySubscriptions(from: Name, to: Name): number[] {
-    return this.#native.copySubscriptions(from, to);
+    return this.#inOrder().copySubscriptions(from, to);
   }
 
   /** See the module function `hasSubscriptions`. */
@@ -83,17 +110,17 @@ export class Gateway {
 
   /** See the module function `setToken`. */
   setToken(socketId: number, token: Data): void {
-    this.#native.setToken(socketId, token);
+    this.#inOrder().setToken(socketId, token);
   }
 
   /** See the module function `createVirtualSocket`. */
   createVirtualSocket(socketId: number, userDataOrPrefix?: number | Data): number {
-    return this.#native.createVirtualSocket(socketId, userDataOrPrefix);
+    return this.#inOrder().createVirtualSocket(socketId, userDataOrPrefix);
   }
 
   /** See the module function `deleteVirtualSocket`. */
   deleteVirtualSocket(id: number, expectedTarget?: number): boolean {
-    return this.#native.deleteVirtualSocket(id, expectedTarget);
+    return this.#inOrder().deleteVirtualSocket(id, expectedTarget);
   }
 
   /** See the module function `getKey`. */
@@ -103,17 +130,17 @@ export class Gateway {
 
   /** See the module function `setKey`. */
   setKey(key: Name, value?: Data): Uint8Array | undefined {
-    return this.#native.setKey(key, value);
+    return this.#inOrder().setKey(key, value);
   }
 
   /** See the module function `setKeyIf`. */
   setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean {
-    return this.#native.setKeyIf(key, newValue, checkValue);
+    return this.#inOrder().setKeyIf(key, newValue, checkValue);
   }
 
   /** See the module function `close`. */
   close(socketId: number, code?: number, reason?: string): boolean {
-    return this.#native.close(socketId, code, reason);
+    return this.#inOrder().close(socketId, code, reason);
   }
 
   /** See the module function `getDebugState`. */
@@ -128,12 +155,12 @@ export class Gateway {
   getDebugState(mode: 'kv', key: Name): KeyState | undefined;
   getDebugState(mode: string, key?: number | Name): unknown;
   getDebugState(mode: string, key?: number | Name): unknown {
-    return this.#native.debugState(mode, key);
+    return this.#inOrder().debugState(mode, key);
   }
 
   /** See the module function `stats`. */
   stats(): Stats {
-    return withMemory(this.#native.stats());
+    return withMemory(this.#inOrder().stats());
   }
 }
 
@@ -174,6 +201,9 @@ export function threadGateway(): Gateway {
 export function setThreadGateway(gateway: Gateway): void {
   ofThisThread = gateway;
 }
+
+/** Texts above this, in UTF-16 units, are read into a buffer of their own, from which they are sent. */
+const LONG = 2048;
 
 /** The native side's first gateway. */
 const DEFAULT_GATEWAY = 1;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use millrace_core::Kind;
 
-use crate::adapter::Encoding;
+use crate::adapter::{Encoding, websocket};
 use crate::sync::{AtomicUsize, Ordering};
 
 /// Bytes held by all frames and outbox entries of a gateway.
@@ -32,6 +32,8 @@ pub(crate) struct Frame(Arc<Held>);
 #[derive(Debug)]
 struct Held {
     bytes: Vec<u8>,
+    /// Where the frame begins in `bytes`.
+    start: usize,
     ledger: Arc<Ledger>,
 }
 
@@ -68,6 +70,19 @@ impl Publication {
         }
     }
 
+    /// Of a payload behind [`HEAD_ROOM`] bytes of anything: it stays where it is.
+    pub(crate) fn in_place(kind: Kind, mut bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
+        let head_room = HEAD_ROOM.min(bytes.len());
+        let start = websocket::put_header(kind, &mut bytes, head_room);
+        Self {
+            kind,
+            payload_start: head_room - start,
+            websocket: Frame::starting(start, bytes, ledger),
+            others: [const { OnceLock::new() }; Encoding::COUNT - 1],
+            ledger: Arc::clone(ledger),
+        }
+    }
+
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
@@ -96,19 +111,24 @@ impl Publication {
 
 impl Frame {
     pub(crate) fn new(bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
+        Self::starting(0, bytes, ledger)
+    }
+
+    fn starting(start: usize, bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
         ledger.add(bytes.capacity());
         Self(Arc::new(Held {
             bytes,
+            start,
             ledger: Arc::clone(ledger),
         }))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0.bytes
+        self.0.bytes.get(self.0.start..).unwrap_or_default()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.bytes.len()
+        self.0.bytes.len() - self.0.start
     }
 }
 
@@ -118,9 +138,28 @@ impl Drop for Held {
     }
 }
 
+/// Room for a header in front of a payload that becomes a frame where it is, in bytes.
+pub const HEAD_ROOM: usize = 10;
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_payload_becomes_a_frame_where_it_is() {
+        let ledger = Arc::new(Ledger::new());
+        for length in [0, 1, 125, 126, 65_535, 65_536] {
+            let mut bytes = vec![0xee; HEAD_ROOM];
+            bytes.resize(HEAD_ROOM + length, b'p');
+            let publication = Publication::in_place(Kind::Binary, bytes, &ledger);
+            let copied = Publication::new(Kind::Binary, &vec![b'p'; length], &ledger);
+            assert_eq!(publication.payload(), copied.payload());
+            let frames = [&publication, &copied].map(|one| one.frame(Encoding::WebSocket));
+            assert_eq!(frames[0].bytes(), frames[1].bytes());
+            assert_eq!(frames[0].len(), frames[1].len());
+        }
+        assert_eq!(ledger.held(), 0);
+    }
 
     #[test]
     fn a_publication_is_encoded_once_per_encoding() {

@@ -22,6 +22,7 @@ mod worker;
 
 pub use address::{BindAddress, ListenError};
 pub use config::{GatewayConfig, ListenerConfig, Origins};
+pub use frame::HEAD_ROOM;
 pub use gateway::{Gateway, Listening, StartError};
 pub use millrace_core::{
     Annotation, AnnotationError, ChannelState, Core, Counts, Kind, ShardSet, SocketId, SocketState,
@@ -30,7 +31,7 @@ pub use millrace_core::{
 pub use notice::Notice;
 pub use stats::{Stats, Traffic, WorkerStats};
 pub use worker::{
-    Acceptance, Batch, Doorbell, Handlers, Rejection, TOKEN_WORDS, TokenWords, Worker,
+    Acceptance, Batch, Doorbell, Handlers, Rejection, Sidecar, TOKEN_WORDS, TokenWords, Worker,
 };
 
 /// Whether an application may close with this code: 1000 to 1003, 1007 to 1014, 3000 to 4999.

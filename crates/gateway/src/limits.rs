@@ -130,3 +130,7 @@ pub const BATCH_BYTES: usize = 256 * 1024;
 
 /// Payloads above this travel beside the batch.
 pub const SIDECAR_BYTES: usize = 16 * 1024;
+
+/// Texts above this that are ASCII travel beside the batch: a string is made of them without a copy
+/// between.
+pub const ASCII_SIDECAR_BYTES: usize = 2 * 1024;

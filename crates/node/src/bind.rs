@@ -12,7 +12,8 @@ use crate::entry::{Call, Owner, define};
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};
-use crate::{control, debug, handlers, hot, stats};
+use crate::memory::Memory;
+use crate::{control, debug, handlers, hot, replies, stats};
 
 /// See the module. The shell is never freed: a function may outlive the object it was on.
 pub(crate) struct Bound {
@@ -25,6 +26,8 @@ pub(crate) struct Bound {
     /// While this thread runs the gateway: the number with which its notices ring here.
     notices: Cell<Option<usize>>,
     channel_name_bytes: usize,
+    /// Where JavaScript lists the replies it collected, while there is a worker.
+    reply_list: RefCell<Option<Memory>>,
 }
 
 impl fmt::Debug for Bound {
@@ -49,10 +52,13 @@ impl Bound {
             started: Cell::new(false),
             notices: Cell::new(None),
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
+            reply_list: RefCell::new(None),
         }));
         let object = js.object()?;
         define!(js, object, bound, {
             c"send" => hot::send,
+            c"sendLong" => hot::send_long,
+            c"reply" => replies::reply,
             c"subscribe" => hot::subscribe,
             c"unsubscribe" => hot::unsubscribe,
             c"copySubscriptions" => hot::copy_subscriptions,
@@ -121,6 +127,11 @@ impl Bound {
         {
             gateway.wake(&mut touched);
         }
+    }
+
+    /// Where JavaScript lists the replies it collected.
+    pub(crate) fn reply_list(&self) -> &RefCell<Option<Memory>> {
+        &self.reply_list
     }
 
     /// How long a channel's name may be.

@@ -3,6 +3,8 @@
 
 use std::mem;
 
+use millrace_gateway::{Batch, Sidecar};
+
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
 use crate::handlers::HandlerThread;
@@ -63,7 +65,7 @@ fn next_batch<'s>(js: Js<'s>, thread: &HandlerThread) -> Outcome<Option<[Value<'
         return Ok(None);
     };
     let sidecars = mem::take(&mut batch.sidecars);
-    let arguments = arguments(js, &batch.bytes, sidecars);
+    let arguments = arguments(js, thread, &batch, sidecars);
     thread.batch().replace(Some(batch));
     match arguments {
         Ok(arguments) => Ok(Some(arguments)),
@@ -76,14 +78,30 @@ fn next_batch<'s>(js: Js<'s>, thread: &HandlerThread) -> Outcome<Option<[Value<'
     }
 }
 
-fn arguments<'s>(js: Js<'s>, bytes: &[u8], sidecars: Vec<Vec<u8>>) -> Outcome<[Value<'s>; 3]> {
-    let (buffer, _data) = js.array_buffer(bytes)?;
+fn arguments<'s>(
+    js: Js<'s>,
+    thread: &HandlerThread,
+    batch: &Batch,
+    sidecars: Vec<Sidecar>,
+) -> Outcome<[Value<'s>; 3]> {
+    let bytes = &batch.bytes;
+    // a handler may keep what it is shown in place
+    let buffer = if !batch.has_binary && thread.exchange(bytes) {
+        js.boolean(true)?
+    } else {
+        js.array_buffer(bytes)?.0
+    };
     let beside = if sidecars.is_empty() {
         js.null()?
     } else {
         let list = js.array(sidecars.len())?;
         for (index, sidecar) in (0_u32..).zip(sidecars) {
-            js.set_element(list, index, js.adopted_array_buffer(sidecar)?)?;
+            let value = if sidecar.ascii_text {
+                js.ascii_string(&sidecar.bytes)?
+            } else {
+                js.adopted_array_buffer(sidecar.bytes)?
+            };
+            js.set_element(list, index, value)?;
         }
         list
     };

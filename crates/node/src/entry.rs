@@ -31,7 +31,7 @@ pub(crate) struct Call<'s, T: 'static> {
 pub(crate) type Body<T> = for<'s> fn(&Call<'s, T>) -> Outcome<Option<Value<'s>>>;
 
 /// The longest argument list of any function here.
-pub(crate) const MOST_ARGUMENTS: usize = 4;
+pub(crate) const MOST_ARGUMENTS: usize = 5;
 
 /// Puts functions on an object: `define!(js, object, owner, { c"name" => path::to::body, … })`.
 macro_rules! define {

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use millrace_gateway::limits::BATCH_BYTES;
 use millrace_gateway::{
     Acceptance, Batch, Doorbell, Handlers, Rejection, ShardSet, SocketId, Worker,
 };
@@ -16,7 +17,8 @@ use crate::entry::{Call, Owner, define};
 use crate::environment::{Environment, Source};
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Reference, Type, Value};
-use crate::numbers;
+use crate::memory::Memory;
+use crate::{numbers, replies};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
@@ -31,6 +33,8 @@ pub(crate) struct HandlerThread {
     number: Cell<Option<usize>>,
     /// Kept until every record is handled, because JavaScript may ask for it again.
     batch: RefCell<Option<Batch>>,
+    /// Where batches go whose records handlers are not shown in place.
+    exchange: RefCell<Option<Memory>>,
 }
 
 impl HandlerThread {
@@ -45,6 +49,12 @@ impl HandlerThread {
 
     pub(crate) fn batch(&self) -> &RefCell<Option<Batch>> {
         &self.batch
+    }
+
+    /// Writes a batch to the memory that JavaScript always sees; false: it does not fit.
+    pub(crate) fn exchange(&self, bytes: &[u8]) -> bool {
+        let exchange = self.exchange.borrow();
+        exchange.as_ref().is_some_and(|memory| memory.fill(bytes))
     }
 
     /// Its environment goes away, or its gateway stops.
@@ -93,6 +103,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         drain: Cell::new(Some(js.keep(function)?)),
         number: Cell::new(None),
         batch: RefCell::new(None),
+        exchange: RefCell::new(None),
     }));
     let object = js.object()?;
     define!(js, object, thread, {
@@ -108,6 +119,15 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"isIdle" => is_idle,
         c"observe" => observe,
     });
+    let (exchange, memory) = Memory::new(js, BATCH_BYTES)?;
+    js.set(object, c"exchange", exchange)?;
+    thread.exchange.replace(Some(memory));
+    let (list, memory) = Memory::new(js, replies::LIST_BYTES)?;
+    js.set(object, c"replyList", list)?;
+    let before = call.own.reply_list().replace(Some(memory));
+    if let Some(before) = before {
+        before.release(js);
+    }
     let (words, bump) = environment.token_words(js)?;
     js.set(object, c"tokenWords", words)?;
     let number = environment.add_source(js, |door, line| {
@@ -147,6 +167,10 @@ fn retire<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     if let Some(drain) = call.own.drain.take() {
         call.js.forget(drain);
     }
+    let exchange = call.own.exchange.take();
+    if let Some(exchange) = exchange {
+        exchange.release(call.js);
+    }
     if let Some(number) = call.own.number.take() {
         call.own.environment().remove_source(number);
     }
@@ -170,7 +194,7 @@ fn release<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
 }
 
 fn credit(call: &Call<'_, HandlerThread>) -> Outcome<(SocketId, u32, u32)> {
-    let (js, [socket, events, bytes, _]) = (call.js, call.arguments);
+    let (js, [socket, events, bytes, ..]) = (call.js, call.arguments);
     let socket = arguments::id(js, socket, "socketId")?;
     Ok((
         socket,
@@ -191,7 +215,7 @@ fn claim_close<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
 
 /// `acceptOpen(socketId, protocol, token, headers)`; `headers` lists names and values in turn.
 fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
-    let (js, [socket, protocol, token, headers]) = (call.js, call.arguments);
+    let (js, [socket, protocol, token, headers, _]) = (call.js, call.arguments);
     let socket = arguments::id(js, socket, "socketId")?;
     let protocol = if arguments::is_undefined(js, protocol)? {
         None
@@ -213,7 +237,7 @@ fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
 
 /// `refuseOpen(socketId, status, headers, body)`
 fn refuse_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
-    let (js, [socket, status, headers, body]) = (call.js, call.arguments);
+    let (js, [socket, status, headers, body, _]) = (call.js, call.arguments);
     let socket = arguments::id(js, socket, "socketId")?;
     let status = u16::try_from(arguments::whole(js, status, "status")?)
         .map_err(|_| arguments::wrong(js, status, "status", "an HTTP status"))?;

@@ -1,20 +1,21 @@
 //! The functions applications call for every message. Owns their argument lists; each converts,
 //! forwards to the gateway and converts back.
 
-use millrace_gateway::{Annotation, SocketId, Target, is_sendable_close_code};
+use millrace_gateway::{Annotation, HEAD_ROOM, Kind, SocketId, Target, is_sendable_close_code};
 
 use crate::arguments::{self, Items};
 use crate::bind::Bound;
 use crate::entry::{Call, Owner};
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};
-use crate::numbers;
+use crate::{numbers, replies};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
-/// `send(target, data, except): number`
+/// `send(target, data, except, replies, texts): number`: the replies collected so far go first.
 pub(crate) fn send<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    let (js, [target, data, except, _]) = (call.js, call.arguments);
+    let (js, [target, data, except, ..]) = (call.js, call.arguments);
+    replies_first(call)?;
     let mut scratch = call.own.environment().scratch().borrow();
     let targets = Items::read(js, target, "target", &mut scratch)?;
     let except = if call.given > 2 {
@@ -29,6 +30,33 @@ pub(crate) fn send<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         })
     })??;
     js.number(numbers::from_usize(count)).map(Some)
+}
+
+/// `sendLong(target, text, except, replies, texts): number`: as `send`, for a text that is worth a
+/// buffer of its own.
+pub(crate) fn send_long<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [target, data, except, ..]) = (call.js, call.arguments);
+    replies_first(call)?;
+    let mut scratch = call.own.environment().scratch().borrow();
+    let targets = Items::read(js, target, "target", &mut scratch)?;
+    let except = arguments::ids(js, except, "options.except")?;
+    let Some(bytes) = js.string_behind(data, HEAD_ROOM)? else {
+        return Err(arguments::wrong(js, data, "data", "a string"));
+    };
+    let count = targets.with(&scratch, |targets| {
+        call.own.post(|gateway, touched| {
+            gateway.send_in_place(targets, Kind::Text, bytes, &except, touched)
+        })
+    })?;
+    js.number(numbers::from_usize(count)).map(Some)
+}
+
+fn replies_first(call: &Call<'_, Bound>) -> Outcome<()> {
+    if call.given <= 3 {
+        return Ok(());
+    }
+    let [.., count, texts] = call.arguments;
+    replies::send(call.own, call.js, count, texts)
 }
 
 /// `subscribe(who, channel, delta): number[]`
@@ -57,7 +85,7 @@ pub(crate) fn copy_subscriptions<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 }
 
 fn change<'s>(call: &Call<'s, Bound>, sign: impl FnOnce(i32) -> i32) -> Answer<'s> {
-    let (js, [who, channel, delta, _]) = (call.js, call.arguments);
+    let (js, [who, channel, delta, ..]) = (call.js, call.arguments);
     let mut scratch = call.own.environment().scratch().borrow();
     let who = Items::read(js, who, "who", &mut scratch)?;
     let channel = arguments::name(js, channel, "channel", &mut scratch)?;
@@ -207,7 +235,7 @@ pub(crate) fn set_key_if<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 
 /// `close(socketId, code, reason): boolean`
 pub(crate) fn close<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    let (js, [id, code, reason, _]) = (call.js, call.arguments);
+    let (js, [id, code, reason, ..]) = (call.js, call.arguments);
     let id = arguments::id(js, id, "socketId")?;
     let code = if arguments::is_undefined(js, code)? {
         DEFAULT_CLOSE_CODE

@@ -25,6 +25,8 @@ async function run({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData): 
   const native = binding().bind(id);
   const gateway = Gateway.ofWorker(native, id);
   setThreadGateway(gateway);
+  // a handler may end its thread: what it sent before still goes out
+  process.once('exit', () => gateway.flushReplies());
   const host = await Host.start({ native, gateway, module, arg, handlerTimeoutMs, report });
   port?.on('message', async (message: ToWorker) => {
     if (message.type !== 'stop') return;

@@ -3,8 +3,9 @@
  * the place in the batch; runs no handler itself.
  */
 
-import type { NativeGateway, NativeWorker } from '../binding.js';
+import type { NativeGateway, NativeWorker, Sidecar } from '../binding.js';
 import type { MillraceError } from '../errors.js';
+import type { Gateway } from '../gateway.js';
 import { Connection } from './connection.js';
 import type { WorkerModule } from './module.js';
 import {
@@ -25,32 +26,46 @@ import {
   readClosing,
   readOpening,
 } from './record.js';
+import { Replies } from './replies.js';
 import { Runner } from './runner.js';
 
 /** See the module. */
 export class Dispatcher {
   readonly #worker: NativeWorker;
   readonly #runner: Runner;
+  readonly #gateway: Gateway;
+  readonly #replies: Replies;
+  /** Where batches come in whose records no handler sees in place. */
+  readonly #exchange: RecordBuffer;
+  readonly #exchangeWords: Uint32Array;
   /** By slot. A slot is reused after its CLOSE record, or after a refusal. */
   readonly #connections: (Connection | undefined)[] = [];
 
   #buffer = NO_BYTES;
-  #words = NO_WORDS;
-  #sidecars: ArrayBuffer[] = NO_SIDECARS;
+  #words: Uint32Array = NO_WORDS;
+  #sidecars: Sidecar[] = NO_SIDECARS;
   /** The next record, and the end of the batch, in words. */
   #position = 0;
   #end = 0;
+  /** A part of the batch as one string, and where it lies: short texts are parts of that. */
+  #window = '';
+  #windowStart = 0;
+  #windowEnd = 0;
 
   constructor(
-    gateway: NativeGateway,
+    native: NativeGateway,
+    gateway: Gateway,
     module: WorkerModule,
     handlerTimeoutMs: number,
     report: (error: MillraceError) => void,
   ) {
-    this.#worker = gateway.addWorker(flagsOf(module), (batch, length, sidecars) =>
-      this.#drain(batch, length, sidecars),
-    );
-    this.#runner = new Runner(gateway, this.#worker, module, handlerTimeoutMs, report);
+    this.#worker = native.addWorker(flagsOf(module), (batch, length, sidecars) => this.#drain(batch, length, sidecars));
+    this.#exchange = over(this.#worker.exchange);
+    this.#exchangeWords = new Uint32Array(this.#worker.exchange);
+    this.#gateway = gateway;
+    this.#replies = new Replies(native, this.#worker);
+    gateway.collectReplies(this.#replies);
+    this.#runner = new Runner(native, this.#worker, this.#replies, module, handlerTimeoutMs, report);
   }
 
   /** The worker's id. */
@@ -77,14 +92,28 @@ export class Dispatcher {
   /** Handles nothing any more. */
   end(): void {
     this.#runner.end();
+    this.#gateway.collectReplies(undefined);
     this.#worker.retire();
     this.#connections.length = 0;
   }
 
-  #drain(batch: ArrayBuffer | null, length: number, sidecars: ArrayBuffer[] | null): boolean {
+  #drain(batch: ArrayBuffer | true | null, length: number, sidecars: Sidecar[] | null): boolean {
+    this.#replies.begin();
+    const more = this.#handle(batch, length, sidecars);
+    this.#replies.end();
+    return more;
+  }
+
+  #handle(batch: ArrayBuffer | true | null, length: number, sidecars: Sidecar[] | null): boolean {
     if (batch !== null) {
-      this.#load(batch);
+      if (batch === true) {
+        this.#buffer = this.#exchange;
+        this.#words = this.#exchangeWords;
+      } else {
+        this.#load(batch);
+      }
       this.#sidecars = sidecars ?? NO_SIDECARS;
+      this.#windowEnd = 0;
       this.#position = 0;
       this.#end = length >>> 2;
     } else if (this.#words.length === 0) {
@@ -108,6 +137,7 @@ export class Dispatcher {
     this.#buffer = NO_BYTES;
     this.#words = NO_WORDS;
     this.#sidecars = NO_SIDECARS;
+    this.#window = '';
     return false;
   }
 
@@ -153,28 +183,43 @@ export class Dispatcher {
   #text(head: number, slot: number, start: number, length: number): void {
     const connection = this.#connections[slot];
     if (connection === undefined) return;
-    const ascii = (head & FLAG_ASCII) !== 0;
     if ((head & FLAG_SIDECAR) !== 0) {
       const beside = this.#sidecar(start);
-      const bytes = beside.length;
-      this.#runner.text(connection, ascii ? beside.latin1Slice(0, bytes) : beside.utf8Slice(0, bytes), bytes);
+      if (typeof beside === 'string') this.#runner.text(connection, beside, beside.length);
+      else this.#runner.text(connection, beside.utf8Slice(0, beside.length), beside.length);
       return;
     }
-    const buffer = this.#buffer;
     const end = start + length;
-    this.#runner.text(connection, ascii ? buffer.latin1Slice(start, end) : buffer.utf8Slice(start, end), length);
+    let text: string;
+    if ((head & FLAG_ASCII) === 0) text = this.#buffer.utf8Slice(start, end);
+    else if (length > WINDOWED) text = this.#buffer.latin1Slice(start, end);
+    else text = this.#windowed(start, end);
+    this.#runner.text(connection, text, length);
+  }
+
+  /** A short ASCII text: one native call decodes many of them, of which this is a part. */
+  #windowed(start: number, end: number): string {
+    if (end > this.#windowEnd) {
+      this.#windowStart = start;
+      this.#windowEnd = Math.min(start + WINDOW, this.#end << 2);
+      this.#window = this.#buffer.latin1Slice(start, this.#windowEnd);
+    }
+    return this.#window.substring(start - this.#windowStart, end - this.#windowStart);
   }
 
   #binary(head: number, slot: number, start: number, length: number): void {
     const connection = this.#connections[slot];
     if (connection === undefined) return;
-    if ((head & FLAG_SIDECAR) !== 0) this.#runner.binary(connection, this.#sidecar(start), false);
+    const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(start);
+    // a binary payload never comes as a string
+    if (typeof beside === 'object') this.#runner.binary(connection, beside, false);
     else this.#runner.binary(connection, this.#buffer.subarray(start, start + length), true);
   }
 
-  #sidecar(start: number): RecordBuffer {
-    const memory = this.#sidecars[this.#words[start >>> 2] as number];
-    return memory === undefined ? NO_BYTES : over(memory);
+  #sidecar(start: number): RecordBuffer | string {
+    const beside = this.#sidecars[this.#words[start >>> 2] as number];
+    if (beside === undefined) return NO_BYTES;
+    return typeof beside === 'string' ? beside : over(beside);
   }
 
   #open(slot: number, opening: Opening): void {
@@ -214,7 +259,13 @@ function flagsOf(module: WorkerModule): number {
 
 const NO_BYTES = over(new ArrayBuffer(0));
 const NO_WORDS = new Uint32Array(0);
-const NO_SIDECARS: ArrayBuffer[] = [];
+const NO_SIDECARS: Sidecar[] = [];
+
+/** Bytes decoded at once for short texts. A text that is kept keeps no more than this alive. */
+const WINDOW = 2048;
+
+/** ASCII texts up to this length are parts of a window. */
+const WINDOWED = 512;
 
 /** How long one drain may take, so that timers and promises get their turn. */
 const DRAIN_MS = 8;

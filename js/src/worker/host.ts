@@ -39,7 +39,7 @@ export class Host {
   private constructor(module: WorkerModule, plan: HostPlan) {
     this.#module = module;
     this.#report = plan.report;
-    this.#dispatcher = new Dispatcher(plan.native, module, plan.handlerTimeoutMs, plan.report);
+    this.#dispatcher = new Dispatcher(plan.native, plan.gateway, module, plan.handlerTimeoutMs, plan.report);
     this.#dispatcher.activate();
   }
 

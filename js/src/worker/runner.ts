@@ -11,11 +11,13 @@ import { type Connection, Run, type Waiting } from './connection.js';
 import { Deadlines } from './deadline.js';
 import type { WorkerModule } from './module.js';
 import { type Closing, KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_OPEN, KIND_TEXT, type Opening } from './record.js';
+import type { Replies } from './replies.js';
 
 /** See the module. */
 export class Runner {
   readonly #gateway: NativeGateway;
   readonly #worker: NativeWorker;
+  readonly #replies: Replies;
   readonly #module: WorkerModule;
   readonly #handleText: WorkerModule['handleTextMessage'];
   readonly #handleBinary: WorkerModule['handleBinaryMessage'];
@@ -28,12 +30,14 @@ export class Runner {
   constructor(
     gateway: NativeGateway,
     worker: NativeWorker,
+    replies: Replies,
     module: WorkerModule,
     handlerTimeoutMs: number,
     report: (error: MillraceError) => void,
   ) {
     this.#gateway = gateway;
     this.#worker = worker;
+    this.#replies = replies;
     this.#module = module;
     this.#handleText = module.handleTextMessage;
     this.#handleBinary = module.handleBinaryMessage;
@@ -84,6 +88,7 @@ export class Runner {
     } else {
       const request = new Request(opening);
       const decide = (result: unknown): void => this.#decide(connection, result, request);
+      this.#replies.handling(0);
       let result: unknown;
       try {
         result = handler(connection.id, opening.ip, opening.headers, request);
@@ -121,6 +126,7 @@ export class Runner {
       return;
     }
     if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
+    this.#replies.handling(connection.id);
     let result: unknown;
     try {
       result = handler(text, connection.id, connection.token);
@@ -138,6 +144,7 @@ export class Runner {
       return;
     }
     if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
+    this.#replies.handling(connection.id);
     let result: unknown;
     try {
       result = handler(data, connection.id, connection.token);
@@ -152,6 +159,7 @@ export class Runner {
     const handler = this.#module.handleClose;
     // asked in any case, so that the close is not kept for another worker; false if another one has it
     if (handler === undefined || !this.#worker.claimClose(closing.id) || !connection.accepted) return;
+    this.#replies.handling(0);
     let result: unknown;
     try {
       result = handler(closing.id, closing.token, closing.code, closing.reason);
@@ -165,6 +173,7 @@ export class Runner {
   #runDrain(connection: Connection): void {
     const handler = this.#module.handleDrain;
     if (handler === undefined) return;
+    this.#replies.handling(0);
     let result: unknown;
     try {
       result = handler(connection.id);
@@ -177,7 +186,13 @@ export class Runner {
 
   #noHandler(connection: Connection): void {
     connection.failed = true;
-    this.#gateway.close(connection.id, INTERNAL_ERROR, 'Server worker has no handler');
+    this.#close(connection.id, INTERNAL_ERROR, 'Server worker has no handler');
+  }
+
+  /** After what its handlers sent. */
+  #close(socketId: number, code: number, reason: string): void {
+    this.#replies.flush();
+    this.#gateway.close(socketId, code, reason);
   }
 
   #readToken(connection: Connection): void {
@@ -299,7 +314,7 @@ export class Runner {
       this.#answer(connection, FAILED);
     } else if (kind !== KIND_CLOSE) {
       connection.failed = true;
-      this.#gateway.close(connection.id, INTERNAL_ERROR, 'Internal server error (message handler)');
+      this.#close(connection.id, INTERNAL_ERROR, 'Internal server error (message handler)');
     }
   }
 }

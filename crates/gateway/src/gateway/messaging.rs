@@ -2,10 +2,13 @@
 //! and counters. `touched` collects the I/O shards to [wake](Gateway::wake), so that many calls
 //! share one wake-up.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use millrace_core::{Annotation, Core, Kind, ShardSet, SocketId, Target, TokenError};
 
 use super::Gateway;
+use crate::frame::Publication;
 use crate::shard::inbox::Command;
 use crate::shard::poster::{Outgoing, Poster};
 use crate::stats::{Stats, WorkerStats};
@@ -21,26 +24,66 @@ impl Gateway {
         except: &[SocketId],
         touched: &mut ShardSet,
     ) -> usize {
-        let message = Outgoing::new(kind, payload);
+        self.send_message(targets, &Outgoing::new(kind, payload), except, touched)
+    }
+
+    /// As [`send`](Self::send), of a large payload behind [`HEAD_ROOM`](crate::HEAD_ROOM) bytes of anything, which is not
+    /// copied.
+    pub fn send_in_place(
+        &self,
+        targets: &[Target<'_>],
+        kind: Kind,
+        bytes: Vec<u8>,
+        except: &[SocketId],
+        touched: &mut ShardSet,
+    ) -> usize {
+        let publication = Arc::new(Publication::in_place(kind, bytes, &self.ledger));
+        self.send_message(targets, &Outgoing::shared(&publication), except, touched)
+    }
+
+    fn send_message(
+        &self,
+        targets: &[Target<'_>],
+        message: &Outgoing<'_>,
+        except: &[SocketId],
+        touched: &mut ShardSet,
+    ) -> usize {
         let mut poster = Poster::new(&self.inboxes, &self.ledger, touched);
         let count = targets
             .iter()
             .map(|target| match target {
-                Target::Socket(id) => self.core.send(*id, &message, except, &mut poster),
-                Target::Channel(name) => self.core.publish(name, &message, except, &mut poster),
+                Target::Socket(id) => self.core.send(*id, message, except, &mut poster),
+                Target::Channel(name) => self.core.publish(name, message, except, &mut poster),
             })
             .sum();
-        let (unannotated, refused) = (poster.unannotated(), poster.refused());
-        if unannotated > 0 {
-            self.count_unannotated(u64::from(unannotated));
+        self.account_for(&poster);
+        count
+    }
+
+    /// Sends small texts that lie one behind the other in `payloads`, each to one real socket, given
+    /// with its length in bytes. As many [`send`](Self::send)s, at a part of their cost; sockets that
+    /// are gone are passed over. Never blocks.
+    pub fn send_texts(
+        &self,
+        payloads: &[u8],
+        texts: impl IntoIterator<Item = (SocketId, usize)>,
+        touched: &mut ShardSet,
+    ) {
+        let mut poster = Poster::new(&self.inboxes, &self.ledger, touched);
+        poster.texts(&self.core, payloads, texts);
+        self.account_for(&poster);
+    }
+
+    fn account_for(&self, poster: &Poster<'_, '_>) {
+        if poster.unannotated() > 0 {
+            self.count_unannotated(u64::from(poster.unannotated()));
         }
-        if refused {
+        if poster.refused() {
             self.report(
                 "ERR_MILLRACE_INBOX_FULL",
                 "an I/O thread has too much to send; deliveries to its sockets were refused",
             );
         }
-        count
     }
 
     /// Changes subscriptions; see [`Core::subscribe`].

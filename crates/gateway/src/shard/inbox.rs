@@ -2,10 +2,11 @@
 //! bytes. Appending never blocks on I/O; waking is separate, so that many posts share one wake-up.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::task::Waker;
 
-use millrace_core::{ChannelId, Kind, Recipient, ShardIndex, ShardSet, SocketId};
+use millrace_core::{ChannelId, Kind, Recipient, Route, ShardIndex, ShardSet, SocketId};
 
 use crate::frame::Publication;
 use crate::limits::MAX_SHARDS;
@@ -90,6 +91,23 @@ pub(crate) enum Command {
 pub(crate) struct Mail {
     pub(crate) commands: Vec<Command>,
     pub(crate) arena: Vec<u8>,
+}
+
+/// A text for one socket, on its way into an inbox.
+#[derive(Debug)]
+pub(crate) struct Text {
+    pub(crate) route: Route,
+    /// Where it lies among the payloads of its run.
+    pub(crate) place: Range<usize>,
+}
+
+impl Mail {
+    /// Copies a payload into the arena; returns where it lies.
+    pub(super) fn place(&mut self, payload: &[u8]) -> u32 {
+        let start = u32::try_from(self.arena.len()).expect("the inbox is bounded below 4 GiB");
+        self.arena.extend_from_slice(payload);
+        start
+    }
 }
 
 /// The inboxes of every shard a gateway can have; those of shards not running stay empty.
@@ -303,6 +321,41 @@ impl Inboxes {
             self.above.fetch_add(1, Ordering::SeqCst);
         }
         true
+    }
+
+    /// Posts small texts for sockets of one shard, in order, each unless the inbox is full. False: some
+    /// were refused.
+    pub(super) fn deliver_texts(&self, shard: ShardIndex, payloads: &[u8], texts: &[Text]) -> bool {
+        let inbox = self.at(shard);
+        let bound = self.bound.load(Ordering::Relaxed);
+        let mut state = inbox.state.lock();
+        let mut bytes = state.bytes + inbox.processing.load(Ordering::Relaxed);
+        let mut refused = 0;
+        for text in texts {
+            let payload = payloads.get(text.place.clone()).unwrap_or_default();
+            let charge = payload.len() + COMMAND_CHARGE;
+            if !state.open || (bytes > 0 && bytes + charge > bound) {
+                refused += 1;
+                continue;
+            }
+            bytes += charge;
+            state.bytes += charge;
+            let start = state.mail.place(payload);
+            state.mail.commands.push(Command::Small {
+                slot: text.route.slot,
+                socket: text.route.socket,
+                kind: Kind::Text,
+                start,
+                length: u32::try_from(payload.len()).unwrap_or_default(),
+            });
+            state.posted += 1;
+        }
+        state.refused += refused;
+        if !state.above && bytes > self.high_water() {
+            state.above = true;
+            self.above.fetch_add(1, Ordering::SeqCst);
+        }
+        refused == 0
     }
 
     fn wake_index(&self, index: usize) {

@@ -6,10 +6,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use millrace_core::{
-    Annotation, ChannelId, Kind, Post, Recipient, Route, ShardIndex, ShardSet, SocketId,
+    Annotation, ChannelId, Core, Kind, Post, Recipient, Route, ShardIndex, ShardSet, SocketId,
 };
+use smallvec::SmallVec;
 
-use super::inbox::{COMMAND_CHARGE, Command, Inboxes, Mail};
+use super::inbox::{COMMAND_CHARGE, Command, Inboxes, Mail, Text};
 use crate::frame::{Ledger, Publication};
 
 /// A message on its way into the inboxes: the core's [`Post`] for this gateway.
@@ -24,9 +25,9 @@ pub(crate) struct Poster<'p, 'm> {
 
 /// A message as the caller gave it; shared form made at most once.
 pub(crate) struct Outgoing<'a> {
-    pub(crate) kind: Kind,
-    pub(crate) payload: &'a [u8],
-    pub(crate) shared: OnceCell<Arc<Publication>>,
+    kind: Kind,
+    payload: &'a [u8],
+    shared: OnceCell<Arc<Publication>>,
 }
 
 impl Outgoing<'_> {
@@ -35,6 +36,15 @@ impl Outgoing<'_> {
             kind,
             payload,
             shared: OnceCell::new(),
+        }
+    }
+
+    /// A message that is in its shared form already.
+    pub(crate) fn shared(publication: &Arc<Publication>) -> Outgoing<'_> {
+        Outgoing {
+            kind: publication.kind(),
+            payload: publication.payload(),
+            shared: OnceCell::from(Arc::clone(publication)),
         }
     }
 
@@ -60,6 +70,35 @@ impl<'p> Poster<'p, '_> {
             unannotated: 0,
             refused: false,
             message: PhantomData,
+        }
+    }
+
+    /// Posts texts that lie one behind the other in `payloads`, each given by its socket and length in
+    /// bytes: those for one shard in a row lock its inbox once. Sockets that are gone are passed over.
+    pub(crate) fn texts(
+        &mut self,
+        core: &Core,
+        payloads: &[u8],
+        texts: impl IntoIterator<Item = (SocketId, usize)>,
+    ) {
+        let mut run: SmallVec<[Text; 8]> = SmallVec::new();
+        let mut end = 0;
+        for (socket, length) in texts {
+            let start = end;
+            end += length;
+            // before an inbox is locked: the core locks them while it holds its tables
+            if let Some(route) = core.route(socket) {
+                run.push(Text {
+                    route,
+                    place: start..end,
+                });
+            }
+        }
+        for run in run.chunk_by(|one, next| one.route.shard == next.route.shard) {
+            if let Some(shard) = run.first().map(|text| text.route.shard) {
+                self.touched.insert(shard);
+                self.refused |= !self.inboxes.deliver_texts(shard, payloads, run);
+            }
         }
     }
 
@@ -108,16 +147,12 @@ impl<'p> Poster<'p, '_> {
                 publication,
             });
         }
-        self.deliver(shard, payload.len(), 1, |mail| {
-            let start = u32::try_from(mail.arena.len()).expect("the inbox is bounded below 4 GiB");
-            mail.arena.extend_from_slice(payload);
-            Command::Small {
-                slot,
-                socket,
-                kind,
-                start,
-                length: u32::try_from(payload.len()).unwrap_or_default(),
-            }
+        self.deliver(shard, payload.len(), 1, |mail| Command::Small {
+            slot,
+            socket,
+            kind,
+            start: mail.place(payload),
+            length: u32::try_from(payload.len()).unwrap_or_default(),
         })
     }
 }

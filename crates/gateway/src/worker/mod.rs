@@ -13,7 +13,7 @@ use bytes::Bytes;
 use millrace_core::{ShardSet, SocketId};
 
 pub(crate) use liveness::watch;
-pub use queue::Batch;
+pub use queue::{Batch, Sidecar};
 pub(crate) use roster::Roster;
 
 use crate::gateway::Gateway;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use millrace_core::SocketId;
 
 use super::record::{self, Closing, NO_SLOT, Opening, RecordKind};
-use crate::limits::{BATCH_BYTES, SIDECAR_BYTES};
+use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// What a worker is handed at once.
@@ -19,8 +19,19 @@ pub struct Batch {
     /// Records, see [`record`](super::record).
     pub bytes: Vec<u8>,
     /// Payloads too large to be copied, by index.
-    pub sidecars: Vec<Vec<u8>>,
+    pub sidecars: Vec<Sidecar>,
+    /// Whether a binary payload lies among the records, which handlers are shown in place.
+    pub has_binary: bool,
     seq: u64,
+}
+
+/// A payload beside the records.
+#[derive(Debug)]
+pub struct Sidecar {
+    /// The payload.
+    pub bytes: Vec<u8>,
+    /// Whether it is a text and all ASCII.
+    pub ascii_text: bool,
 }
 
 /// A close that no worker has begun to handle.
@@ -66,8 +77,9 @@ struct State {
 struct Chunk {
     seq: u64,
     bytes: Vec<u8>,
-    sidecars: Vec<Vec<u8>>,
+    sidecars: Vec<Sidecar>,
     sidecar_bytes: usize,
+    has_binary: bool,
     events: usize,
 }
 
@@ -180,6 +192,7 @@ impl Queue {
         Some(Batch {
             bytes: chunk.bytes,
             sidecars: chunk.sidecars,
+            has_binary: chunk.has_binary,
             seq: chunk.seq,
         })
     }
@@ -283,16 +296,22 @@ impl Intake<'_> {
         payload: Cow<'_, [u8]>,
     ) -> u64 {
         let length = payload.len();
-        if length > SIDECAR_BYTES {
-            return self.sidecar(kind, slot, ascii, payload.into_owned());
+        let ascii_text = ascii && kind == RecordKind::Text;
+        if length > SIDECAR_BYTES || ascii_text && length > ASCII_SIDECAR_BYTES {
+            let sidecar = Sidecar {
+                bytes: payload.into_owned(),
+                ascii_text,
+            };
+            return self.sidecar(kind, slot, ascii, sidecar);
         }
         let chunk = self.state.room(length);
+        chunk.has_binary |= kind == RecordKind::Binary;
         record::append_message(&mut chunk.bytes, kind, slot, ascii, &payload);
         chunk.seq
     }
 
-    fn sidecar(&mut self, kind: RecordKind, slot: u32, ascii: bool, payload: Vec<u8>) -> u64 {
-        let length = payload.len();
+    fn sidecar(&mut self, kind: RecordKind, slot: u32, ascii: bool, payload: Sidecar) -> u64 {
+        let length = payload.bytes.len();
         let chunk = self.state.room(8);
         let index = (
             u32::try_from(chunk.sidecars.len()).unwrap_or(u32::MAX),
@@ -335,6 +354,7 @@ impl State {
                 bytes,
                 sidecars: Vec::new(),
                 sidecar_bytes: 0,
+                has_binary: false,
                 events: 0,
             });
         }

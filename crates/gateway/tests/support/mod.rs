@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use millrace_gateway::{
     Acceptance, Doorbell, Gateway, GatewayConfig, Handlers, Kind, ListenerConfig, Notice, ShardSet,
-    SocketId, Target, Worker,
+    Sidecar, SocketId, Target, Worker,
 };
 
 /// A doorbell that wakes a waiting thread.
@@ -72,7 +72,7 @@ pub(crate) enum Event {
 }
 
 /// Decodes a batch as JavaScript does.
-pub(crate) fn decode(bytes: &[u8], sidecars: &[Vec<u8>]) -> Vec<Event> {
+pub(crate) fn decode(bytes: &[u8], sidecars: &[Sidecar]) -> Vec<Event> {
     let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
     let mut events = Vec::new();
     let mut at = 0;
@@ -84,7 +84,9 @@ pub(crate) fn decode(bytes: &[u8], sidecars: &[Vec<u8>]) -> Vec<Event> {
         let payload = if head & 1 << 5 == 0 {
             bytes[start..start + length].to_vec()
         } else {
-            sidecars[usize::try_from(word(start)).unwrap()].clone()
+            sidecars[usize::try_from(word(start)).unwrap()]
+                .bytes
+                .clone()
         };
         events.push(match head & 15 {
             1 => Event::Open {

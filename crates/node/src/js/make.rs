@@ -38,6 +38,13 @@ impl<'s> Js<'s> {
         self.make(|out| unsafe { sys::napi_create_string_utf8(self.env, start, length, out) })
     }
 
+    /// A string of ASCII bytes.
+    pub(crate) fn ascii_string(self, text: &[u8]) -> Outcome<Value<'s>> {
+        let (start, length) = (text.as_ptr().cast::<c_char>(), text.len().cast_signed());
+        // SAFETY: see the impl block.
+        self.make(|out| unsafe { sys::napi_create_string_latin1(self.env, start, length, out) })
+    }
+
     pub(crate) fn object(self) -> Outcome<Value<'s>> {
         // SAFETY: see the impl block.
         self.make(|out| unsafe { sys::napi_create_object(self.env, out) })

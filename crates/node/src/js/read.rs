@@ -90,6 +90,48 @@ impl<'s> Js<'s> {
         Ok(true)
     }
 
+    /// A string's UTF-8 behind `room` zero bytes, in a buffer of about that size. `None`: not a string.
+    pub(crate) fn string_behind(self, value: Value<'_>, room: usize) -> Outcome<Option<Vec<u8>>> {
+        let mut units = 0;
+        // SAFETY: see the impl block; without a buffer the call only measures: the UTF-16 units.
+        let status = unsafe {
+            sys::napi_get_value_string_latin1(
+                self.env,
+                value.raw,
+                ptr::null_mut(),
+                0,
+                &raw mut units,
+            )
+        };
+        if status == sys::Status::napi_string_expected {
+            return Ok(None);
+        }
+        check(status)?;
+        // Measuring the UTF-8 takes longer than writing it, so what is written as if it were ASCII tells
+        // whether it is: one more character, of at most four bytes, and a final zero would have fit.
+        let mut bytes = Vec::with_capacity(room + units + 5);
+        bytes.resize(room, 0);
+        let mut written = self.write_string(value, &mut bytes)?.unwrap_or_default();
+        if written != units {
+            let mut length = 0;
+            // SAFETY: see the impl block; without a buffer the call only measures.
+            check(unsafe {
+                sys::napi_get_value_string_utf8(
+                    self.env,
+                    value.raw,
+                    ptr::null_mut(),
+                    0,
+                    &raw mut length,
+                )
+            })?;
+            bytes.reserve_exact(length + 1);
+            written = self.write_string(value, &mut bytes)?.unwrap_or_default();
+        }
+        // SAFETY: `write_string` initialised that many bytes behind the length, within the capacity.
+        unsafe { bytes.set_len(room + written) };
+        Ok(Some(bytes))
+    }
+
     /// Writes into the spare capacity of `out`; returns how many bytes. `None`: not a string.
     fn write_string(self, value: Value<'_>, out: &mut Vec<u8>) -> Outcome<Option<usize>> {
         let spare = out.spare_capacity_mut();

@@ -103,11 +103,26 @@ impl Adapter for WebSocket {
 
 /// Appends a message as one unmasked frame.
 pub(crate) fn append_message(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
-    let opcode = match kind {
+    websocket::append_frame(out, opcode(kind), payload);
+}
+
+/// Writes the header of one unmasked frame in front of the payload, which begins at `payload_start`
+/// and takes the rest of `bytes`; returns where the frame begins.
+pub(crate) fn put_header(kind: Kind, bytes: &mut [u8], payload_start: usize) -> usize {
+    let (before, payload) = bytes.split_at_mut(payload_start);
+    let (head, size) = websocket::header(opcode(kind), payload.len(), false);
+    let start = before.len().saturating_sub(size);
+    for (to, from) in before.iter_mut().skip(start).zip(head) {
+        *to = from;
+    }
+    start
+}
+
+fn opcode(kind: Kind) -> Opcode {
+    match kind {
         Kind::Text => Opcode::Text,
         Kind::Binary => Opcode::Binary,
-    };
-    websocket::append_frame(out, opcode, payload);
+    }
 }
 
 fn from_wire(kind: websocket::Kind) -> Kind {

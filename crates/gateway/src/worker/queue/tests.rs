@@ -35,7 +35,7 @@ fn large_payloads_travel_beside_the_batch() {
     let queue = Queue::new();
     text(&queue, &vec![b'y'; SIDECAR_BYTES + 1]);
     let batch = queue.take().unwrap();
-    assert_eq!(batch.sidecars[0].len(), SIDECAR_BYTES + 1);
+    assert_eq!(batch.sidecars[0].bytes.len(), SIDECAR_BYTES + 1);
     assert_eq!(batch.bytes.len(), record::record_bytes(8));
     assert_eq!(queue.backlog(), (0, 0));
 }

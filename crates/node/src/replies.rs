@@ -1,0 +1,87 @@
+//! Short texts that handlers sent to the sockets whose messages they were handling, collected in
+//! JavaScript and handed over together. Owns their form: a list of socket ids and lengths, and one
+//! string with all of them.
+
+use crate::arguments;
+use crate::bind::Bound;
+use crate::entry::{Call, Owner};
+use crate::failure::{Failure, Outcome};
+use crate::js::{Js, Value};
+use crate::numbers;
+
+/// Bytes of the list: pairs of a socket id and a length in UTF-16 units.
+pub(crate) const LIST_BYTES: usize = 8 * 1024;
+
+/// Sends what was collected: `count` entries of the list, `texts` in one string.
+pub(crate) fn send(
+    bound: &'static Bound,
+    js: Js<'_>,
+    count: Value<'_>,
+    texts: Value<'_>,
+) -> Outcome<()> {
+    let count = usize::try_from(arguments::whole(js, count, "count")?).unwrap_or_default();
+    if count == 0 {
+        return Ok(());
+    }
+    let mut scratch = bound.environment().scratch().borrow();
+    if !js.append_string(texts, &mut scratch)? {
+        return Err(arguments::wrong(js, texts, "texts", "a string"));
+    }
+    let list = bound.reply_list().borrow();
+    let Some(list) = &*list else {
+        return Err(Failure::internal("replies without a worker"));
+    };
+    let units: f64 = list.pairs(count).map(|(_, units)| units).sum();
+    let ascii =
+        numbers::to_u64(units).and_then(|units| usize::try_from(units).ok()) == Some(scratch.len());
+    let mut rest: &[u8] = &scratch;
+    let texts = list.pairs(count).filter_map(|(id, units)| {
+        let units = usize::try_from(numbers::to_u32(units)?).ok()?;
+        let length = if ascii { units } else { length_of(rest, units) };
+        rest = rest.get(length..)?;
+        Some((numbers::to_id(id)?, length))
+    });
+    bound.post(|gateway, touched| gateway.send_texts(&scratch, texts, touched))
+}
+
+/// `reply(count, texts)`
+pub(crate) fn reply<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
+    send(call.own, call.js, call.arguments[0], call.arguments[1])?;
+    Ok(None)
+}
+
+/// The bytes that so many UTF-16 units at the start of a UTF-8 text take.
+fn length_of(text: &[u8], mut units: usize) -> usize {
+    let mut length = 0;
+    while units > 0 {
+        let (bytes, taken) = match text.get(length) {
+            None => break,
+            Some(0..0x80) => (1, 1),
+            Some(0x80..0xe0) => (2, 1),
+            Some(0xe0..0xf0) => (3, 1),
+            Some(0xf0..) => (4, 2),
+        };
+        length += bytes;
+        units = units.saturating_sub(taken);
+    }
+    length.min(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_counted_as_javascript_does() {
+        let texts = ["plain", "", "grüße", "日本語", "🎈a🎈", "\u{fffd}"];
+        let all = texts.concat();
+        let mut rest = all.as_bytes();
+        for text in texts {
+            let length = length_of(rest, text.encode_utf16().count());
+            assert_eq!(length, text.len(), "{text}");
+            rest = &rest[length..];
+        }
+        assert_eq!(length_of(rest, 1), 0);
+        assert_eq!(length_of("é".as_bytes(), 9), 2);
+    }
+}

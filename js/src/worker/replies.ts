@@ -1,0 +1,84 @@
+/**
+ * Replies, collected: short texts that handlers send to the very socket whose message they are handling leave in one
+ * native call for many of them. Owns what is collected, never for longer than the running drain.
+ */
+
+import type { NativeGateway, NativeWorker } from '../binding.js';
+
+/** See the module. */
+export class Replies {
+  readonly #native: NativeGateway;
+  /** Pairs of a socket id and a length in UTF-16 units. */
+  readonly #list: Float64Array;
+  #texts = '';
+  #count = 0;
+  /** The socket whose message is being handled; 0: none, or it is not within a drain. */
+  #socket = 0;
+  #draining = false;
+
+  constructor(native: NativeGateway, worker: NativeWorker) {
+    this.#native = native;
+    this.#list = new Float64Array(worker.replyList);
+  }
+
+  /** A drain begins. */
+  begin(): void {
+    this.#draining = true;
+  }
+
+  /** … and is over: nothing stays behind. */
+  end(): void {
+    this.#draining = false;
+    this.#socket = 0;
+    this.flush();
+  }
+
+  /** A message of this socket is handled next; 0: some other event, after which it may be gone. */
+  handling(socketId: number): void {
+    if (this.#draining) this.#socket = socketId;
+  }
+
+  /** Takes what is sent to the socket being handled, if it is a short text; false: it is the caller's to send. */
+  take(target: unknown, data: unknown): boolean {
+    if (target !== this.#socket || this.#socket === 0 || typeof data !== 'string') return false;
+    const length = data.length;
+    if (length > LONGEST) return false;
+    // half a character would make a whole one with the other half in front of the next text
+    if ((data.charCodeAt(length - 1) & 0xfc00) === 0xd800) return false;
+    const at = this.#count * 2;
+    if (at === this.#list.length || this.#texts.length > ENOUGH) {
+      this.flush();
+      return this.take(target, data);
+    }
+    this.#list[at] = this.#socket;
+    this.#list[at + 1] = length;
+    this.#texts += data;
+    this.#count += 1;
+    return true;
+  }
+
+  /** How many wait. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The texts that wait, for the caller to send: they are forgotten here. */
+  release(): string {
+    const texts = this.#texts;
+    this.#texts = '';
+    this.#count = 0;
+    return texts;
+  }
+
+  /** Sends what waits. */
+  flush(): void {
+    const count = this.#count;
+    if (count > 0) this.#native.reply(count, this.release());
+  }
+}
+
+/** Texts above this go alone, in UTF-16 units. */
+const LONGEST = 1024;
+
+/** Units after which the texts are sent. */
+const ENOUGH = 64 * 1024;
