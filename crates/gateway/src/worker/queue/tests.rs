@@ -2,11 +2,15 @@
 
 use super::*;
 
-fn text(queue: &Queue, payload: &[u8]) -> u64 {
+fn message(queue: &Queue, kind: RecordKind, ascii: bool, payload: &[u8]) -> u64 {
     queue
         .intake()
         .unwrap()
-        .message(RecordKind::Text, 0, true, Cow::Borrowed(payload))
+        .message(kind, 0, ascii, Cow::Borrowed(payload))
+}
+
+fn text(queue: &Queue, payload: &[u8]) -> u64 {
+    message(queue, RecordKind::Text, true, payload)
 }
 
 #[test]
@@ -14,7 +18,7 @@ fn batches_are_bounded_and_keep_their_order() {
     let queue = Queue::new();
     let payload = vec![b'x'; 16 * 1024];
     for _ in 0..40 {
-        text(&queue, &payload);
+        message(&queue, RecordKind::Text, false, &payload);
     }
     let mut total = 0;
     let mut last = 0;
@@ -33,11 +37,27 @@ fn batches_are_bounded_and_keep_their_order() {
 #[test]
 fn large_payloads_travel_beside_the_batch() {
     let queue = Queue::new();
-    text(&queue, &vec![b'y'; SIDECAR_BYTES + 1]);
-    let batch = queue.take().unwrap();
-    assert_eq!(batch.sidecars[0].bytes.len(), SIDECAR_BYTES + 1);
-    assert_eq!(batch.bytes.len(), record::record_bytes(8));
-    assert_eq!(queue.backlog(), (0, 0));
+    let kinds = [
+        (RecordKind::Text, true, ASCII_SIDECAR_BYTES),
+        (RecordKind::Text, false, SIDECAR_BYTES),
+        (RecordKind::Binary, true, SIDECAR_BYTES),
+    ];
+    for (kind, ascii, most) in kinds {
+        message(&queue, kind, ascii, &vec![b'y'; most + 1]);
+        let batch = queue.take().unwrap();
+        assert_eq!(batch.sidecars[0].bytes.len(), most + 1);
+        let ascii_text = kind == RecordKind::Text && ascii;
+        assert_eq!(batch.sidecars[0].ascii_text, ascii_text);
+        assert_eq!(batch.bytes.len(), record::record_bytes(8));
+        assert!(!batch.has_binary, "no handler sees the records in place");
+        assert_eq!(queue.backlog(), (0, 0));
+        queue.finish(batch);
+        message(&queue, kind, ascii, &vec![b'y'; most]);
+        let batch = queue.take().unwrap();
+        assert!(batch.sidecars.is_empty());
+        assert_eq!(batch.has_binary, kind == RecordKind::Binary);
+        queue.finish(batch);
+    }
 }
 
 #[test]
