@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 // One command for the whole benchmark: builds the load generator, installs the peers, runs every
-// scenario with the peers interleaved, checks that nothing was lost, writes tables and JSON.
+// scenario with the peers interleaved, checks that nothing was lost, writes tables, plots and JSON.
 import { buildLoad, installPeers } from './runner/build.mjs';
+import { descriptorLimit } from './runner/limits.mjs';
 import { parse, usage } from './runner/options.mjs';
 import { choosePeers } from './runner/peers.mjs';
 import { endAll } from './runner/processes.mjs';
-import { environment, write } from './runner/results.mjs';
+import { environment, prepare, write } from './runner/results.mjs';
 import { runScenario } from './runner/run-scenario.mjs';
 import { scenarios } from './runner/scenarios.mjs';
+import { study } from './runner/study.mjs';
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {
@@ -36,21 +38,38 @@ async function main() {
     console.error('There is no peer to run.');
     return 2;
   }
+  console.log(`A process may have ${descriptorLimit()} descriptors.`);
+  const about = await environment(peers, absent, options);
+  const folder = prepare(options, about);
 
   const begun = Date.now();
+  const minutes = () => ((Date.now() - begun) / 60_000).toFixed(1);
+  const chosen = scenarios.filter(({ name }) => options.scenarios.includes(name));
   const outcomes = [];
-  for (const scenario of scenarios.filter(({ name }) => options.scenarios.includes(name))) {
-    const left = options.timeLimit - (Date.now() - begun) / 1000;
-    if (left <= 0) {
-      console.log(`- ${scenario.name}: not run, the time limit of ${options.timeLimit} s is reached`);
+  for (const [index, scenario] of chosen.entries()) {
+    if (late(begun, options)) {
+      const skipped = `the time limit of ${options.timeLimit} s was reached`;
+      console.log(`\n${scenario.name}: not run, ${skipped}`);
+      outcomes.push({ ...scenario, skipped, without: [], peers: {}, failed: false });
       continue;
     }
-    console.log(`\n${scenario.name}: ${scenario.title}`);
+    console.log(`\n[${index + 1} of ${chosen.length}, ${minutes()} min]`);
     outcomes.push(await runScenario(scenario, peers, binaries, options));
+    // what there is outlives whatever happens next
+    write(folder, about, outcomes);
   }
-  const folder = write(options, await environment(peers, options), outcomes);
-  console.log(`\nWritten to ${folder}`);
-  return outcomes.some(({ failed }) => failed) ? 1 : 0;
+  let found;
+  if (options.scenarios.includes('study') && !late(begun, options)) {
+    console.log(`\n[study, ${minutes()} min]`);
+    found = await study({ options, binaries, folder });
+  }
+  write(folder, about, outcomes, found);
+  console.log(`\n${minutes()} minutes. Written to ${folder}`);
+  return found?.failed || outcomes.some(({ failed }) => failed) ? 1 : 0;
+}
+
+function late(begun, options) {
+  return Date.now() - begun > options.timeLimit * 1000;
 }
 
 process.exitCode = await main().catch((error) => {

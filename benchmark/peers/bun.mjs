@@ -1,4 +1,5 @@
 // Peer: Bun's built-in server with its native publish and subscribe. Run with Bun.
+import { channelNames, channelOf } from './channels.mjs';
 import { handlerName, ready } from './peer.mjs';
 
 let current = 0;
@@ -27,6 +28,14 @@ const handlers = {
       server.publish('all', text);
     } else {
       if (text[0] === 's') socket.subscribe('all');
+      socket.send(text);
+    }
+  },
+  channels(socket, text) {
+    if (text[0] === 'p') {
+      server.publish(channelOf(text), text);
+    } else {
+      for (const name of channelNames(text)) socket.subscribe(name);
       socket.send(text);
     }
   },

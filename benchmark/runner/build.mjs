@@ -8,7 +8,7 @@ export const benchmarkFolder = dirname(dirname(fileURLToPath(import.meta.url)));
 export const rootFolder = dirname(benchmarkFolder);
 export const peersFolder = join(benchmarkFolder, 'peers');
 
-/** Paths of the generator and the floor server, built in release mode. */
+/** Paths of the generator and of the servers in Rust, built in release mode. */
 export async function buildLoad() {
   console.log('Building the load generator …');
   const args = ['build', '--release', '--package', 'millrace-load', '--message-format', 'json-render-diagnostics'];
@@ -16,7 +16,12 @@ export async function buildLoad() {
   const messages = output.split('\n').filter((line) => line.startsWith('{'));
   const built = messages.map((line) => JSON.parse(line)).filter(({ executable }) => executable);
   const find = (name) => built.find(({ target }) => target.name === name).executable;
-  return { load: find('millrace-load'), floor: find('millrace-floor') };
+  return {
+    load: find('millrace-load'),
+    floor: find('millrace-floor'),
+    fastwebsockets: find('millrace-fastwebsockets'),
+    versions: { fastwebsockets: lockedVersion('fastwebsockets') },
+  };
 }
 
 /** Installs the peers' packages as locked, and lets `millrace` resolve to this repository. */
@@ -25,7 +30,7 @@ export async function installPeers() {
   const current = Object.entries(dependencies).every(([name, version]) => installedVersion(name) === version);
   if (!current) {
     console.log('Installing the peers …');
-    await run('npm', ['ci', '--no-audit', '--no-fund'], peersFolder);
+    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], peersFolder);
   }
   const link = join(peersFolder, 'node_modules', 'millrace');
   try {
@@ -42,6 +47,12 @@ export async function installPeers() {
 export function installedVersion(name) {
   const path = join(peersFolder, 'node_modules', name, 'package.json');
   return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).version : undefined;
+}
+
+/** The version of a crate in the lock file. */
+function lockedVersion(name) {
+  const lock = readFileSync(join(rootFolder, 'Cargo.lock'), 'utf8');
+  return new RegExp(`name = "${name}"\nversion = "([^"]+)"`).exec(lock)?.[1];
 }
 
 /** The standard output of a program that must succeed. */

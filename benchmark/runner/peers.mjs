@@ -1,58 +1,156 @@
 // The servers: how each is started for a handler, and whether it can be.
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { installedVersion, peersFolder, rootFolder } from './build.mjs';
 
-const table = {
-  millrace: {
+const resolve = createRequire(join(peersFolder, 'package.json')).resolve;
+
+/** A program in the peers' folder that Node runs. */
+function node(file, ...args) {
+  return (handler) => [process.execPath, join(peersFolder, file), `--handler=${handler}`, ...args];
+}
+
+function millrace(threads, ioThreads) {
+  return {
     version: () => installedVersion('millrace'),
     absence: () => (existsSync(join(rootFolder, 'js/dist/index.mjs')) ? undefined : 'it is not built: npm run build'),
-    command: (handler, { threads, ioThreads }) => [
-      process.execPath,
-      join(peersFolder, 'millrace/server.mjs'),
-      `--handler=${handler}`,
-      `--threads=${threads}`,
-      `--io-threads=${ioThreads}`,
-    ],
-  },
+    command: node('millrace/server.mjs', `--threads=${threads}`, `--io-threads=${ioThreads}`),
+  };
+}
+
+/** A package that is not installed here, but used where the user has it. */
+function optional(name, file) {
+  const manifest = () => {
+    try {
+      return findManifest(name, resolve(name));
+    } catch {
+      return undefined;
+    }
+  };
+  return {
+    version: () => JSON.parse(readFileSync(manifest(), 'utf8')).version,
+    absence: () => (manifest() ? undefined : `the package ${name} is not installed (see benchmark/README.md)`),
+    command: node(file),
+  };
+}
+
+/**
+ * In the order of the tables. `principal`: takes part everywhere; the others leave out scenarios that
+ * are `principal`. `special`: takes part only where a scenario names it. `load`: what the generator is
+ * told about this server. `note`: what a reader of its figures must know.
+ */
+const table = (options, binaries) => ({
+  millrace: { principal: true, ...millrace(options.threads, options.ioThreads) },
+  'millrace-2': { special: true, ...millrace(2, 2), note: 'Millrace with two I/O threads and two workers' },
   bun: {
+    principal: true,
     version: () => installedVersion('bun'),
     absence: () => (bun() ? undefined : 'its package has no program for this machine'),
     command: (handler) => [bun(), join(peersFolder, 'bun.mjs'), `--handler=${handler}`],
   },
+  uwebsockets: { principal: true, ...optional('uWebSockets.js', 'uwebsockets.mjs') },
+  deno: {
+    version: () => installedVersion('deno'),
+    absence: () => (deno() ? undefined : 'its package has no program for this machine'),
+    command: (handler) => [
+      ...[deno(), 'run', '--allow-net', '--no-prompt', '--no-config', '--no-lock', '--no-npm'],
+      ...[join(peersFolder, 'deno.mjs'), `--handler=${handler}`],
+    ],
+  },
   ws: {
+    principal: true,
     version: () => installedVersion('ws'),
     absence: () => undefined,
-    command: (handler) => [process.execPath, join(peersFolder, 'ws.mjs'), `--handler=${handler}`],
+    command: node('ws/single.mjs'),
+  },
+  'ws-cluster': {
+    version: () => installedVersion('ws'),
+    absence: () => undefined,
+    command: node('ws/cluster.mjs', `--processes=${options.processes}`),
+    load: ['--tolerant'],
+    note:
+      `\`ws\` in ${options.processes} processes under node:cluster; a publication goes to the other processes through the ` +
+      'primary, so members of one channel may see its messages in different orders',
+  },
+  socketio: {
+    version: () => installedVersion('socket.io'),
+    absence: () => undefined,
+    command: node('socketio.mjs'),
+    load: ['--dialect=socketio'],
+    note: "Socket.IO's own framing over WebSocket, one event with one argument, rooms for channels",
+  },
+  warpsocket: optional('warpsocket', 'warpsocket/server.mjs'),
+  fastwebsockets: {
+    version: () => binaries.versions.fastwebsockets,
+    absence: () => undefined,
+    command: (handler) => [binaries.fastwebsockets, `--handler=${handler}`],
+    note: 'a bare Rust server with the fastwebsockets and hyper crates: no JavaScript, no limits',
   },
   floor: {
+    principal: true,
     version: () => 'this commit',
     absence: () => undefined,
-    command: (handler, _options, binaries) => [binaries.floor, `--handler=${handler}`],
+    command: (handler) => [binaries.floor, `--handler=${handler}`],
+    note: 'a bare epoll loop in Rust: no JavaScript, no limits, no checks; what the kernel alone costs',
   },
-};
+});
 
-export const peerNames = Object.keys(table);
+export const peerNames = Object.keys(table({}, {}));
 
 /** The peers that were asked for and can run, and those that cannot, with the reason. */
 export function choosePeers(options, binaries) {
   const peers = [];
   const absent = [];
-  for (const name of peerNames.filter((name) => options.peers.includes(name))) {
-    const { version, absence, command } = table[name];
-    const reason = absence();
+  for (const [name, peer] of Object.entries(table(options, binaries))) {
+    if (!options.peers.includes(name)) continue;
+    const reason = peer.absence();
     if (reason) absent.push({ name, reason });
-    else peers.push({ name, version: version(), command: (handler) => command(handler, options, binaries) });
+    else peers.push({ load: [], ...peer, name, version: peer.version() });
   }
   return { peers, absent };
 }
 
+/** Who takes part in a scenario, and who does not for a reason worth telling. */
+export function participants(scenario, peers, options) {
+  const taking = [];
+  const without = [];
+  for (const peer of peers) {
+    const reason = scenario.without?.[peer.name];
+    const usual = scenario.only
+      ? scenario.only.includes(peer.name)
+      : !peer.special && (peer.principal || !scenario.principal);
+    if (reason) without.push({ name: peer.name, reason });
+    else if (usual || options.peersChosen) taking.push(peer);
+  }
+  return { taking, without };
+}
+
 /** Bun's program: in the platform's package, unless its install script has moved it to `bun`. */
 function bun() {
-  const modules = join(peersFolder, 'node_modules');
-  const scope = join(modules, '@oven');
-  const packages = existsSync(scope) ? readdirSync(scope).sort() : [];
-  const paths = [...packages.map((name) => join(scope, name, 'bin/bun')), join(modules, 'bun/bin/bun.exe')];
-  // without the script the second is a small file that only complains
+  return program('@oven', 'bin/bun') ?? program('bun', 'bun.exe');
+}
+
+/** Deno's program: in the platform's package. */
+function deno() {
+  return program('@deno', 'deno');
+}
+
+/** The first real program of that name in the packages of a scope, or in a package's `bin`. */
+function program(scope, name) {
+  const folder = join(peersFolder, 'node_modules', scope);
+  const packages = existsSync(folder) ? readdirSync(folder).sort() : [];
+  const paths = packages.map((each) => join(folder, each, name));
+  // where an install script has not run, a small file that only complains stands in its place
   return paths.find((path) => existsSync(path) && statSync(path).size > 1_000_000);
+}
+
+/** The manifest of the package that a resolved file belongs to. */
+function findManifest(name, file) {
+  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
+    const path = join(folder, 'package.json');
+    if (existsSync(path) && JSON.parse(readFileSync(path, 'utf8')).name?.toLowerCase() === name.toLowerCase())
+      return path;
+  }
+  return undefined;
 }

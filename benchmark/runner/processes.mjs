@@ -31,14 +31,14 @@ function start(command, stdin) {
   return { child, ended, lines, complaint: () => complaint.trim() };
 }
 
-/** The command on a core of its own, if that is wanted. */
-function pinned(command, core, binaries, options) {
-  return options.pin ? [binaries.load, 'pin', '--core', String(core), '--', ...command] : command;
+/** The command on cores of its own, if that is wanted. */
+function pinned(command, cores, binaries, options) {
+  return options.pin ? [binaries.load, 'pin', '--core', cores.join(','), '--', ...command] : command;
 }
 
-/** Starts a server and waits for its `ready <port>`. */
-export async function startServer(peer, handler, binaries, options) {
-  const command = pinned(peer.command(handler), options.serverCore, binaries, options);
+/** Starts a server on some cores and waits for its `ready <port>`. */
+export async function startServer(peer, handler, cores, binaries, options) {
+  const command = pinned(peer.command(handler), cores, binaries, options);
   const { child, ended, lines, complaint } = start(command, 'ignore');
   const ready = new Promise((resolve) => {
     lines.on('line', (line) => {
@@ -54,6 +54,7 @@ export async function startServer(peer, handler, binaries, options) {
   return {
     port,
     pid: child.pid,
+    cores,
     complaint,
     async stop() {
       child.kill('SIGTERM');
@@ -65,7 +66,7 @@ export async function startServer(peer, handler, binaries, options) {
 
 /** Starts a generator against a server. `next` gives its reports one by one. */
 export function startLoad(args, server, seconds, binaries, options) {
-  const core = options.pin ? [`--core=${options.loadCore}`] : [];
+  const core = options.pin ? [`--core=${options.loadCore}`, `--server-cores=${server.cores.length}`] : [];
   const target = [`--port=${server.port}`, `--pid=${server.pid}`, `--deadline-s=${seconds}`];
   const { child, ended, lines, complaint } = start([binaries.load, ...args, ...target, ...core, '--json'], 'pipe');
   child.stdin.on('error', () => {}); // it may end before it is asked

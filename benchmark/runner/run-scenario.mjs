@@ -1,61 +1,99 @@
-// Runs one scenario against all peers and keeps what the generator reported, failures included.
+// Runs one scenario against its peers and keeps what the generator reported, failures included.
+import { mostConnections, obstacle } from './limits.mjs';
+import { participants } from './peers.mjs';
 import { startLoad, startServer } from './processes.mjs';
+import { connectionsOf, loadArgs } from './scenarios.mjs';
 
-/** `{ name, title, columns, peers: { <peer>: { figures, windows, error } }, failed }` */
+/** The scenario with all that was found: `peers` by name, `left` out with reasons, `failed`. */
 export async function runScenario(scenario, all, binaries, options) {
-  const peers = all.filter(({ name }) => !scenario.without?.includes(name));
+  const { taking, without } = participants(scenario, all, options);
+  const atOnce = scenario.kind === 'windows' ? taking.length : 1;
+  const most = mostConnections(options, Math.max(1, atOnce));
+  const connections = connectionsOf(scenario, most, options);
+  const title = scenario.title.replace('{connections}', connections?.toLocaleString('en'));
+  const outcome = { ...scenario, title, connections, without, peers: {}, failed: false };
+  console.log(`\n${scenario.name}: ${title}`);
+  const reason =
+    obstacle(scenario, options, most) ?? (taking.length ? undefined : 'none of the chosen peers takes part');
+  if (reason) {
+    console.log(`  not run: ${reason}`);
+    return { ...outcome, skipped: reason };
+  }
+  for (const { name, reason } of without) console.log(`  ${name.padEnd(15)} left out: ${reason}`);
   const run = scenario.kind === 'windows' ? interleaved : oneByOne;
-  const results = await run(scenario, peers, binaries, options);
+  const { results, note } = await run(scenario, taking, connections, binaries, options);
   const failed = Object.values(results).some(({ error }) => error !== undefined);
-  const { name, title, columns } = scenario;
-  return { name, title, columns, peers: results, failed };
+  return { ...outcome, peers: results, note, failed };
 }
 
 /** All servers are up; the peers take turns, one window each, so that noise meets all alike. */
-async function interleaved(scenario, peers, binaries, options) {
-  const args = [...(options.quick ? scenario.quick : scenario.args), '--step', `--window-ms=${options.windowMs}`];
-  const seconds = 60 + (options.windows + 1) * peers.length * (options.windowMs / 1000 + 13);
-  const results = {};
-  const runs = [];
-  for (const peer of peers) {
-    const run = { name: peer.name, windows: [] };
-    await guarded(run, async () => {
-      run.server = await startServer(peer, scenario.handler, binaries, options);
-      run.load = startLoad(args, run.server, Math.ceil(seconds), binaries, options);
-      await run.load.next();
-    });
-    runs.push(run);
+async function interleaved(scenario, peers, connections, binaries, options) {
+  const runs = peers.map((peer) => ({ peer, name: peer.name, windows: [] }));
+  const seconds = 120 + (options.windows + 1) * peers.length * (options.windowMs / 1000 + 13);
+  const begin = (run, args) => {
+    const all = [...args, '--step', `--window-ms=${options.windowMs}`, `--warmup-ms=${options.warmUpMs}`];
+    run.load = startLoad([...all, ...told(scenario, run.peer)], run.server, Math.ceil(seconds), binaries, options);
+    return run.load.next();
+  };
+  const args = loadArgs(scenario, connections, options);
+  await each(runs, async (run) => {
+    run.server = await startServer(run.peer, scenario.handler, cores(scenario, run, options), binaries, options);
+  });
+  let note;
+  if (scenario.half) {
+    const rate = await halfLoad(scenario, runs, (run) => begin(run, [...args, ...scenario.closed]));
+    args.push(`--rate=${rate}`);
+    note = `${rate.toLocaleString('en')} messages/s`;
+    console.log(`  ${note}`);
   }
+  await each(runs, (run) => begin(run, args));
   // the first round only warms up
   for (let round = 0; round <= options.windows; round++) {
-    for (const run of runs.filter(({ error }) => error === undefined)) {
+    for (const run of runs) {
       await guarded(run, async () => {
-        run.load.step();
-        const window = await run.load.next();
+        const window = await oneWindow(run);
         if (round > 0) run.windows.push(window);
       });
     }
     process.stdout.write(round === 0 ? '  warm' : ` ${round}`);
   }
   process.stdout.write('\n');
+  const results = {};
   for (const run of runs) {
     await run.load?.end();
     await run.server?.stop();
-    results[run.name] = { figures: median(run.windows), windows: run.windows, error: run.error };
+    const figures = median(run.windows, scenario.columns[0][0]);
+    results[run.name] = { figures, windows: run.windows, error: run.error };
     say(scenario, run.name, results[run.name]);
   }
-  return results;
+  return { results, note };
+}
+
+/** Messages per second: half of what the slowest of the peers that count did in a closed loop. */
+async function halfLoad(scenario, runs, begin) {
+  const counting = runs.filter(({ name }) => scenario.half.includes(name));
+  const measured = counting.length > 0 ? counting : runs;
+  let slowest = Number.POSITIVE_INFINITY;
+  for (const run of measured) {
+    await guarded(run, async () => {
+      await begin(run);
+      await oneWindow(run);
+      slowest = Math.min(slowest, (await oneWindow(run)).per_second);
+      await run.load.end();
+    });
+  }
+  if (!Number.isFinite(slowest)) throw new Error('no peer could be measured in a closed loop');
+  return Math.max(100, Math.round(slowest / 200) * 100);
 }
 
 /** One peer after the other, each with a server of its own. */
-async function oneByOne(scenario, peers, binaries, options) {
+async function oneByOne(scenario, peers, connections, binaries, options) {
   const results = {};
   for (const peer of peers) {
-    const run = {};
+    const run = { name: peer.name };
     await guarded(run, async () => {
-      const args = [...(options.quick ? scenario.quick : scenario.args)];
-      if (scenario.tolerates?.includes(peer.name)) args.push('--tolerant');
-      run.server = await startServer(peer, scenario.handler, binaries, options);
+      const args = [...loadArgs(scenario, connections, options), ...told(scenario, peer)];
+      run.server = await startServer(peer, scenario.handler, cores(scenario, run, options), binaries, options);
       run.load = startLoad(args, run.server, 300, binaries, options);
       run.figures = await run.load.next();
       const status = await run.load.end();
@@ -66,10 +104,34 @@ async function oneByOne(scenario, peers, binaries, options) {
     results[peer.name] = { figures: run.figures, error: run.error };
     say(scenario, peer.name, results[peer.name]);
   }
-  return results;
+  return { results };
 }
 
+/** What the generator is told about one peer. */
+function told(scenario, peer) {
+  const tolerated = scenario.tolerates?.includes(peer.name) && !peer.load.includes('--tolerant');
+  return tolerated ? [...peer.load, '--tolerant'] : peer.load;
+}
+
+/** The cores of a server. */
+function cores(scenario, { name }, options) {
+  const two = scenario.cores?.includes(name);
+  return two ? [options.serverCore, options.secondCore] : [options.serverCore];
+}
+
+async function oneWindow(run) {
+  run.load.step();
+  return run.load.next();
+}
+
+/** For all at a time: nothing is measured meanwhile. */
+function each(runs, action) {
+  return Promise.all(runs.map((run) => guarded(run, () => action(run))));
+}
+
+/** Keeps the first failure of a run; after it nothing more is done. */
 async function guarded(run, action) {
+  if (run.error !== undefined) return;
   try {
     await action();
   } catch (error) {
@@ -77,8 +139,8 @@ async function guarded(run, action) {
   }
 }
 
-/** Field by field over all windows; true if it was ever true. */
-function median(windows) {
+/** Field by field over all windows; true if it was ever true. With the spread of the figure that counts. */
+function median(windows, field) {
   if (windows.length === 0) return undefined;
   const summary = { ...windows[0], kind: 'median' };
   for (const [name, first] of Object.entries(summary)) {
@@ -86,6 +148,8 @@ function median(windows) {
     if (typeof first === 'number') summary[name] = column.sort((a, b) => a - b)[column.length >> 1];
     if (typeof first === 'boolean') summary[name] = column.some(Boolean);
   }
+  const figures = windows.map((window) => window[field]);
+  summary.spread_percent = ((Math.max(...figures) - Math.min(...figures)) / summary[field]) * 100;
   return summary;
 }
 
@@ -93,5 +157,5 @@ function say(scenario, peer, { figures, error }) {
   const [field, unit] = scenario.columns[0];
   const figure = figures ? `${figures[field].toFixed(3)} ${unit}` : '';
   const limited = figures?.generator_is_the_limit ? ' (the generator was the limit)' : '';
-  console.log(`  ${peer.padEnd(10)} ${figure}${limited}${error ? ` FAILED: ${error}` : ''}`);
+  console.log(`  ${peer.padEnd(15)} ${figure}${limited}${error ? ` FAILED: ${error}` : ''}`);
 }

@@ -1,6 +1,11 @@
-// The scenarios: which handler the server runs, what the generator is told, which figure counts.
+// The scenarios: which handler the server runs, what the generator is told, which figures count.
 //   kind 'windows': peers take turns, window by window; 'once': one whole run per peer.
-//   columns: fields of the generator's report shown in the table, the first one is the figure.
+//   load: the generator's scenario. connections: for each server; 'most': as many as this machine allows.
+//   quick: what replaces `args` in a quick run. principal: only for the principal peers (peers.mjs).
+//   only, without: peers that alone take part, or that do not, with the reason.
+//   columns: fields of the generator's report shown in the table. figures: those for the overview and
+//   the plots (the first column if absent). cores: peers whose server gets two cores.
+//   half: in an open loop at half of what the slowest of these peers did in a closed one (with `closed`).
 
 const latency = [
   ['p50_us', 'p50 µs'],
@@ -12,77 +17,137 @@ const shares = [
   ['generator_share', 'generator busy'],
   ['user_share', 'user part'],
   ['switches_per_unit', 'switches'],
+  ['resident_mib', 'MiB'],
 ];
 const perMessage = [['cpu_us', 'CPU µs/message'], ['per_second', 'messages/s'], ...latency, ...shares];
 const perDelivery = [['cpu_us', 'CPU µs/delivery'], ['per_second', 'deliveries/s'], ...latency, ...shares];
-const stalled = [
-  ['growth_mib', 'growth MiB'],
-  ['mib_peak_with', 'peak MiB'],
-  ['others_p99_us_without', 'others p99 µs before'],
-  ['others_p99_us', 'others p99 µs'],
-  ['others_max_us', 'others max µs'],
+const paced = [
+  ['p99_us', 'p99 µs'],
+  ['p50_us', 'p50 µs'],
+  ['p999_us', 'p99.9 µs'],
+  ['max_us', 'max µs'],
+  ['per_second', 'messages/s'],
+  ['unsent', 'not sent'],
+  ['cpu_us', 'CPU µs/message'],
+  ['server_share', 'server busy'],
+  ['switches_per_unit', 'switches'],
+];
+const verdicts = [
   ['got_everything', 'got all'],
   ['closed_1013', '1013'],
   ['closed_otherwise', 'other close'],
   ['cut_without_close', 'cut'],
   ['holes', 'holes'],
 ];
+const stalled = [
+  ['growth_mib', 'growth MiB'],
+  ['mib_peak_with', 'peak MiB'],
+  ['others_p99_us_without', 'others p99 µs before'],
+  ['others_p99_us', 'others p99 µs'],
+  ['others_max_us', 'others max µs'],
+  ...verdicts,
+];
+const twice = { 'ws-cluster': 'it does what `ws` does, in each process' };
+const noLimits = { floor: 'it has no limits', fastwebsockets: 'it has no limits' };
 
-function windows(name, title, handler, columns, args, quick = args) {
-  return { name, title, handler, kind: 'windows', columns, args, quick };
+/** Echoes: 100 connections. */
+function echo(name, title, args, more = {}) {
+  return { name, title, kind: 'windows', handler: 'echo', load: 'echo', args, columns: perMessage, ...more };
 }
 
-function once(name, title, handler, columns, args, quick, more = {}) {
-  return { name, title, handler, kind: 'once', columns, args, quick, ...more };
+/** The headline: connections in groups of ten. */
+function headline(name, title, connections, more = {}) {
+  const quick = { connections: 200 };
+  const load = { kind: 'windows', handler: 'headline', load: 'headline', connections, quick, args: [] };
+  return { name, title, ...load, columns: perMessage, ...more };
+}
+
+/** A fan-out. */
+function fanout(name, title, connections, args, more = {}) {
+  const quick = { connections: 200 };
+  const load = { kind: 'windows', handler: 'fanout', load: 'fanout', connections, quick, args };
+  return { name, title, ...load, columns: perDelivery, ...more };
+}
+
+function fanoutAll(name, title, args) {
+  return fanout(name, title, 'most', args, { principal: true, quick: { connections: 'most' } });
+}
+
+function once(name, title, handler, columns, args, more) {
+  return { name, title, kind: 'once', handler, load: name, args, columns, ...more };
+}
+
+/** On one core and on two: the same load for Millrace and `ws` with one thread and with two. */
+function cores(scenario) {
+  const only = ['millrace', 'millrace-2', 'bun', 'ws', 'ws-cluster'];
+  const compare = { 'millrace-2': 'millrace', 'ws-cluster': 'ws' };
+  const figures = [
+    ['cpu_us', scenario.columns[0][1]],
+    ['per_second', scenario.columns[1][1]],
+  ];
+  return { ...scenario, only, cores: Object.keys(compare), compare, figures };
 }
 
 export const scenarios = [
-  windows(
-    'headline',
-    '2,000 connections in groups of ten, broadcast and answer',
-    'headline',
-    perMessage,
-    ['headline'],
-    ['headline', '--connections=200'],
-  ),
-  windows(
-    'headline-6000',
-    'the same with 6,000 connections',
-    'headline',
-    perMessage,
-    ['headline', '--connections=6000'],
-    ['headline', '--connections=600'],
-  ),
-  windows('echo', 'echo 64 B, 100 connections × 16', 'echo', perMessage, ['echo']),
-  windows('echo-1', 'echo 64 B, 100 connections × 1', 'echo', perMessage, ['echo', '--pipeline=1']),
-  windows('echo-16k', 'echo 16 KiB, 100 connections × 16', 'echo', perMessage, ['echo', '--size=16384']),
-  windows(
-    'fanout',
-    '64 B to 1,000 subscribers, 16 in flight',
-    'fanout',
-    perDelivery,
-    ['fanout'],
-    ['fanout', '--connections=200'],
-  ),
-  windows(
-    'fanout-1',
-    '64 B to 1,000 subscribers, 1 in flight',
-    'fanout',
-    perDelivery,
-    ['fanout', '--pipeline=1'],
-    ['fanout', '--connections=200', '--pipeline=1'],
-  ),
-  windows(
-    'fanout-1k',
-    '1 KiB to 1,000 subscribers, 16 in flight',
-    'fanout',
-    perDelivery,
-    ['fanout', '--size=1024'],
-    ['fanout', '--connections=200', '--size=1024'],
+  headline('headline', '{connections} connections in groups of ten, broadcast and answer', 2000),
+  headline('headline-6000', 'the same with {connections} connections', 6000, {
+    principal: true,
+    quick: { connections: 600 },
+  }),
+  headline('headline-most', 'the same with {connections} connections', 'most', {
+    principal: true,
+    quick: { connections: 'most' },
+  }),
+  echo('echo', 'echo 64 B, 100 connections × 16', []),
+  echo('echo-1', 'echo 64 B, 100 connections × 1', ['--pipeline=1']),
+  echo('echo-16k', 'echo 16 KiB, 100 connections × 16', ['--size=16384']),
+  fanout('fanout', '64 B to {connections} subscribers, 16 in flight', 1000, []),
+  fanout('fanout-1', '64 B to {connections} subscribers, 1 in flight', 1000, ['--pipeline=1'], { principal: true }),
+  fanout('fanout-1k', '1 KiB to {connections} subscribers, 16 in flight', 1000, ['--size=1024']),
+  fanout('fanout-1k-1', '1 KiB to {connections} subscribers, 1 in flight', 1000, ['--size=1024', '--pipeline=1'], {
+    principal: true,
+  }),
+  fanoutAll('fanout-all', '64 B to {connections} subscribers, 16 in flight', []),
+  fanoutAll('fanout-all-1', '64 B to {connections} subscribers, 1 in flight', ['--pipeline=1']),
+  fanoutAll('fanout-all-1k', '1 KiB to {connections} subscribers, 16 in flight', ['--size=1024']),
+  fanoutAll('fanout-all-1k-1', '1 KiB to {connections} subscribers, 1 in flight', ['--size=1024', '--pipeline=1']),
+  fanout('fanout-slow', '1 KiB to {connections} subscribers, 16 in flight, and 50 that read slowly', 1000, [], {
+    load: 'fanout-slow',
+    columns: [...perDelivery, ...verdicts],
+    tolerates: ['bun', 'uwebsockets'],
+  }),
+  {
+    name: 'channels',
+    title: '100,000 channels of two, {connections} subscribers, 10 publishers × 16',
+    kind: 'windows',
+    handler: 'channels',
+    load: 'channels',
+    connections: 1000,
+    args: [],
+    columns: perMessage,
+  },
+  echo('latency-echo', 'echo 64 B, 100 connections, open loop at half load', [], {
+    columns: paced,
+    figures: latency,
+    half: ['millrace', 'bun', 'deno', 'ws'],
+    closed: ['--pipeline=1'],
+  }),
+  headline('latency-headline', '{connections} connections in groups of ten, open loop at half load', 2000, {
+    columns: paced,
+    figures: latency,
+    half: ['millrace', 'bun', 'deno', 'ws'],
+    closed: [],
+  }),
+  cores(echo('cores-echo', 'echo 64 B, 100 connections × 1, on one core and on two', ['--pipeline=1'])),
+  cores(headline('cores-headline', '{connections} connections in groups of ten, on one core and on two', 2000)),
+  cores(
+    fanout('cores-fanout', '64 B to {connections} subscribers, 1 in flight, on one core and on two', 1000, [
+      '--pipeline=1',
+    ]),
   ),
   once(
     'idle',
-    'idle connections, resident memory',
+    '{connections} idle connections, resident memory',
     'echo',
     [
       ['kib_per_connection', 'KiB/connection'],
@@ -93,12 +158,20 @@ export const scenarios = [
       ['mib_after_closing', 'MiB after closing'],
       ['cpu_us_per_handshake', 'CPU µs/handshake'],
     ],
-    ['idle', '--connections=19000'],
-    ['idle', '--connections=2000'],
+    ['--settle-ms=1000'],
+    {
+      connections: 'most',
+      quick: { connections: 'most', args: ['--settle-ms=200'] },
+      figures: [
+        ['kib_per_connection', 'KiB/connection'],
+        ['cpu_us_per_handshake', 'CPU µs/handshake'],
+      ],
+      without: twice,
+    },
   ),
   once(
     'churn',
-    '100,000 connects and closes',
+    'connect, handshake, close with 1000, over and over',
     'echo',
     [
       ['cpu_us_per_cycle', 'CPU µs/cycle'],
@@ -111,25 +184,37 @@ export const scenarios = [
       ['descriptors_before', 'descriptors before'],
       ['descriptors_after', 'after'],
     ],
-    ['churn', '--count=100000'],
-    ['churn', '--count=5000'],
+    ['--count=100000'],
+    { quick: { args: ['--count=5000', '--settle-ms=200'] }, without: twice },
   ),
-  once(
-    'stalled-subscribers',
-    '20 subscribers that never read, 64 MiB to each',
-    'fanout',
-    stalled,
-    ['stalled-subscribers'],
-    ['stalled-subscribers', '--count=4096'],
-    { without: ['floor'], tolerates: ['ws', 'bun'] },
-  ),
+  once('stalled-subscribers', '20 subscribers that never read, 64 MiB to each', 'fanout', stalled, [], {
+    quick: { args: ['--count=4096'] },
+    without: { ...twice, ...noLimits },
+    tolerates: ['bun', 'uwebsockets', 'deno', 'ws', 'socketio', 'warpsocket'],
+  }),
   once(
     'stalled-senders',
     '50 clients that send echoes, 16 MiB each, and never read',
     'fanout',
     stalled,
-    ['stalled-senders'],
-    ['stalled-senders', '--window-ms=2000', '--count=2048'],
-    { without: ['floor'], tolerates: ['ws', 'bun'] },
+    ['--window-ms=4000'],
+    {
+      quick: { args: ['--window-ms=1000', '--count=1024'] },
+      without: { ...twice, ...noLimits },
+      tolerates: ['bun', 'uwebsockets', 'deno', 'ws', 'socketio', 'warpsocket'],
+    },
   ),
 ];
+
+/** What the generator is told: scenario, connections and the rest. */
+export function loadArgs(scenario, connections, options) {
+  const args = (options.quick && scenario.quick?.args) || scenario.args;
+  return [scenario.load, ...(connections === undefined ? [] : [`--connections=${connections}`]), ...args];
+}
+
+/** Connections to each server; undefined where the generator's own number holds. */
+export function connectionsOf(scenario, most, options) {
+  const { connections } = options.quick && scenario.quick?.connections ? scenario.quick : scenario;
+  const count = connections === 'most' ? most : connections;
+  return scenario.load === 'headline' ? count - (count % 10) : count;
+}

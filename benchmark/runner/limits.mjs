@@ -1,0 +1,32 @@
+// How many connections a scenario may open here, and why not more.
+import { readFileSync } from 'node:fs';
+import { availableParallelism, freemem } from 'node:os';
+
+/** Descriptors that a server or the generator needs beside its connections. */
+const RESERVE = 200;
+/** Memory for both ends of a connection, in the kernel and in a server that is generous. */
+const BYTES = 64 * 1024;
+
+/** The most descriptors a process may have. */
+export function descriptorLimit() {
+  const limits = readFileSync('/proc/self/limits', 'utf8');
+  return Number(/^Max open files\s+\S+\s+(\d+)/m.exec(limits)?.[1] ?? 1024);
+}
+
+/** The most connections to each of so many servers that are up at once. */
+export function mostConnections(options, servers) {
+  const systemWide = Number(readFileSync('/proc/sys/fs/file-max', 'utf8')) / (4 * servers);
+  const memory = freemem() / (servers * BYTES);
+  const most = Math.min(descriptorLimit() - RESERVE, options.maxConnections, systemWide, memory);
+  return Math.floor(Math.min(most, options.quick ? 2000 : most));
+}
+
+/** Why a scenario cannot run here, undefined if it can. */
+export function obstacle(scenario, options, most) {
+  const { connections } = scenario;
+  if (connections !== 'most' && connections > most && !options.quick) {
+    return `it needs ${connections} connections to each server, this machine allows ${most}`;
+  }
+  if (scenario.cores && (!options.pin || availableParallelism() < 2)) return 'it needs two cores and pinning';
+  return undefined;
+}

@@ -1,0 +1,15 @@
+// The SHA-256 study lives in a folder of its own; here is only the door to it.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { benchmarkFolder } from './build.mjs';
+
+const path = join(benchmarkFolder, 'study/index.mjs');
+
+export const studyExists = existsSync(path);
+
+/** `{ markdown, json, failed }` of the study; what it draws goes into the folder. */
+export async function study({ options, binaries, folder }) {
+  const { runStudy } = await import(pathToFileURL(path).href);
+  return runStudy({ options, binaries, folder });
+}

@@ -1,0 +1,106 @@
+// The words of results.md: machine, overview, one section per scenario.
+
+/** The whole page. */
+export function markdown(about, outcomes, charts) {
+  const { machine, versions, options } = about;
+  const lines = [
+    '# Benchmark results',
+    '',
+    `${about.date}, commit ${about.commit}: \`${about.command}\``,
+    '',
+    `${machine.cpu}, ${machine.cores} cores, ${machine.memoryGiB} GiB, Linux ${machine.kernel}, ` +
+      `${machine.descriptorLimit} descriptors per process. ` +
+      Object.entries(versions)
+        .map(([name, version]) => `${name} ${version}`)
+        .join(', '),
+    '',
+    options.pin
+      ? `Server on core ${options.serverCore}, generator on core ${options.loadCore}; ` +
+        `where the server has two cores, the other is core ${options.secondCore}` +
+        `${options.secondCore === options.loadCore ? ', which it shares with the generator' : ''}.`
+      : 'Server and generator not pinned.',
+    '',
+    ...about.notes.map(({ name, note }) => `- \`${name}\`: ${note}.`),
+    ...about.absent.map(({ name, reason }) => `- \`${name}\`: left out, ${reason}.`),
+    '',
+  ];
+  if (options.quick) lines.push('A quick run: a check that everything works, not a measurement.', '');
+  lines.push(...overview(outcomes));
+  for (const outcome of outcomes) lines.push(...details(outcome, charts[outcome.name] ?? []));
+  return `${lines.join('\n').replace(/\n{3,}/g, '\n\n')}\n`;
+}
+
+/** One line per figure: what each peer showed, and Millrace's ratio to Bun and to the floor. */
+function overview(outcomes) {
+  const shown = outcomes.filter(({ skipped }) => skipped === undefined);
+  const peers = [...new Set(shown.flatMap((outcome) => Object.keys(outcome.peers)))];
+  const rows = shown.flatMap(({ title, columns, figures, half, peers: results }) => {
+    const counting = half ? [columns[0]] : (figures ?? [columns[0]]);
+    return counting.map(([field, unit]) => {
+      const figure = (peer) => (results[peer]?.error ? undefined : results[peer]?.figures?.[field]);
+      const ratio = (other) => figure('millrace') / figure(other);
+      return [
+        `${title}: ${unit}`,
+        ...peers.map((peer) => (results[peer]?.error ? 'failed' : show(figure(peer)))),
+        show(ratio('bun')),
+        show(ratio('floor')),
+      ];
+    });
+  });
+  return rows.length ? table(['scenario', ...peers, 'millrace / bun', 'millrace / floor'], rows) : [];
+}
+
+function details(outcome, charts) {
+  const { name, title, columns, peers, skipped, without, note } = outcome;
+  const lines = [`## ${name}`, '', `${title}${note ? `: ${note}` : ''}.`, ''];
+  if (skipped) return [...lines, `Not run: ${skipped}.`, ''];
+  const results = Object.entries(peers);
+  const failures = results.some(([, { error }]) => error);
+  const rows = results.map(([peer, { figures, error }]) => [
+    peer + (figures?.generator_is_the_limit ? ' *' : ''),
+    ...columns.map(([field]) => show(figures?.[field])),
+    ...(figures?.spread_percent === undefined ? [''] : [`${show(figures.spread_percent)} %`]),
+    ...(failures ? [error?.replaceAll('\n', ' ').replaceAll('|', '\\|') ?? ''] : []),
+  ]);
+  const head = ['peer', ...columns.map(([, heading]) => heading), 'spread', ...(failures ? ['failure'] : [])];
+  lines.push(...charts.map((path) => `![${title}](${path})`), '', ...table(head, rows));
+  lines.push(...scaling(outcome));
+  if (results.some(([, { figures }]) => figures?.generator_is_the_limit)) {
+    lines.push('\\* The generator was the limit.', '');
+  }
+  if (peers['ws-cluster']?.figures?.other_orders > 0) {
+    const count = peers['ws-cluster'].figures.other_orders;
+    lines.push(
+      `\`ws-cluster\`: ${count} members saw their group's messages in another order than the group's first.`,
+      '',
+    );
+  }
+  lines.push(...without.map(({ name, reason }) => `\`${name}\` is left out: ${reason}.`), '');
+  return lines;
+}
+
+/** What two cores did to the figures of one. */
+function scaling({ compare, peers }) {
+  const lines = [];
+  for (const [two, one] of Object.entries(compare ?? {})) {
+    const [a, b] = [peers[two]?.figures, peers[one]?.figures];
+    if (!a || !b) continue;
+    const times = (field) => show(a[field] / b[field]);
+    lines.push(
+      `- \`${two}\` on two cores against \`${one}\` on one: ${times('cpu_us')} times the CPU per unit, ` +
+        `${times('per_second')} times the throughput.`,
+    );
+  }
+  return lines.length ? [...lines, ''] : lines;
+}
+
+function table(head, rows) {
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line), ''];
+}
+
+function show(value) {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return '';
+  if (Number.isInteger(value)) return String(value);
+  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}
