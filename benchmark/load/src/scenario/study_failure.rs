@@ -45,8 +45,8 @@ pub struct Aftermath {
     pub replaced: Option<u64>,
     /// The longest that a new connection waited for its answer, from its connecting.
     pub longest: u64,
-    /// New connections tried, and those among them without an answer.
-    pub probes: [u64; 2],
+    /// New connections tried, those that were refused or closed, and those still without an answer.
+    pub probes: [u64; 3],
 }
 
 impl Aftermath {
@@ -63,7 +63,8 @@ impl Aftermath {
             .number("replaced_ms", or_never(self.replaced))
             .number("longest_wait_ms", milliseconds(self.longest))
             .integer("probes", self.probes[0])
-            .integer("probes_unanswered", self.probes[1])
+            .integer("probes_closed", self.probes[1])
+            .integer("probes_unanswered", self.probes[2])
     }
 }
 
@@ -79,8 +80,9 @@ struct Sabotage {
     unanswered: usize,
     saboteur_open: bool,
     tripped: Option<u64>,
-    /// When each probe was begun; `None` once it was answered.
+    /// When each probe was begun; `None` once it was answered or closed.
     probes: Vec<Option<u64>>,
+    probes_closed: usize,
     aftermath: Aftermath,
 }
 
@@ -100,12 +102,17 @@ impl Sabotage {
         }))
     }
 
+    /// When a probe was begun whose fate is now known.
+    fn take_probe(&mut self, id: usize) -> Option<u64> {
+        let probe = self.probes.get_mut(id.checked_sub(self.connections + 1)?)?;
+        probe.take()
+    }
+
     fn probe_answered(&mut self, io: &mut Io, id: usize, payload: &[u8]) -> Result<(), Failure> {
         let known = self.names.len();
         let is_new = self.worker(payload)? >= known;
         let (now, tripped) = (io.now(), self.tripped.unwrap_or(0));
-        let begun = self.probes.get_mut(id - self.connections - 1);
-        if let Some(begun) = begun.and_then(Option::take) {
+        if let Some(begun) = self.take_probe(id) {
             let aftermath = &mut self.aftermath;
             aftermath.longest = aftermath.longest.max(now - begun);
             aftermath.served.get_or_insert(now - tripped);
@@ -153,8 +160,8 @@ impl Sabotage {
             group[1] += u64::from(!self.study.complete(id));
         }
         let unanswered = self.probes.iter().flatten().count();
-        self.aftermath.probes =
-            [self.probes.len(), unanswered].map(|count| u64::try_from(count).unwrap_or(u64::MAX));
+        let probes = [self.probes.len(), self.probes_closed, unanswered];
+        self.aftermath.probes = probes.map(|count| u64::try_from(count).unwrap_or(u64::MAX));
         self.aftermath
     }
 }
@@ -178,6 +185,7 @@ impl Handler for Sabotage {
         if id == self.connections {
             return Err(failure);
         }
+        self.probes_closed += usize::from(self.take_probe(id).is_some());
         Ok(())
     }
 
@@ -204,6 +212,7 @@ impl Handler for Sabotage {
         if id < self.connections {
             return self.study.closed(io, id, ending);
         }
+        self.probes_closed += usize::from(self.take_probe(id).is_some());
         Ok(())
     }
 }
@@ -234,6 +243,7 @@ pub fn run(
         saboteur_open: false,
         tripped: None,
         probes: Vec::new(),
+        probes_closed: 0,
         aftermath: Aftermath::default(),
     };
     study::open(io, &mut sabotage)?;

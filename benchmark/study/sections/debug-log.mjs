@@ -1,0 +1,51 @@
+// What the log level "debug" costs, which the original measured with: every message is written to a file.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { complaints, measure } from '../measure.mjs';
+import { show, table } from '../tables.mjs';
+import { withWorkers, ws, wsCluster } from '../variants.mjs';
+
+export const name = 'debug-log';
+export const title = 'Log level debug';
+
+export async function run(context) {
+  const load = { connections: 500, requests: context.options.quick ? 5_000 : 50_000 };
+  const data = [];
+  const problems = [];
+  for (const variant of [...withWorkers, ws, wsCluster]) {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-study-'));
+    try {
+      for (const level of ['info', 'debug']) {
+        const serverArgs = level === 'debug' ? [`--log=${join(folder, 'debug.log')}`] : [];
+        const label = `${level}: ${variant.title}`;
+        const found = await context.attempt(label, () => measure(context, variant, load, { serverArgs }));
+        if (!found) continue;
+        data.push({ ...variant, level, ...found });
+        if (variant.ours) problems.push(...complaints(label, found));
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+  const rows = data
+    .filter(({ level }) => level === 'info')
+    .map((info) => {
+      const debug = data.find(({ name, level }) => name === info.name && level === 'debug');
+      const both = (field, unit) => [show(info.median[field], unit), show(debug?.median[field], unit)];
+      return [info.title, ...both('per_second'), ...both('p99_us', 1000), ...both('cpu_us')];
+    });
+  return {
+    lines: [
+      `${load.connections} connections, ${load.requests.toLocaleString('en')} requests, one in flight. At "debug" each ` +
+        'message is appended to a file by the handler; everything else in this study runs at "info".',
+      '',
+      ...table(
+        ['server', 'requests/s info', 'debug', 'p99 ms info', 'debug', 'CPU µs per request info', 'debug'],
+        rows,
+      ),
+    ],
+    data,
+    problems,
+  };
+}

@@ -1,0 +1,85 @@
+// CPU per request on one server core, the variants taking turns, one window each: Millrace, Bun and `ws` alike have one
+// I/O thread and one worker, or one thread.
+import { complaints, failures, loadArgs, summary } from '../measure.mjs';
+import { startLoad, startServer } from '../processes.mjs';
+import { percent, show, table, withSpread } from '../tables.mjs';
+import { cores, onOneCore } from '../variants.mjs';
+
+export const name = 'one-core';
+export const title = 'Stress on one server core';
+
+export async function run(context) {
+  const { options } = context;
+  const pinned = options.pin !== false && cores > 1;
+  const [serverCore, loadCore] = pinned ? [options.serverCore ?? 0, options.loadCore ?? 1] : [];
+  const load = { connections: 1_000, requests: options.quick ? 50_000 : 150_000 };
+  const windows = options.quick ? 3 : 7;
+  const peers = onOneCore().map((variant) => ({ ...variant, runs: [], problems: [] }));
+  for (const peer of peers) {
+    await context.attempt(`start: ${peer.title}`, async () => {
+      peer.server = await startServer(peer.command, serverCore, context.binaries);
+      peer.load = startLoad([...loadArgs(load), '--step'], peer.server, loadCore, 600, context.binaries);
+      await peer.load.next();
+    });
+  }
+  // the first round only warms up
+  for (let round = 0; round <= windows; round++) {
+    for (const peer of peers.filter(({ load }) => load)) {
+      const label = round === 0 ? `warm-up: ${peer.title}` : `window ${round}: ${peer.title}`;
+      await context.attempt(label, async () => {
+        peer.load.step();
+        await peer.load.next();
+        peer.load.step();
+        const report = await peer.load.next();
+        if (round > 0) peer.runs.push(report);
+      });
+    }
+  }
+  for (const peer of peers) {
+    await peer.load?.end();
+    await peer.server?.stop('SIGINT');
+  }
+  return report(peers, load, windows, pinned);
+}
+
+function report(peers, load, windows, pinned) {
+  const results = peers
+    .filter(({ runs }) => runs.length > 0)
+    .map(({ name, title, ours, runs, problems }) => ({ name, title, ours, runs, problems, ...summary(runs) }));
+  const bun = results.find(({ name }) => name === 'bun')?.median.cpu_us;
+  const rows = results.map(({ title, median, spread, runs }) => [
+    title,
+    runs.map(failures).filter(Boolean).join('; ') || '100 %',
+    withSpread(median.cpu_us, spread.cpu_us, runs),
+    bun ? `${show(median.cpu_us / bun)}×` : '–',
+    percent(median.user_share),
+    show(median.per_second),
+    show(median.p99_us, 1000),
+    show(median.switches_per_request),
+    show(median.server_share),
+    show(median.generator_share) + (median.generator_is_the_limit ? ' (the limit)' : ''),
+  ]);
+  const head = [
+    'server',
+    'success',
+    'CPU µs per request',
+    'of Bun',
+    'user part',
+    'requests/s',
+    'p99 ms',
+    'switches per request',
+    'server busy',
+    'generator busy',
+  ];
+  return {
+    lines: [
+      `${load.connections.toLocaleString('en')} connections, one request in flight each, ${windows} windows of ` +
+        `${load.requests.toLocaleString('en')} requests per server, taking turns. ` +
+        (pinned ? 'The servers have one core, the generator another.' : 'Nothing is pinned here.'),
+      '',
+      ...table(head, rows),
+    ],
+    data: results,
+    problems: results.filter(({ ours }) => ours).flatMap((one) => complaints(`one core: ${one.title}`, one)),
+  };
+}

@@ -1,0 +1,38 @@
+// /stats before, during and after a run: the number of open connections at any time, and zero at the end.
+import { checkCount, checkServer } from '../checks.mjs';
+import { measure } from '../measure.mjs';
+import { table } from '../tables.mjs';
+import { all } from '../variants.mjs';
+
+export const name = 'stats';
+export const title = '/stats, and the checks on the program itself';
+
+export async function run(context) {
+  const load = { connections: 100, requests: context.options.quick ? 100_000 : 200_000 };
+  const data = [];
+  const problems = [];
+  for (const variant of all) {
+    const found = await context.attempt(variant.title, () =>
+      measure(context, variant, load, { runs: 1, during: true }),
+    );
+    const wrong = await context.attempt(`checks: ${variant.title}`, () => checkServer(variant));
+    if (!found || !wrong) continue;
+    const stats = found.problems;
+    data.push({ name: variant.name, title: variant.title, stats, checks: wrong });
+    problems.push(...[...stats, ...wrong].map((what) => `${variant.title}: ${what}`));
+  }
+  const verdict = (list) => (list.length === 0 ? 'right' : list.join('; '));
+  return {
+    lines: [
+      `\`activeConnections\` and the sum of \`perWorker\` before the connections, with all ${load.connections} open, during ` +
+        `the requests and after closing; and ${checkCount} checks of replies, limits, paths and signals.`,
+      '',
+      ...table(
+        ['server', '/stats', 'checks'],
+        data.map(({ title, stats, checks }) => [title, verdict(stats), verdict(checks)]),
+      ),
+    ],
+    data,
+    problems,
+  };
+}
