@@ -267,13 +267,17 @@ impl Io {
     #[inline]
     fn hear<H: Handler>(&mut self, handler: &mut H, id: usize, text: &[u8]) -> Result<(), Failure> {
         match self.dialect.hear(text)? {
-            Said::Message(message) => handler.message(self, id, message),
+            Said::Message(message) if self.stage(id) == Some(Stage::Open) => {
+                handler.message(self, id, message)
+            }
             Said::Answer(answer) => self.send_control(id, frame::TEXT, answer),
             Said::Joined if self.stage(id) == Some(Stage::Joining) => {
                 self.set_open(id);
                 handler.opened(self, id)
             }
-            Said::Joined => Err(Failure::Violation(format!("connection {id} joined twice"))),
+            Said::Message(_) | Said::Joined => Err(Failure::Violation(format!(
+                "connection {id} joined twice, or got a message before it had joined"
+            ))),
         }
     }
 

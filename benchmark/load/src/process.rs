@@ -158,6 +158,35 @@ mod tests {
     }
 
     #[test]
+    fn what_a_child_uses_counts_while_it_runs_and_after_it_ended() {
+        let script = "sh -c 'while :; do :; done' & read stop; kill $!; wait; read stop";
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", script])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut tree = Tree::of(shell.id()).unwrap();
+        while tree.members.len() < 2 {
+            tree.refresh();
+        }
+        let before = tree.usage();
+        while tree.usage().since(before).cpu < Duration::from_millis(50) {
+            std::thread::yield_now();
+        }
+        let running = tree.usage();
+        let mut stop = shell.stdin.take().unwrap();
+        std::io::Write::write_all(&mut stop, b"stop\n").unwrap();
+        while tree.members.len() > 1 {
+            tree.refresh();
+        }
+        // the process table counts an ended child in hundredths of a second
+        let tick = Duration::from_millis(20);
+        assert!(tree.usage().cpu + tick >= running.cpu);
+        drop(stop);
+        shell.wait().unwrap();
+    }
+
+    #[test]
     fn a_name_with_parentheses_does_not_shift_the_fields() {
         let tree = Tree::of(std::process::id()).unwrap();
         let line = "7 (a) b) S 1 1 1 0 -1 0 0 0 0 0 100 50 10 5 20 0";
