@@ -1,10 +1,7 @@
 // The servers: how each is started for a handler, and whether it can be.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { installedVersion, peersFolder, rootFolder } from './build.mjs';
-
-const resolve = createRequire(join(peersFolder, 'package.json')).resolve;
 
 /** A program in the peers' folder that Node runs. */
 function node(file, ...args) {
@@ -21,16 +18,10 @@ function millrace(threads, ioThreads) {
 
 /** A package that is not installed here, but used where the user has it. */
 function optional(name, file) {
-  const manifest = () => {
-    try {
-      return findManifest(name, resolve(name));
-    } catch {
-      return undefined;
-    }
-  };
+  const manifest = findManifest(name);
   return {
-    version: () => JSON.parse(readFileSync(manifest(), 'utf8')).version,
-    absence: () => (manifest() ? undefined : `the package ${name} is not installed (see benchmark/README.md)`),
+    version: () => JSON.parse(readFileSync(manifest, 'utf8')).version,
+    absence: () => (manifest ? undefined : `the package ${name} is not installed (see benchmark/README.md)`),
     command: node(file),
   };
 }
@@ -145,12 +136,11 @@ function program(scope, name) {
   return paths.find((path) => existsSync(path) && statSync(path).size > 1_000_000);
 }
 
-/** The manifest of the package that a resolved file belongs to. */
-function findManifest(name, file) {
-  for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
-    const path = join(folder, 'package.json');
-    if (existsSync(path) && JSON.parse(readFileSync(path, 'utf8')).name?.toLowerCase() === name.toLowerCase())
-      return path;
+/** The manifest of a package where Node would look for it from the peers' folder. */
+function findManifest(name) {
+  for (let folder = peersFolder; folder !== dirname(folder); folder = dirname(folder)) {
+    const path = join(folder, 'node_modules', name, 'package.json');
+    if (existsSync(path)) return path;
   }
   return undefined;
 }
