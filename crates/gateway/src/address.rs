@@ -164,6 +164,8 @@ fn open_tcp(address: SocketAddr, dual_stack: bool) -> io::Result<std::net::TcpLi
     }
     #[cfg(unix)]
     socket.set_reuse_address(true)?;
+    // accepted connections inherit it on Linux
+    socket.set_tcp_nodelay(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(LISTEN_BACKLOG)?;

@@ -234,6 +234,7 @@ async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Ar
         match listener.accept().await {
             Ok((stream, address)) => {
                 // a peer that is gone already fails at its first read
+                #[cfg(not(target_os = "linux"))]
                 let _gone = stream.set_nodelay(true);
                 deal(
                     &shard,

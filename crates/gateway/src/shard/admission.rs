@@ -60,7 +60,7 @@ impl Shard {
 
     /// Tells the worker. False: it was retired this moment, and the connection is forgotten.
     pub(crate) fn introduce(&self, connection: &Shared, opening: &Opening<'_>) -> bool {
-        let Some(slot) = connection.worker.queue().open(opening) else {
+        let Some((slot, many)) = connection.worker.queue().open(opening) else {
             let io = &mut *connection.io.borrow_mut();
             io.phase = Phase::Gone;
             self.with_core(|core, poster| core.close(connection.socket, poster));
@@ -68,7 +68,9 @@ impl Shard {
             return false;
         };
         connection.worker_slot.set(slot);
-        self.ring_later(&connection.worker);
+        if opening.answer || many {
+            self.ring_later(&connection.worker);
+        }
         if !opening.answer {
             self.admit(connection, Ok(Box::new(Acceptance::default())));
         }

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::outbox::Outbox;
 use super::rate::Rate;
 use crate::adapter::Adapter;
+use crate::close_reason::{CloseReason, Farewell};
 use crate::limits::GatewayLimits;
 use crate::listener::{ListenerState, Seat};
 use crate::stream::Stream;
@@ -88,12 +89,24 @@ pub(crate) enum Phase {
     Admitted,
     /// Messages flow.
     Open,
-    /// Our goodbye is said or queued; the peer's is awaited unless `heard`.
-    Closing { heard: bool },
-    /// Everything is said; the peer's end of the stream is awaited.
+    /// Our goodbye is said or queued.
+    Closing { heard: Heard },
+    /// Everything is said; the peer's end of the stream is awaited, because it may still be sending:
+    /// closing on unread bytes would take our goodbye from it.
     Draining,
     /// Nothing left to do.
     Gone,
+}
+
+/// What a closing connection has heard of its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// No goodbye yet: it is awaited.
+    Nothing,
+    /// It did wrong, so nothing it says counts.
+    Mistake,
+    /// Its goodbye, the last it may send: with ours, the conversation is over.
+    Goodbye,
 }
 
 /// `handleOpen`'s answer.
@@ -108,6 +121,17 @@ pub(crate) struct Credit {
     bytes: usize,
     held_events: u32,
     held_bytes: usize,
+}
+
+impl Heard {
+    /// What a reason to close says about it.
+    pub(crate) fn of(reason: &CloseReason) -> Self {
+        match reason.farewell {
+            Farewell::Final if reason.is_by_peer() => Self::Goodbye,
+            Farewell::Final => Self::Mistake,
+            Farewell::Handshake | Farewell::Cut => Self::Nothing,
+        }
+    }
 }
 
 impl Connection {

@@ -2,7 +2,7 @@
 //! protocol's words, and cutting the stream when that takes too long.
 
 use super::Shard;
-use super::connection::{Connection, Io, Phase, Shared};
+use super::connection::{Connection, Heard, Io, Phase, Shared};
 use crate::close_reason::{CloseReason, Farewell};
 use crate::limits::OutboxPolicy;
 use crate::worker::queue::PendingClose;
@@ -22,7 +22,8 @@ impl Shard {
                     Farewell::Handshake => {}
                     Farewell::Final => {
                         if matches!(io.phase, Phase::Closing { .. }) {
-                            io.phase = Phase::Closing { heard: true };
+                            let heard = Heard::of(reason);
+                            io.phase = Phase::Closing { heard };
                             self.touch(connection);
                         }
                     }
@@ -38,7 +39,7 @@ impl Shard {
             return self.cut(connection, io);
         }
         io.phase = Phase::Closing {
-            heard: reason.farewell == Farewell::Final,
+            heard: Heard::of(reason),
         };
         // the stash stays: the peer's goodbye may lie in it, or behind the end of what is cut there
         io.outbox
@@ -107,9 +108,12 @@ impl Shard {
             reason: reason.reason.as_ref().into(),
             token: closed.and_then(|closed| closed.token),
         };
-        connection
+        if connection
             .worker
-            .deliver_close(connection.worker_slot.get(), close);
+            .deliver_close(connection.worker_slot.get(), close)
+        {
+            self.ring_later(&connection.worker);
+        }
         io.rate = None;
     }
 
@@ -153,10 +157,15 @@ impl Shard {
         let Phase::Closing { heard } = io.phase else {
             return;
         };
-        if !heard {
-            return;
+        match heard {
+            Heard::Nothing => return,
+            Heard::Goodbye => {
+                // nothing can follow, so the stream is closed without another look at it
+                io.phase = Phase::Gone;
+                return connection.wake();
+            }
+            Heard::Mistake => io.phase = Phase::Draining,
         }
-        io.phase = Phase::Draining;
         let waker = connection.waker.borrow();
         if let (Some(stream), Some(waker)) = (io.stream.as_mut(), &*waker) {
             // a stream that is broken already ends at its next read

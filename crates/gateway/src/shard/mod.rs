@@ -3,6 +3,8 @@
 //! [`delivery`], [`farewell`], [`timers`].
 
 mod admission;
+#[cfg(target_os = "linux")]
+mod ahead;
 pub(crate) mod connection;
 mod delivery;
 mod farewell;
@@ -52,6 +54,8 @@ pub(crate) struct Shard {
     recipients: RefCell<Recipients>,
     /// Connections to be written at the end of the turn.
     touched: RefCell<Vec<Shared>>,
+    #[cfg(target_os = "linux")]
+    ahead: RefCell<ahead::Ahead>,
     /// Connections that wait for their worker.
     waiting: RefCell<Vec<Shared>>,
     /// Workers to ring at the end of the turn.
@@ -99,6 +103,8 @@ impl Shard {
             connections: RefCell::default(),
             recipients: RefCell::default(),
             touched: RefCell::default(),
+            #[cfg(target_os = "linux")]
+            ahead: RefCell::default(),
             waiting: RefCell::default(),
             to_ring: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),

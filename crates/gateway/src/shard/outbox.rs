@@ -86,6 +86,26 @@ impl Outbox {
         (self.queue.is_empty() && !self.chunk.is_empty()).then_some(&self.chunk[..])
     }
 
+    /// All there is, where it lies in one piece.
+    pub(crate) fn single(&self) -> Option<&[u8]> {
+        match self.queue.front() {
+            None => self.chunk(),
+            Some(only) if self.queue.len() == 1 && self.chunk.is_empty() => {
+                only.frame.bytes().get(self.written..)
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// `count` bytes of [`single`](Self::single) are written.
+    pub(crate) fn advance_single(&mut self, count: usize, ledger: &Arc<Ledger>) {
+        if self.queue.is_empty() {
+            self.advance_chunk(count, ledger);
+        } else {
+            self.advance(count);
+        }
+    }
+
     /// `count` bytes of the chunk are written; what is left moves to the queue.
     pub(crate) fn advance_chunk(&mut self, count: usize, ledger: &Arc<Ledger>) {
         if count == self.chunk.len() {
@@ -252,6 +272,25 @@ const KEPT_ENTRIES: usize = 0;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lies_in_one_piece_can_be_written_at_once() {
+        let ledger = Arc::new(Ledger::new());
+        let mut outbox = Outbox::default();
+        outbox.append(&ledger, |out| out.extend_from_slice(b"chunk"));
+        outbox.advance_single(2, &ledger);
+        assert_eq!(outbox.single(), Some(&b"unk"[..]));
+        outbox.advance_single(3, &ledger);
+        assert_eq!(outbox.single(), None);
+        let large = Frame::new(vec![b'x'; COPY_BYTES + 1], &ledger);
+        (0..2).for_each(|_| outbox.append_frame(&ledger, &large, 1));
+        assert_eq!(outbox.single(), None);
+        outbox.advance(COPY_BYTES + 1);
+        outbox.advance_single(COPY_BYTES, &ledger);
+        assert_eq!(outbox.single(), Some(&b"x"[..]));
+        outbox.advance_single(1, &ledger);
+        assert!(outbox.is_empty());
+    }
 
     fn ledger() -> Arc<Ledger> {
         Arc::new(Ledger::new())

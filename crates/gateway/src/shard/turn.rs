@@ -182,6 +182,8 @@ impl Shard {
 
     fn flush_touched(&self) {
         let mut touched = std::mem::take(&mut *self.touched.borrow_mut());
+        #[cfg(target_os = "linux")]
+        self.write_ahead(&touched);
         for connection in touched.drain(..) {
             connection.touched.set(false);
             self.flush(&connection, &mut connection.io.borrow_mut());

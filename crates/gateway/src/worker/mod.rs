@@ -273,10 +273,10 @@ impl Worker {
         &self.queue
     }
 
-    /// Appends a close; a retired worker's goes to another one.
-    pub(crate) fn deliver_close(&self, slot: u32, close: PendingClose) {
+    /// Appends a close; a retired worker's goes to another one. True: the worker has to be rung.
+    pub(crate) fn deliver_close(&self, slot: u32, close: PendingClose) -> bool {
         match self.queue.close(slot, close, self.handlers.close) {
-            Ok(()) => self.ring(),
+            Ok(many) => self.handlers.close || many,
             Err(close) => {
                 // a worker without `handleClose` leaves nothing to be handled
                 if self.handlers.close
@@ -284,6 +284,7 @@ impl Worker {
                 {
                     gateway.inherit(vec![close]);
                 }
+                false
             }
         }
     }

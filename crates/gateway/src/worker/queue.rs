@@ -114,8 +114,9 @@ impl Queue {
         }
     }
 
-    /// Appends an OPEN record and gives the connection its slot; `None` once the worker is retired.
-    pub(crate) fn open(&self, opening: &Opening<'_>) -> Option<u32> {
+    /// Appends an OPEN record and gives the connection its slot; `None` once the worker is retired. The
+    /// flag says that the worker should be rung even if no handler waits for the record.
+    pub(crate) fn open(&self, opening: &Opening<'_>) -> Option<(u32, bool)> {
         let mut state = self.state.lock();
         if state.retired {
             return None;
@@ -127,7 +128,7 @@ impl Queue {
         state.connections += 1;
         let length = 24 + opening.address.len() + opening.target.len() + opening.headers.len();
         record::append_open(&mut state.room(length).bytes, slot, opening);
-        Some(slot)
+        Some((slot, state.events >= QUIET_EVENTS))
     }
 
     /// Takes back the slot of a connection that was refused, so had no CLOSE record.
@@ -146,13 +147,14 @@ impl Queue {
     }
 
     /// Appends a CLOSE record, outside the bound: there is one per connection. `claimable` closes
-    /// are remembered until a handler starts. Gives the close back once the worker is retired.
+    /// are remembered until a handler starts. Gives the close back once the worker is retired; the flag
+    /// is as in [`open`](Self::open).
     pub(crate) fn close(
         &self,
         slot: u32,
         close: PendingClose,
         claimable: bool,
-    ) -> Result<(), PendingClose> {
+    ) -> Result<bool, PendingClose> {
         let mut state = self.state.lock();
         if state.retired {
             return Err(close);
@@ -172,7 +174,7 @@ impl Queue {
         if claimable {
             state.closes.insert(close.socket, close);
         }
-        Ok(())
+        Ok(state.events >= QUIET_EVENTS)
     }
 
     /// Whether the caller may run the close handler of `socket`: true once.
@@ -366,6 +368,10 @@ impl State {
         chunk
     }
 }
+
+/// Events that no handler waits for are handed over with the next one that a handler does, or when
+/// there are so many.
+const QUIET_EVENTS: usize = 256;
 
 /// Emptied record buffers kept for reuse.
 const SPARE_CHUNKS: usize = 4;

@@ -56,6 +56,19 @@ pub(crate) struct Opening<'a> {
     pub(crate) headers: &'a [u8],
 }
 
+impl Opening<'_> {
+    /// Of a connection that no handler is asked about.
+    pub(crate) const fn unseen(socket: SocketId) -> Self {
+        Self {
+            socket,
+            answer: false,
+            address: "",
+            target: "",
+            headers: &[],
+        }
+    }
+}
+
 /// What a CLOSE record carries.
 #[derive(Debug)]
 pub(crate) struct Closing<'a> {

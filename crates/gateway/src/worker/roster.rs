@@ -82,7 +82,7 @@ impl Roster {
         };
         drop(workers);
         match heir.queue().close(NO_SLOT, close, true) {
-            Ok(()) => {
+            Ok(_) => {
                 heir.ring();
                 None
             }

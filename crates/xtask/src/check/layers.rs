@@ -15,7 +15,12 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("millrace-backplane", &["millrace-core"]),
     (
         "millrace-gateway",
-        &["millrace-core", "millrace-protocol", "millrace-backplane"],
+        &[
+            "millrace-core",
+            "millrace-protocol",
+            "millrace-backplane",
+            "millrace-sockets",
+        ],
     ),
     (
         "millrace-node",
@@ -30,6 +35,9 @@ const ARROWS: [(&str, &[&str]); 9] = [
 /// Tests of every crate may use this one.
 const TESTKIT: &str = "millrace-testkit";
 
+/// One of the servers Millrace is measured against is made of these libraries alone.
+const BENCHMARK: &str = "millrace-load";
+
 /// Families of libraries, by how their names begin, and the crates that may use them.
 const LIBRARIES: [(&str, &[&str]); 4] = [
     ("napi", &["millrace-node"]),
@@ -40,10 +48,17 @@ const LIBRARIES: [(&str, &[&str]); 4] = [
             "millrace-backplane",
             "millrace-sockets",
             "millrace-testkit",
+            BENCHMARK,
         ],
     ),
-    ("hyper", &["millrace-gateway", "millrace-testkit"]),
-    ("fastwebsockets", &["millrace-gateway", "millrace-testkit"]),
+    (
+        "hyper",
+        &["millrace-gateway", "millrace-testkit", BENCHMARK],
+    ),
+    (
+        "fastwebsockets",
+        &["millrace-gateway", "millrace-testkit", BENCHMARK],
+    ),
 ];
 
 /// Why the workspace's dependencies could not be read.

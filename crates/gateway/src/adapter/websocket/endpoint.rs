@@ -1,6 +1,7 @@
 //! The opening handshake: judged strictly, admitted by the application, upgraded by
 //! fastwebsockets. Ends where the connection is handed to its shard.
 
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,22 +51,7 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
     let address = visitor.address;
     let (connection, admission) =
         shard.reserve(worker, &visitor.listener, (address, seat), adapter);
-    let introduced = shard.introduce(
-        &connection,
-        &Opening {
-            socket: connection.socket,
-            answer: connection.worker.handlers().open,
-            address: &address
-                .map(|address| address.to_string())
-                .unwrap_or_default(),
-            target: request
-                .uri()
-                .path_and_query()
-                .map_or("/", |target| target.as_str()),
-            headers: &head::header_block(request.headers()),
-        },
-    );
-    if !introduced {
+    if !introduce(shard, &connection, address, &request) {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
     }
     // hyper drops this future when the client leaves; the connection must then not be forgotten
@@ -91,6 +77,26 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
         upgrade,
         &protocols,
     )
+}
+
+/// Tells the worker; `handleOpen`, where there is one, is shown the request.
+fn introduce(shard: &Shard, connection: &Shared, address: Option<IpAddr>, request: &Asked) -> bool {
+    let socket = connection.socket;
+    if !connection.worker.handlers().open {
+        return shard.introduce(connection, &Opening::unseen(socket));
+    }
+    let address = address
+        .map(|address| address.to_string())
+        .unwrap_or_default();
+    let target = request.uri().path_and_query();
+    let opening = Opening {
+        socket,
+        answer: true,
+        address: &address,
+        target: target.map_or("/", |target| target.as_str()),
+        headers: &head::header_block(request.headers()),
+    };
+    shard.introduce(connection, &opening)
 }
 
 /// Why this peer may not connect, whatever the application thinks.

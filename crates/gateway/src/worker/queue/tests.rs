@@ -9,10 +9,6 @@ fn message(queue: &Queue, kind: RecordKind, ascii: bool, payload: &[u8]) -> u64 
         .message(kind, 0, ascii, Cow::Borrowed(payload))
 }
 
-fn text(queue: &Queue, payload: &[u8]) -> u64 {
-    message(queue, RecordKind::Text, true, payload)
-}
-
 #[test]
 fn batches_are_bounded_and_keep_their_order() {
     let queue = Queue::new();
@@ -95,8 +91,8 @@ fn slots_are_reused_after_the_close_record() {
         target: "/",
         headers: b"",
     };
-    assert_eq!(queue.open(&opening), Some(0));
-    assert_eq!(queue.open(&opening), Some(1));
+    assert_eq!(queue.open(&opening), Some((0, false)));
+    assert_eq!(queue.open(&opening), Some((1, false)));
     queue
         .close(
             0,
@@ -109,7 +105,7 @@ fn slots_are_reused_after_the_close_record() {
             false,
         )
         .unwrap();
-    assert_eq!(queue.open(&opening), Some(0));
+    assert_eq!(queue.open(&opening), Some((0, false)));
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! Writing to many connections with one system call, where the kernel has `io_uring`: before the turn
+//! looks at each connection, what lies ready in one piece goes out. What is left, and every error, is
+//! found by the ordinary write that follows.
+
+use std::cell::RefMut;
+use std::os::fd::AsFd;
+
+use millrace_sockets::{SendRing, Sent};
+
+use super::Shard;
+use super::connection::{Io, Shared};
+
+/// A shard's ring.
+#[derive(Debug, Default)]
+pub(super) enum Ahead {
+    /// Not needed so far.
+    #[default]
+    Unmade,
+    Ready(Box<SendRing>),
+    /// The kernel refused it, or the configuration.
+    Without,
+}
+
+impl Shard {
+    /// Writes what these connections have ready in one piece.
+    pub(super) fn write_ahead(&self, connections: &[Shared]) {
+        if connections.len() < FEWEST {
+            return;
+        }
+        let mut ahead = self.ahead.borrow_mut();
+        if matches!(*ahead, Ahead::Unmade) {
+            // on this thread, because a ring is for the thread that makes it
+            *ahead =
+                SendRing::new(MOST).map_or(Ahead::Without, |ring| Ahead::Ready(Box::new(ring)));
+        }
+        let Ahead::Ready(ring) = &mut *ahead else {
+            return;
+        };
+        for part in connections.chunks(usize::try_from(MOST).unwrap_or(usize::MAX)) {
+            if self.write_part(ring, part).is_err() {
+                *ahead = Ahead::Without;
+                return;
+            }
+        }
+    }
+
+    fn write_part(&self, ring: &mut SendRing, connections: &[Shared]) -> std::io::Result<()> {
+        let mut ready: Vec<RefMut<'_, Io>> = connections
+            .iter()
+            .map(|connection| connection.io.borrow_mut())
+            .filter(|io| io.times.blocked == 0 && io.stream.is_some())
+            .filter(|io| io.outbox.single().is_some())
+            .collect();
+        if ready.len() < FEWEST {
+            return Ok(());
+        }
+        let sends = ready.iter().filter_map(|io| {
+            let (stream, bytes) = (io.stream.as_ref()?, io.outbox.single()?);
+            Some((stream.as_fd(), bytes))
+        });
+        let outcome = ring.send_each(sends).map(drop);
+        let mut total = 0;
+        for (io, sent) in ready.iter_mut().zip(ring.so_far()) {
+            if let Sent::Bytes(count) = *sent {
+                io.outbox.advance_single(count, self.gateway.ledger());
+                total += count;
+            }
+        }
+        self.stats
+            .bytes_out
+            .add(u64::try_from(total).unwrap_or_default());
+        outcome
+    }
+}
+
+/// Sends in one call.
+const MOST: u32 = 256;
+
+/// With fewer connections, a ring gains nothing over a send for each.
+const FEWEST: usize = 4;
