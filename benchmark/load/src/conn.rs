@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use socket2::{Domain, Socket, Type};
 
-use crate::sys::Interest;
+use crate::sys::{self, Interest};
 
 /// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +53,7 @@ impl Conn {
             socket.set_tcp_mss(ETHERNET)?;
         }
         if let Some(source) = how.source {
+            sys::choose_port_late(&socket)?;
             socket.bind(&SocketAddr::from((source, 0)).into())?;
         }
         match socket.connect(&target.into()) {

@@ -200,6 +200,25 @@ pub fn process_cpu(pid: u32) -> io::Result<Duration> {
     ))
 }
 
+/// Lets a socket that is bound to an address alone get its port when it connects: then the port has to
+/// be free only for that destination.
+#[expect(unsafe_code, reason = "neither std nor socket2 has this option")]
+pub fn choose_port_late(socket: impl AsFd) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    let size = libc::socklen_t::try_from(size_of_val(&on)).unwrap_or(0);
+    // SAFETY: the descriptor is open for the length of the call; the pointer and the size describe `on`.
+    check(unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const on).cast(),
+            size,
+        )
+    })?;
+    Ok(())
+}
+
 /// Raises the soft descriptor limit to the hard one and returns it.
 #[expect(unsafe_code, reason = "std has no resource limits")]
 pub fn raise_descriptor_limit() -> io::Result<u64> {

@@ -84,7 +84,8 @@ pub fn until<H: Handler>(
 
 /// Handshakes under way at a time: well below any server's backlog.
 const AT_ONCE: usize = 128;
-/// Connections from one local address: fewer than there are ports.
-const PER_SOURCE: usize = 20_000;
+/// Connections from one local address. There are many more ports, but the kernel looks for a free one
+/// in turn: with most of them taken a connect costs a hundred microseconds.
+const PER_SOURCE: usize = 5_000;
 /// Local addresses used at most.
 const SOURCES: usize = 250;
