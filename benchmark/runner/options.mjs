@@ -36,7 +36,7 @@ ${wrapped(scenarioNames)}
 ${wrapped(peerNames)}
   --quick              short windows, few connections: a check, not a measurement
   --windows N          measured windows per scenario and peer (5; quick: 1)
-  --window-ms N        their length (1500; quick: 250)
+  --window-ms N        their length (1000; quick: 250)
   --max-connections N  the most that a scenario opens (90000, or what descriptors and memory allow)
   --server-core N      the core of the server (0)
   --load-core N        the core of the load generator (1)
@@ -75,7 +75,7 @@ export function parse(args) {
     peers: names('peer', values.peer, peerNames),
     peersChosen: values.peer !== undefined,
     windows: whole('windows', values.windows ?? (quick ? '1' : '5')),
-    windowMs: whole('window-ms', values['window-ms'] ?? (quick ? '250' : '1500')),
+    windowMs: whole('window-ms', values['window-ms'] ?? (quick ? '250' : '1000')),
     warmUpMs: quick ? 100 : 500,
     maxConnections: whole('max-connections', values['max-connections']),
     // one core cannot be divided

@@ -1,0 +1,77 @@
+// What the runner decides before anything runs: options, who takes part, how many connections.
+import test from 'ava';
+import { parse, usage } from './options.mjs';
+import { participants, peerNames } from './peers.mjs';
+import { connectionsOf, loadArgs, scenarios } from './scenarios.mjs';
+
+const named = (name) => scenarios.find((scenario) => scenario.name === name);
+const peers = peerNames.map((name) => ({
+  name,
+  principal: ['millrace', 'bun', 'ws', 'floor'].includes(name),
+  special: name === 'millrace-2',
+}));
+const taking = (scenario, options = {}) => participants(scenario, peers, options).taking.map(({ name }) => name);
+
+test('without options everything is asked for', (t) => {
+  const options = parse([]);
+  t.deepEqual(options.peers, peerNames);
+  for (const { name } of scenarios) t.true(options.scenarios.includes(name), name);
+  t.false(options.peersChosen);
+});
+
+test('names come separated by commas or repeated, and a stranger is refused', (t) => {
+  const options = parse(['--scenario', 'echo,idle', '--scenario', 'churn', '--peer', 'ws']);
+  t.deepEqual(options.scenarios, ['echo', 'idle', 'churn']);
+  t.deepEqual(options.peers, ['ws']);
+  t.true(options.peersChosen);
+  t.throws(() => parse(['--peer', 'nginx']), { message: /nginx is unknown; there are: millrace / });
+  t.throws(() => parse(['--windows', 'many']), { message: /must be a whole number/ });
+  t.throws(() => parse(['--frobnicate']));
+});
+
+test('the usage names every scenario and every peer', (t) => {
+  const words = usage().split(/\s+/);
+  for (const name of [...scenarios.map((scenario) => scenario.name), ...peerNames]) t.true(words.includes(name), name);
+});
+
+test('every scenario is complete', (t) => {
+  const names = scenarios.map(({ name }) => name);
+  t.is(new Set(names).size, names.length);
+  for (const scenario of scenarios) {
+    t.true(['windows', 'once'].includes(scenario.kind), scenario.name);
+    t.true(['echo', 'headline', 'fanout', 'channels'].includes(scenario.handler), scenario.name);
+    t.true(scenario.columns.length > 0, scenario.name);
+    for (const peer of [
+      ...(scenario.only ?? []),
+      ...(scenario.tolerates ?? []),
+      ...Object.keys(scenario.without ?? {}),
+    ]) {
+      t.true(peerNames.includes(peer), `${scenario.name}: ${peer}`);
+    }
+    // a server that breaks its promises is tolerated only where its documentation does not make them
+    t.false(scenario.tolerates?.includes('millrace') ?? false, scenario.name);
+  }
+});
+
+test('who takes part', (t) => {
+  t.deepEqual(
+    taking(named('echo')),
+    peerNames.filter((name) => name !== 'millrace-2'),
+  );
+  t.deepEqual(taking(named('fanout-all')), ['millrace', 'bun', 'ws', 'floor']);
+  t.true(taking(named('cores-echo')).includes('millrace-2'));
+  t.false(taking(named('cores-echo')).includes('socketio'));
+  t.true(taking(named('fanout-all'), { peersChosen: true }).includes('socketio'));
+  const { without } = participants(named('stalled-senders'), peers, {});
+  t.true(without.some(({ name, reason }) => name === 'floor' && reason.length > 0));
+});
+
+test('connections: as many as there may be, whole groups in the headline, fewer in a quick run', (t) => {
+  t.is(connectionsOf(named('headline-most'), 19_807, {}), 19_800);
+  t.is(connectionsOf(named('fanout-all'), 19_807, {}), 19_807);
+  t.is(connectionsOf(named('headline-6000'), 19_807, {}), 6000);
+  t.is(connectionsOf(named('headline-6000'), 19_807, { quick: true }), 600);
+  t.is(connectionsOf(named('echo'), 19_807, {}), undefined);
+  t.deepEqual(loadArgs(named('fanout-1k'), 1000, {}), ['fanout', '--connections=1000', '--size=1024']);
+  t.deepEqual(loadArgs(named('echo-1'), undefined, {}), ['echo', '--pipeline=1']);
+});
