@@ -90,7 +90,7 @@ impl<'a> Run<'a> {
                     plan.warm_up = self.args.warm_up / WARM;
                 }
                 Err(TryRecvError::Empty) => {
-                    self.io.turn(scenario, Duration::from_millis(20))?;
+                    self.io.turn(scenario, Duration::from_millis(50))?;
                     plan.deadline.check("waiting for the next step")?;
                 }
                 Err(TryRecvError::Disconnected) => return Ok(()),
