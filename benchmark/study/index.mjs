@@ -40,13 +40,16 @@ export async function runStudy({ options, binaries, folder }) {
     binaries,
     folder,
     runs: options.quick ? 1 : 3,
+    /** Shows progress. */
+    say(what) {
+      console.log(`  ${((Date.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${what}`);
+    },
     /** Does one step, or says why not; undefined when there is no result. */
     async attempt(label, action) {
       if (Date.now() - begun > limit * 1000) {
         skipped.push(label);
         return undefined;
       }
-      process.stdout.write(`  ${((Date.now() - begun) / 1000).toFixed(0).padStart(4)} s  ${label}\n`);
       try {
         return (await action()) ?? true;
       } catch (error) {
@@ -87,8 +90,8 @@ function introduction({ runs }) {
       '`crypto.createHash`. Every planned request is counted: as a success when the right reply comes in order within 5 s, ' +
       'otherwise by the class of its failure. Response times are those of successes; where requests failed, a second row ' +
       'counts each failure as 5 s. One warm-up with a tenth of the requests, then ' +
-      `${runs === 1 ? 'one run' : `${runs} runs`}: the median, in brackets the extremes. Log level info. Server and ` +
-      `generator share the ${cores} cores, except on one core; the servers are niced by 5 so that the generator, one ` +
+      `${runs === 1 ? 'one run' : `${runs} runs`}, the servers taking turns: the median, in brackets the extremes. Log level ` +
+      `info. Servers and generator share the ${cores} cores, except on one core; the servers are niced by 5 so that the generator, one ` +
       'thread, measures when a reply arrives and not when it gets a core. RSS is the sum over the processes.',
   ];
 }

@@ -1,4 +1,5 @@
-// One server, one load: a warm-up with a tenth of the requests, then the measured runs, each with its own connections.
+// One load against several servers, which take turns: a warm-up with a tenth of the requests each, then run after run, so
+// that the machine's noise meets all alike. A server that is not being measured has no connections.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startLoad, startServer } from './processes.mjs';
 
@@ -8,38 +9,62 @@ export function loadArgs({ connections, requests, inFlight = 1, limit = 60 }) {
 }
 
 /**
- * Measures a variant under a load. `{ runs, median, spread, perWorker, problems }`: every run as reported, field by
- * field the median and the smallest and largest, connections per worker, and what was not as it must be.
+ * Measures variants under a load. For each that could be measured: the variant with `runs` as reported, field by field the
+ * `median` and the smallest and largest (`spread`), connections per worker, and `problems`: what was not as it must be.
+ * `cores` are the server's and the generator's, if they have cores of their own; `during` asks for /stats in each run.
  */
-export async function measure(context, variant, load, { serverArgs = [], runs = context.runs, during = false } = {}) {
-  const server = await startServer([...variant.command, ...serverArgs], undefined, context.binaries);
+export async function measure(context, label, variants, load, options = {}) {
+  const { serverArgs = [], runs = context.runs, during = false, cores = [] } = options;
+  const peers = variants.map((variant) => ({ variant, runs: [], problems: [] }));
   try {
-    const found = { runs: [], problems: [] };
-    const check = checker(server, found);
-    await check('before the connections', 0);
-    const generator = startLoad([...loadArgs(load), '--step'], server, undefined, 300, context.binaries);
-    await generator.next();
-    for (let run = 0; run <= runs; run++) {
-      generator.step();
-      await generator.next();
-      const stats = await check('with all connections open', load.connections);
-      generator.step();
-      if (during && run > 0) await check('during the run', load.connections);
-      const report = await generator.next();
-      if (run === 0) continue;
-      found.runs.push(report);
-      found.perWorker ??= extremes(Object.values(stats.perWorker));
+    for (const peer of peers) {
+      await context.attempt(`${label}: start ${peer.variant.title}`, async () => {
+        peer.server = await startServer([...peer.variant.command, ...serverArgs], cores[0], context.binaries);
+        peer.load = startLoad([...loadArgs(load), '--step'], peer.server, cores[1], 600, context.binaries);
+        await peer.load.next();
+        peer.check = checker(peer);
+        await peer.check('before the connections', 0);
+        peer.works = true;
+      });
     }
-    await generator.end();
-    await check('after the connections', 0);
-    return { ...found, ...summary(found.runs) };
+    for (let run = 0; run <= runs; run++) {
+      context.say(`${label}: ${run === 0 ? 'warm-up' : `run ${run} of ${runs}`}`);
+      for (const peer of peers.filter(({ works }) => works)) {
+        const done = await context.attempt(`${label}: ${peer.variant.title}, run ${run}`, () =>
+          oneRun(peer, load, { measured: run > 0, during }),
+        );
+        peer.works = done !== undefined;
+      }
+    }
+    for (const peer of peers.filter(({ works }) => works)) {
+      await context.attempt(`${label}: ${peer.variant.title}, end`, async () => {
+        await peer.load.end();
+        await peer.check('after the connections', 0);
+      });
+    }
   } finally {
-    await server.stop('SIGINT');
+    await Promise.all(peers.map(({ server }) => server?.stop('SIGINT')));
+  }
+  return peers
+    .filter((peer) => peer.runs.length > 0)
+    .map(({ variant, runs, problems, perWorker }) => ({ ...variant, runs, problems, perWorker, ...summary(runs) }));
+}
+
+async function oneRun(peer, { connections }, { measured, during }) {
+  peer.load.step();
+  await peer.load.next();
+  const stats = await peer.check('with all connections open', connections);
+  peer.load.step();
+  if (during && measured) await peer.check('during the run', connections);
+  const report = await peer.load.next();
+  if (measured) {
+    peer.runs.push(report);
+    peer.perWorker ??= extremes(Object.values(stats.perWorker));
   }
 }
 
 /** Compares /stats with the connections that must be open. A close takes the server a moment: up to two seconds. */
-function checker(server, found) {
+function checker({ server, problems }) {
   return async (moment, expected) => {
     const patience = Date.now() + 2_000;
     for (;;) {
@@ -47,7 +72,7 @@ function checker(server, found) {
       const shown = Object.values(body.perWorker ?? {}).reduce((sum, count) => sum + count, 0);
       if (status === 200 && body.activeConnections === expected && shown === expected) return body;
       if (Date.now() > patience) {
-        found.problems.push(`/stats ${moment} said ${JSON.stringify(body)}, not ${expected} connections`);
+        problems.push(`/stats ${moment} said ${JSON.stringify(body)}, not ${expected} connections`);
         return body;
       }
       await sleep(20);
@@ -56,7 +81,7 @@ function checker(server, found) {
 }
 
 /** The medians and the extremes of all numbers. */
-export function summary(runs) {
+function summary(runs) {
   const median = {};
   const spread = {};
   for (const [name, first] of Object.entries(runs[0] ?? {})) {
@@ -93,8 +118,11 @@ export function failures(run) {
   return words.join(', ');
 }
 
-/** What a variant that must not fail did wrong, over all its runs. */
-export function complaints(label, { runs, problems }) {
-  const failed = runs.map(failures).filter(Boolean);
-  return [...failed, ...problems].map((what) => `${label}: ${what}`);
+/** What the variants that must not fail did wrong, over all their runs. */
+export function complaints(label, results) {
+  return results
+    .filter(({ ours }) => ours)
+    .flatMap(({ title, runs, problems }) =>
+      [...runs.map(failures).filter(Boolean), ...problems].map((what) => `${label}: ${title}: ${what}`),
+    );
 }

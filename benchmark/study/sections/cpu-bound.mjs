@@ -10,16 +10,8 @@ export const title = 'CPU-bound handler';
 
 export async function run(context) {
   const load = { connections: 100, requests: context.options.quick ? 2_000 : 10_000 };
-  const results = [];
-  const problems = [];
-  for (const variant of all) {
-    const found = await context.attempt(variant.title, () =>
-      measure(context, variant, load, { serverArgs: [`--rounds=${ROUNDS}`] }),
-    );
-    if (!found) continue;
-    results.push({ ...variant, ...found });
-    if (variant.ours) problems.push(...complaints(`CPU-bound handler: ${variant.title}`, found));
-  }
+  const serverArgs = [`--rounds=${ROUNDS}`];
+  const results = await measure(context, `${ROUNDS} rounds`, all, load, { serverArgs });
   const speed = (name) => results.find((result) => result.name === name)?.median.per_second;
   const rows = results.map((result) => {
     const one = speed(result.ours ? 'millrace-1' : 'ws');
@@ -34,6 +26,6 @@ export async function run(context) {
       ...responses(results),
     ],
     data: results,
-    problems,
+    problems: complaints('CPU-bound handler', results),
   };
 }

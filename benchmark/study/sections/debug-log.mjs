@@ -11,22 +11,17 @@ export const title = 'Log level debug';
 
 export async function run(context) {
   const load = { connections: 500, requests: context.options.quick ? 5_000 : 50_000 };
+  const variants = [...withWorkers, ws, wsCluster];
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-study-'));
   const data = [];
-  const problems = [];
-  for (const variant of [...withWorkers, ws, wsCluster]) {
-    const folder = mkdtempSync(join(tmpdir(), 'millrace-study-'));
-    try {
-      for (const level of ['info', 'debug']) {
-        const serverArgs = level === 'debug' ? [`--log=${join(folder, 'debug.log')}`] : [];
-        const label = `${level}: ${variant.title}`;
-        const found = await context.attempt(label, () => measure(context, variant, load, { serverArgs }));
-        if (!found) continue;
-        data.push({ ...variant, level, ...found });
-        if (variant.ours) problems.push(...complaints(label, found));
-      }
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
+  try {
+    for (const level of ['info', 'debug']) {
+      const serverArgs = level === 'debug' ? [`--log=${join(folder, 'debug.log')}`] : [];
+      const found = await measure(context, `log level ${level}`, variants, load, { serverArgs });
+      data.push(...found.map((one) => ({ ...one, level })));
     }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
   const rows = data
     .filter(({ level }) => level === 'info')
@@ -46,6 +41,6 @@ export async function run(context) {
       ),
     ],
     data,
-    problems,
+    problems: complaints('log level', data),
   };
 }

@@ -1,7 +1,6 @@
 // CPU per request on one server core, the variants taking turns, one window each: Millrace, Bun and `ws` alike have one
 // I/O thread and one worker, or one thread.
-import { complaints, failures, loadArgs, summary } from '../measure.mjs';
-import { startLoad, startServer } from '../processes.mjs';
+import { complaints, failures, measure } from '../measure.mjs';
 import { percent, show, table, withSpread } from '../tables.mjs';
 import { cores, onOneCore } from '../variants.mjs';
 
@@ -11,41 +10,14 @@ export const title = 'Stress on one server core';
 export async function run(context) {
   const { options } = context;
   const pinned = options.pin !== false && cores > 1;
-  const [serverCore, loadCore] = pinned ? [options.serverCore ?? 0, options.loadCore ?? 1] : [];
+  const pair = pinned ? [options.serverCore ?? 0, options.loadCore ?? 1] : [];
   const load = { connections: 1_000, requests: options.quick ? 50_000 : 150_000 };
   const windows = options.quick ? 3 : 7;
-  const peers = onOneCore().map((variant) => ({ ...variant, runs: [], problems: [] }));
-  for (const peer of peers) {
-    await context.attempt(`start: ${peer.title}`, async () => {
-      peer.server = await startServer(peer.command, serverCore, context.binaries);
-      peer.load = startLoad([...loadArgs(load), '--step'], peer.server, loadCore, 600, context.binaries);
-      await peer.load.next();
-    });
-  }
-  // the first round only warms up
-  for (let round = 0; round <= windows; round++) {
-    for (const peer of peers.filter(({ load }) => load)) {
-      const label = round === 0 ? `warm-up: ${peer.title}` : `window ${round}: ${peer.title}`;
-      await context.attempt(label, async () => {
-        peer.load.step();
-        await peer.load.next();
-        peer.load.step();
-        const report = await peer.load.next();
-        if (round > 0) peer.runs.push(report);
-      });
-    }
-  }
-  for (const peer of peers) {
-    await peer.load?.end();
-    await peer.server?.stop('SIGINT');
-  }
-  return report(peers, load, windows, pinned);
+  const results = await measure(context, 'one core', onOneCore(), load, { runs: windows, cores: pair });
+  return report(results, load, windows, pinned);
 }
 
-function report(peers, load, windows, pinned) {
-  const results = peers
-    .filter(({ runs }) => runs.length > 0)
-    .map(({ name, title, ours, runs, problems }) => ({ name, title, ours, runs, problems, ...summary(runs) }));
+function report(results, load, windows, pinned) {
   const bun = results.find(({ name }) => name === 'bun')?.median.cpu_us;
   const rows = results.map(({ title, median, spread, runs }) => [
     title,
@@ -80,6 +52,6 @@ function report(peers, load, windows, pinned) {
       ...table(head, rows),
     ],
     data: results,
-    problems: results.filter(({ ours }) => ours).flatMap((one) => complaints(`one core: ${one.title}`, one)),
+    problems: complaints('one core', results),
   };
 }

@@ -9,16 +9,8 @@ export const title = 'Overload: all at once';
 export async function run(context) {
   const connections = 1_000;
   const requests = context.options.quick ? 50_000 : 500_000;
-  const results = [];
-  const problems = [];
-  for (const variant of all) {
-    const found = await context.attempt(variant.title, () =>
-      measure(context, variant, { connections, requests, inFlight: 'all' }),
-    );
-    if (!found) continue;
-    results.push({ ...variant, ...found });
-    if (variant.ours) problems.push(...complaints(`overload: ${variant.title}`, found));
-  }
+  const load = { connections, requests, inFlight: 'all' };
+  const results = await measure(context, 'all at once', all, load);
   return {
     lines: [
       `${connections.toLocaleString('en')} connections send ${requests.toLocaleString('en')} requests together. A ` +
@@ -29,6 +21,6 @@ export async function run(context) {
       ...costs(results),
     ],
     data: results,
-    problems,
+    problems: complaints('overload', results),
   };
 }

@@ -23,15 +23,8 @@ export async function run(context) {
   for (const load of LOADS.filter((load) => chosen(load, context.options))) {
     for (const inFlight of [1, 16]) {
       const label = `${load.name}, ${inFlight} in flight`;
-      const results = [];
-      for (const variant of all) {
-        const found = await context.attempt(`${label}: ${variant.title}`, () =>
-          measure(context, variant, { ...load, inFlight }),
-        );
-        if (!found) continue;
-        results.push({ ...variant, ...found });
-        if (variant.ours) problems.push(...complaints(`${label}: ${variant.title}`, found));
-      }
+      const results = await measure(context, label, all, { ...load, inFlight });
+      problems.push(...complaints(label, results));
       if (results.length === 0) continue;
       data.push({ load: load.name, inFlight, results });
       lines.push(

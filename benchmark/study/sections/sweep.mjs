@@ -26,13 +26,10 @@ export async function run(context) {
   const results = [];
   const problems = [];
   for (const connections of points) {
-    for (const variant of [...variants, ws, wsCluster]) {
-      const label = `${connections} connections: ${variant.title}`;
-      const found = await context.attempt(label, () => measure(context, variant, { connections, requests }));
-      if (!found) continue;
-      results.push({ ...variant, connections, ...found });
-      if (variant.ours) problems.push(...complaints(label, found));
-    }
+    const label = `${connections} connections`;
+    const found = await measure(context, label, [...variants, ws, wsCluster], { connections, requests });
+    results.push(...found.map((one) => ({ ...one, connections })));
+    problems.push(...complaints(label, found));
   }
   const titles = [...new Set(results.map(({ title }) => title))];
   const cell = (connections, title, field, unit) =>
@@ -72,10 +69,10 @@ function sweetSpot(title, results) {
 
 function plots(context, titles, results) {
   const draw = (file, title, yLabel, value) => {
-    const series = titles.map((name) => ({
-      name,
-      points: results.filter((one) => one.title === name).map((one) => [one.connections, value(one.median)]),
-    }));
+    const series = titles.map((title) => {
+      const own = results.filter((one) => one.title === title);
+      return { name: own[0].name, points: own.map((one) => [one.connections, value(one.median)]) };
+    });
     if (!series.some(({ points }) => points.length > 1)) return [];
     const subtitle = `${yLabel}, one request in flight per connection`;
     const chart = lineChart({ title, subtitle, xLabel: 'connections', yLabel, series, logX: true, logY: true });

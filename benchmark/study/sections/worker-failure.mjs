@@ -18,6 +18,7 @@ export async function run(context) {
       // a hanging `ws` is noticed by nobody, which takes the whole patience to see
       if (context.options.quick && (variant.threads === 1 || (fault === 'hang' && !variant.ours))) continue;
       const label = `${fault}: ${variant.title}`;
+      context.say(label);
       const found = await context.attempt(label, () => once(context, variant, fault));
       if (!found) continue;
       data.push({ ...variant, fault, ...found });
