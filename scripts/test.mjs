@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
+import { checkInstructions } from './instructions.mjs';
 import { checkLockfile } from './lockfile.mjs';
 import { Failure, fail, ROOT, run, tool } from './process.mjs';
 import { setUp } from './setup.mjs';
@@ -19,6 +20,7 @@ const STEPS = [
   { name: 'tidy', groups: ['lint', 'rust'], run: () => run(['cargo', 'xtask', 'tidy']) },
   { name: 'cargo-test', groups: ['rust'], run: () => run(['cargo', 'test', '--workspace', ...LOCKED]) },
   { name: 'loom', groups: ['rust'], run: loom },
+  { name: 'instructions', groups: ['rust'], run: checkInstructions },
   { name: 'biome', groups: ['lint', 'js'], run: biome },
   { name: 'types', groups: ['lint', 'js'], run: () => run([...tool('typescript', 'tsc'), '--noEmit']) },
   { name: 'lockfile', groups: ['lint', 'js'], run: checkLockfile },
@@ -27,7 +29,8 @@ const STEPS = [
 ];
 
 function clippy() {
-  return run(['cargo', 'clippy', '--workspace', '--all-targets', ...LOCKED, '--', '-D', 'warnings']);
+  const benches = ['--features', 'millrace-gateway/bench'];
+  return run(['cargo', 'clippy', '--workspace', '--all-targets', ...benches, ...LOCKED, '--', '-D', 'warnings']);
 }
 
 function biome() {

@@ -1,51 +1,13 @@
 //! What the core's operations cost, without anything behind the inboxes.
 
-use std::sync::Arc;
+mod sink;
 
 use divan::{Bencher, black_box};
-use millrace_core::{
-    Annotation, ChannelId, Core, Post, Recipient, Route, ShardIndex, SocketId, SocketInfo, Target,
-};
+use millrace_core::{Annotation, Core, ShardIndex, SocketId, SocketInfo, Target};
+use sink::Sink;
 
 fn main() {
     divan::main();
-}
-
-/// Takes everything and keeps nothing.
-struct Sink;
-
-impl Post for Sink {
-    type Message = [u8];
-
-    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
-        black_box((channel, recipient));
-    }
-
-    fn leave(&mut self, channel: ChannelId, subscriber: SocketId, route: Route) {
-        black_box((channel, subscriber, route));
-    }
-
-    fn publish(
-        &mut self,
-        shard: ShardIndex,
-        channel: ChannelId,
-        message: &[u8],
-        except: &[SocketId],
-        recipients: u32,
-    ) -> bool {
-        black_box((shard, channel, message, except, recipients));
-        true
-    }
-
-    fn direct(
-        &mut self,
-        route: Route,
-        annotation: Option<&Arc<Annotation>>,
-        message: &[u8],
-    ) -> bool {
-        black_box((route, annotation, message));
-        true
-    }
 }
 
 const MESSAGE: &[u8] = b"0123456789abcdef0123456789abcdef";

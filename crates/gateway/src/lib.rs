@@ -29,6 +29,9 @@ pub use millrace_core::{
     Target, TokenError,
 };
 pub use notice::Notice;
+#[cfg(feature = "bench")]
+#[doc(hidden)]
+pub use shard::bench;
 pub use stats::{Stats, Traffic, WorkerStats};
 pub use worker::{
     Acceptance, Batch, Doorbell, Handlers, Rejection, Sidecar, TOKEN_WORDS, TokenWords, Worker,

@@ -2,6 +2,7 @@
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
+use millrace_protocol::websocket::handshake::{RequestHead, accept_key, check};
 use millrace_protocol::websocket::{
     Decoder, DecoderConfig, Input, Item, Opcode, append_frame, append_part,
 };
@@ -65,6 +66,21 @@ fn decode_binary(bencher: Bencher<'_, '_>, length: usize) {
     decode(bencher, &frames(Opcode::Binary, &vec![0xb5; length], 1));
 }
 
+#[divan::bench(args = [2, 16])]
+fn decode_text_in_fragments_of_256(bencher: Bencher<'_, '_>, count: usize) {
+    let mut stream = Vec::new();
+    for index in 0..count {
+        let opcode = if index == 0 {
+            Opcode::Text
+        } else {
+            Opcode::Continuation
+        };
+        let fin = index + 1 == count;
+        append_part(&mut stream, opcode, fin, Some(KEY), &[b'x'; 256]);
+    }
+    decode(bencher, &stream);
+}
+
 #[divan::bench]
 fn decode_ping(bencher: Bencher<'_, '_>) {
     let config = DecoderConfig {
@@ -113,4 +129,23 @@ fn encode(bencher: Bencher<'_, '_>, length: usize) {
             append_frame(&mut out, Opcode::Text, black_box(&payload));
             black_box(&out).len()
         });
+}
+
+/// A request judged, and the key of its answer.
+#[divan::bench]
+fn handshake(bencher: Bencher<'_, '_>) {
+    let headers: [(&str, &[u8]); 6] = [
+        ("host", b"example.com"),
+        ("connection", b"keep-alive, Upgrade"),
+        ("upgrade", b"websocket"),
+        ("origin", b"https://example.com"),
+        ("sec-websocket-version", b"13"),
+        ("sec-websocket-key", b"dGhlIHNhbXBsZSBub25jZQ=="),
+    ];
+    let head = RequestHead {
+        get: true,
+        http_1_1: true,
+        headers: &headers,
+    };
+    bencher.bench(|| check(black_box(&head)).map(|offer| accept_key(offer.key)));
 }

@@ -5,6 +5,8 @@
 mod admission;
 #[cfg(target_os = "linux")]
 mod ahead;
+#[cfg(feature = "bench")]
+pub mod bench;
 pub(crate) mod connection;
 mod delivery;
 mod farewell;

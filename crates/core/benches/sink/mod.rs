@@ -1,0 +1,44 @@
+//! What stands behind the core in benches: inboxes that take everything and keep nothing. Used by this crate's
+//! benches and by the instruction counts in the gateway's.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use millrace_core::{Annotation, ChannelId, Post, Recipient, Route, ShardIndex, SocketId};
+
+/// Takes everything and keeps nothing.
+pub(crate) struct Sink;
+
+impl Post for Sink {
+    type Message = [u8];
+
+    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
+        black_box((channel, recipient));
+    }
+
+    fn leave(&mut self, channel: ChannelId, subscriber: SocketId, route: Route) {
+        black_box((channel, subscriber, route));
+    }
+
+    fn publish(
+        &mut self,
+        shard: ShardIndex,
+        channel: ChannelId,
+        message: &[u8],
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        black_box((shard, channel, message, except, recipients));
+        true
+    }
+
+    fn direct(
+        &mut self,
+        route: Route,
+        annotation: Option<&Arc<Annotation>>,
+        message: &[u8],
+    ) -> bool {
+        black_box((route, annotation, message));
+        true
+    }
+}

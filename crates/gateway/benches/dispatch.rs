@@ -1,0 +1,172 @@
+//! What the parts of the dispatch path cost, without sockets and threads: a worker's queue, the inboxes,
+//! outboxes, a shard's recipients and its timers.
+
+use divan::{Bencher, black_box};
+use millrace_core::{Kind, ShardIndex, ShardSet, SocketId, SocketInfo, Target};
+use millrace_gateway::bench::{ChannelRecipients, Mailbox, Timers, WorkerQueue, Writer};
+
+fn main() {
+    divan::main();
+}
+
+const PAYLOAD: &[u8] = &[b'p'; 64];
+const CHANNEL: &[u8] = b"room:12345";
+
+/// The messages of one read, and the drain that takes them.
+#[divan::bench(args = [1, 16, 64])]
+fn queue_text_64(bencher: Bencher<'_, '_>, messages: usize) {
+    let queue = WorkerQueue::default();
+    bencher.bench_local(|| {
+        queue.append(black_box(PAYLOAD), messages);
+        queue.drain()
+    });
+}
+
+/// Beyond 16 KiB a payload travels beside the records.
+#[divan::bench(args = [16_384, 32_768])]
+fn queue_text(bencher: Bencher<'_, '_>, length: usize) {
+    let (queue, payload) = (WorkerQueue::default(), vec![b'p'; length]);
+    bencher.bench_local(|| {
+        queue.append(black_box(&payload), 1);
+        queue.drain()
+    });
+}
+
+/// Messages to one socket, and the turn that takes them.
+#[divan::bench(args = [1, 16])]
+fn inbox_send_64(bencher: Bencher<'_, '_>, messages: usize) {
+    let (mut mailbox, ids) = crowded(1000);
+    let mut touched = ShardSet::default();
+    bencher.bench_local(|| {
+        for _ in 0..messages {
+            let target = [Target::Socket(black_box(ids[77]))];
+            let gateway = mailbox.gateway();
+            gateway.send(&target, Kind::Text, PAYLOAD, &[], &mut touched);
+        }
+        mailbox.empty()
+    });
+}
+
+/// The texts of a drain, each to another socket.
+#[divan::bench(args = [1, 16])]
+fn inbox_send_texts_of_64_together(bencher: Bencher<'_, '_>, messages: usize) {
+    let (mut mailbox, ids) = crowded(1000);
+    let payloads = PAYLOAD.repeat(messages);
+    let mut touched = ShardSet::default();
+    bencher.bench_local(|| {
+        let texts = ids.iter().take(messages).map(|id| (*id, PAYLOAD.len()));
+        let gateway = mailbox.gateway();
+        gateway.send_texts(black_box(&payloads), texts, &mut touched);
+        mailbox.empty()
+    });
+}
+
+#[divan::bench(args = [1, 1000])]
+fn inbox_publish_64(bencher: Bencher<'_, '_>, subscribers: usize) {
+    let (mut mailbox, ids) = crowded(subscribers);
+    let mut touched = ShardSet::default();
+    let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
+    mailbox
+        .gateway()
+        .subscribe(&members, CHANNEL, 1, &mut touched);
+    mailbox.empty();
+    bencher.bench_local(|| {
+        let target = [Target::Channel(black_box(CHANNEL))];
+        let gateway = mailbox.gateway();
+        gateway.send(&target, Kind::Text, PAYLOAD, &[], &mut touched);
+        mailbox.empty()
+    });
+}
+
+#[divan::bench]
+fn outbox_message_64(bencher: Bencher<'_, '_>) {
+    let mut writer = Writer::default();
+    bencher.bench_local(|| {
+        writer.message(black_box(PAYLOAD));
+        writer.write()
+    });
+}
+
+/// One write of sixteen publications: small ones are copied, large ones shared.
+#[divan::bench(args = [64, 1024, 16_384])]
+fn outbox_sixteen_shared_frames(bencher: Bencher<'_, '_>, length: usize) {
+    let mut writer = Writer::default();
+    let frame = writer.share(&vec![b'p'; length]);
+    bencher.bench_local(|| {
+        for _ in 0..16 {
+            writer.frame(black_box(&frame));
+        }
+        writer.write()
+    });
+}
+
+/// The kernel takes nothing, publications follow, then it takes everything.
+#[divan::bench(args = [16, 256])]
+fn outbox_behind_a_slow_reader(bencher: Bencher<'_, '_>, messages: usize) {
+    let mut writer = Writer::default();
+    let frame = writer.share(PAYLOAD);
+    bencher.bench_local(|| {
+        writer.message(black_box(PAYLOAD));
+        writer.fall_behind();
+        for _ in 0..messages {
+            writer.frame(black_box(&frame));
+        }
+        writer.write()
+    });
+}
+
+/// One more in a channel that has so many on this shard, and out again. Long lists have an index.
+#[divan::bench(args = [1, 16, 1000, 100_000])]
+fn recipients_join_and_leave(bencher: Bencher<'_, '_>, others: u32) {
+    let mut recipients = ChannelRecipients::default();
+    let mut ids = (1..).filter_map(SocketId::new);
+    for (slot, id) in (0..others).zip(&mut ids) {
+        recipients.join(id, slot);
+    }
+    bencher.bench_local(|| {
+        let id = ids.next().expect("there are many numbers");
+        recipients.join(black_box(id), others);
+        recipients.leave(black_box(id));
+    });
+}
+
+#[divan::bench]
+fn timers_arm(bencher: Bencher<'_, '_>) {
+    let (mut timers, id) = (Timers::default(), SocketId::new(1).expect("positive"));
+    let mut now = 0;
+    bencher.bench_local(|| {
+        now += 1;
+        timers.arm(black_box(id), 7, now + 25_000);
+        timers.advance(now)
+    });
+}
+
+/// A turn of the wheel in which nothing is due, with so many deadlines in it.
+#[divan::bench(args = [0, 100_000])]
+fn timers_advance(bencher: Bencher<'_, '_>, armed: u64) {
+    let mut timers = Timers::default();
+    let beyond = 1 << 50;
+    for (slot, id) in (0_u32..).zip((1..=armed).filter_map(SocketId::new)) {
+        timers.arm(id, slot, beyond + u64::from(slot));
+    }
+    let mut now = 0;
+    bencher.bench_local(|| {
+        now += 50;
+        timers.advance(black_box(now))
+    });
+}
+
+/// Sockets of one I/O shard.
+fn crowded(sockets: usize) -> (Mailbox, Vec<SocketId>) {
+    let mailbox = Mailbox::default();
+    let shard = ShardIndex::new(0).expect("there is a shard 0");
+    let open = |slot| {
+        let info = SocketInfo {
+            address: None,
+            worker: 0,
+        };
+        mailbox.gateway().core().open(shard, slot, info)
+    };
+    let ids = (0..).take(sockets).map(open).collect();
+    (mailbox, ids)
+}

@@ -1,0 +1,107 @@
+//! The core's operations, without anything behind the inboxes.
+
+use std::hint::black_box;
+
+use millrace_core::{Annotation, Core, ShardIndex, SocketId, SocketInfo, Target};
+
+use crate::sink::Sink;
+use crate::{Case, case};
+
+pub(crate) const CASES: &[Case] = &[
+    case("core/publish-to-1000", 20_000, publish),
+    case("core/publish-to-1000-but-one", 20_000, publish_except),
+    case("core/send", 20_000, send),
+    case("core/send-to-virtual-socket", 20_000, send_to_virtual),
+    case("core/subscribe-and-unsubscribe", 5000, subscribe),
+    case("core/open-and-close", 5000, |count| {
+        open_and_close(count, 0);
+    }),
+    case("core/open-subscribe-10-close", 1000, |count| {
+        open_and_close(count, 10);
+    }),
+    case("core/virtual-socket-made-and-deleted", 5000, make_virtual),
+];
+
+const MESSAGE: &[u8] = &[b'm'; 64];
+const CHANNEL: &[u8] = b"room:12345";
+
+/// A thousand sockets, dealt to two I/O shards, all in one channel.
+fn crowded() -> (Core, Vec<SocketId>) {
+    let core = Core::new();
+    let ids: Vec<SocketId> = (0..1000).map(|slot| open(&core, slot)).collect();
+    let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
+    core.subscribe(&members, CHANNEL, 1, &mut Sink);
+    (core, ids)
+}
+
+fn open(core: &Core, slot: u32) -> SocketId {
+    let shard = u8::from(slot.is_multiple_of(2));
+    let info = SocketInfo {
+        address: None,
+        worker: 0,
+    };
+    core.open(ShardIndex::new(shard).expect("below 64"), slot, info)
+}
+
+fn publish(count: u64) {
+    let (core, _) = crowded();
+    for _ in 0..count {
+        black_box(core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
+    }
+}
+
+fn publish_except(count: u64) {
+    let (core, ids) = crowded();
+    for _ in 0..count {
+        black_box(core.publish(black_box(CHANNEL), MESSAGE, &ids[..1], &mut Sink));
+    }
+}
+
+fn send(count: u64) {
+    let (core, ids) = crowded();
+    for id in ids.iter().cycle().zip(0..count).map(|(id, _)| id) {
+        black_box(core.send(black_box(*id), MESSAGE, &[], &mut Sink));
+    }
+}
+
+fn send_to_virtual(count: u64) {
+    let (core, ids) = crowded();
+    let alias = core.create_virtual(ids[77], Some(Annotation::UserData(1)));
+    for _ in 0..count {
+        black_box(core.send(black_box(alias), MESSAGE, &[], &mut Sink));
+    }
+}
+
+/// One more in a channel of a thousand, and out again.
+fn subscribe(count: u64) {
+    let (core, _) = crowded();
+    let who = [Target::Socket(open(&core, 1000))];
+    for _ in 0..count {
+        black_box(core.subscribe(black_box(&who), CHANNEL, 1, &mut Sink));
+        black_box(core.subscribe(black_box(&who), CHANNEL, -1, &mut Sink));
+    }
+}
+
+/// A connection's whole life in the core, in channels that others have too.
+fn open_and_close(count: u64, channels: usize) {
+    let (core, ids) = crowded();
+    let names: Vec<String> = (0..channels).map(|n| format!("room:{n}")).collect();
+    for name in &names {
+        core.subscribe(&[Target::Socket(ids[0])], name.as_bytes(), 1, &mut Sink);
+    }
+    for _ in 0..count {
+        let id = open(&core, 7);
+        for name in &names {
+            core.subscribe(&[Target::Socket(id)], name.as_bytes(), 1, &mut Sink);
+        }
+        black_box(core.close(black_box(id), &mut Sink));
+    }
+}
+
+fn make_virtual(count: u64) {
+    let (core, ids) = crowded();
+    for _ in 0..count {
+        let alias = core.create_virtual(black_box(ids[5]), None);
+        black_box(core.delete_virtual(alias, None, &mut Sink));
+    }
+}

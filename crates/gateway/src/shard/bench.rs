@@ -1,0 +1,223 @@
+//! Inner structures of the gateway, opened for its benches (feature `bench`). Each is wrapped, so that it stays
+//! private, and is asked for what a shard or a worker asks of it per message. Owns no behaviour.
+
+use std::borrow::Cow;
+use std::io::IoSlice;
+use std::sync::Arc;
+
+use millrace_core::{ChannelId, Kind, Recipient, Route, ShardIndex, SocketId};
+
+use super::inbox::Mail;
+use super::outbox::Outbox;
+use super::recipients::Recipients;
+use super::wheel::{Due, Wheel};
+use crate::adapter::Encoding;
+use crate::frame::{Frame, Ledger};
+use crate::gateway::Gateway;
+use crate::limits::GatewayLimits;
+use crate::worker::queue::Queue;
+use crate::worker::record::RecordKind;
+
+/// A worker's queue between a shard that reads and a worker that drains.
+#[derive(Debug)]
+pub struct WorkerQueue {
+    queue: Queue,
+    limits: GatewayLimits,
+}
+
+/// An outbox whose kernel takes all or nothing.
+#[derive(Debug)]
+pub struct Writer {
+    outbox: Outbox,
+    ledger: Arc<Ledger>,
+    spare: Vec<u8>,
+}
+
+/// An encoded message, shared by its recipients.
+#[derive(Debug)]
+pub struct SharedFrame(Frame);
+
+/// A gateway without threads: what it posts to the inbox of its only shard is taken out by hand.
+#[derive(Debug)]
+pub struct Mailbox {
+    gateway: Arc<Gateway>,
+    mail: Mail,
+}
+
+/// A shard's recipients of one channel.
+#[derive(Debug, Default)]
+pub struct ChannelRecipients(Recipients);
+
+/// A shard's timer wheel.
+#[derive(Debug)]
+pub struct Timers {
+    wheel: Wheel,
+    fired: Vec<Due>,
+}
+
+impl WorkerQueue {
+    /// Appends the text messages of one read.
+    pub fn append(&self, payload: &[u8], count: usize) {
+        let mut intake = self.queue.intake().expect("nobody retires it");
+        for _ in 0..count {
+            intake.message(RecordKind::Text, 7, true, Cow::Borrowed(payload));
+            intake.has_room(
+                self.limits.worker_queue_events,
+                self.limits.worker_queue_bytes,
+            );
+        }
+    }
+
+    /// Takes and finishes everything; returns the bytes of all records.
+    pub fn drain(&self) -> usize {
+        let mut bytes = 0;
+        while let Some(batch) = self.queue.take() {
+            bytes += batch.bytes.len();
+            self.queue.finish(batch);
+        }
+        bytes
+    }
+}
+
+impl Writer {
+    /// A frame that several writers can have.
+    pub fn share(&self, payload: &[u8]) -> SharedFrame {
+        let bytes = Encoding::WebSocket.encode(Kind::Text, payload);
+        SharedFrame(Frame::new(bytes, &self.ledger))
+    }
+
+    /// Appends a message for this socket alone.
+    pub fn message(&mut self, payload: &[u8]) {
+        self.outbox.lend(|| std::mem::take(&mut self.spare));
+        self.outbox.append(&self.ledger, |out| {
+            Encoding::WebSocket.append(Kind::Text, payload, out);
+        });
+    }
+
+    /// Appends a publication's frame.
+    pub fn frame(&mut self, frame: &SharedFrame) {
+        self.outbox.lend(|| std::mem::take(&mut self.spare));
+        self.outbox.append_frame(&self.ledger, &frame.0, 1);
+    }
+
+    /// The kernel takes nothing: what there is waits by reference.
+    pub fn fall_behind(&mut self) {
+        self.outbox.seal(&self.ledger);
+    }
+
+    /// The kernel takes everything; returns how much that was.
+    pub fn write(&mut self) -> usize {
+        let mut total = 0;
+        if let Some(chunk) = self.outbox.chunk() {
+            total += chunk.len();
+            self.outbox.advance_chunk(total, &self.ledger);
+        }
+        while self.outbox.is_backlogged() {
+            let mut slices = [IoSlice::new(&[]); 64];
+            let used = self.outbox.slices(&mut slices);
+            let count = slices[..used].iter().map(|slice| slice.len()).sum();
+            self.outbox.advance(count);
+            total += count;
+        }
+        if let Some(buffer) = self.outbox.reclaim() {
+            self.spare = buffer;
+        }
+        total
+    }
+}
+
+impl Mailbox {
+    /// The gateway, to send and publish with.
+    pub fn gateway(&self) -> &Gateway {
+        &self.gateway
+    }
+
+    /// Takes and forgets what was posted; returns how many commands there were.
+    pub fn empty(&mut self) -> usize {
+        let shard = shard();
+        self.gateway.inboxes().take(shard, &mut self.mail);
+        let commands = self.mail.commands.len();
+        self.gateway.inboxes().processed(shard, &mut self.mail);
+        commands
+    }
+}
+
+impl ChannelRecipients {
+    /// A socket subscribes.
+    pub fn join(&mut self, socket: SocketId, slot: u32) {
+        let route = Route {
+            shard: shard(),
+            slot,
+            socket,
+        };
+        let recipient = Recipient {
+            subscriber: socket,
+            route,
+            annotation: None,
+        };
+        self.0.join(ChannelId::new(1), recipient);
+    }
+
+    /// … and no longer.
+    pub fn leave(&mut self, socket: SocketId) {
+        self.0.leave(ChannelId::new(1), socket);
+    }
+}
+
+impl Timers {
+    /// Sets a deadline, in milliseconds.
+    pub fn arm(&mut self, socket: SocketId, slot: u32, at: u64) {
+        self.wheel.insert(Due { slot, socket, at });
+    }
+
+    /// Moves to `now`; returns how many deadlines have come.
+    pub fn advance(&mut self, now: u64) -> usize {
+        self.wheel.advance(now, &mut self.fired);
+        self.fired.drain(..).count()
+    }
+}
+
+impl Default for WorkerQueue {
+    fn default() -> Self {
+        Self {
+            queue: Queue::new(),
+            limits: GatewayLimits::default(),
+        }
+    }
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self {
+            outbox: Outbox::default(),
+            ledger: Arc::new(Ledger::new()),
+            spare: Vec::new(),
+        }
+    }
+}
+
+impl Default for Mailbox {
+    fn default() -> Self {
+        let gateway = Gateway::new();
+        gateway
+            .inboxes()
+            .open(1, GatewayLimits::default().shard_inbox_bytes);
+        Self {
+            gateway,
+            mail: Mail::default(),
+        }
+    }
+}
+
+impl Default for Timers {
+    fn default() -> Self {
+        Self {
+            wheel: Wheel::new(0),
+            fired: Vec::new(),
+        }
+    }
+}
+
+fn shard() -> ShardIndex {
+    ShardIndex::new(0).expect("there is a shard 0")
+}

@@ -1,0 +1,222 @@
+// Counts what the hot paths cost in instructions, which no noise of the machine changes, and compares with the
+// committed figures; benchmark/instructions/README.md says how. `--bless` writes the figures anew, `--profile`
+// leaves a profile of each; names, or how they begin, choose some.
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { Failure, fail, ROOT } from './process.mjs';
+
+const FIGURES = 'benchmark/instructions/figures.json';
+
+/** How far a case may rise above its figure, in percent. */
+const TOLERANCE = 5;
+
+/** The same where compiler or C library are others than those of the figures: what is left is gross mistakes. */
+const TOLERANCE_ABROAD = 50;
+
+/** The longer run of a case performs this many times what the shorter does. */
+const LONGER = 4;
+
+/**
+ * The step of `npm test`.
+ *
+ * @returns {Promise<string | undefined>} why nothing was compared
+ * @throws {Failure} that names the cases which cost more than they did
+ */
+export async function checkInstructions() {
+  const missing = missingTool();
+  if (missing !== undefined) {
+    if (process.env.MILLRACE_REQUIRE_ALL) throw new Failure(missing);
+    return missing;
+  }
+  const { toolchain, figures } = JSON.parse(readFileSync(path.join(ROOT, FIGURES), 'utf8'));
+  const here = currentToolchain();
+  if (here.target !== toolchain.target) return `the figures are of ${toolchain.target}, this is ${here.target}`;
+  const others = Object.keys(toolchain).filter((key) => here[key] !== toolchain[key]);
+  const tolerance = others.length === 0 ? TOLERANCE : TOLERANCE_ABROAD;
+  const counts = await countAll(await build(), []);
+  for (const key of others) {
+    const [theirs, ours] = [toolchain[key], here[key]].map((value) => JSON.stringify(value));
+    console.log(`The figures were made with ${key} ${theirs}, this is ${ours}: up to ${tolerance} % more is let pass.`);
+  }
+  judge(figures, counts, tolerance);
+  return undefined;
+}
+
+/**
+ * @param {Record<string, number>} figures
+ * @param {Record<string, number>} counts
+ * @param {number} tolerance in percent
+ * @throws {Failure}
+ */
+export function judge(figures, counts, tolerance) {
+  const problems = [];
+  const better = [];
+  for (const [name, after] of Object.entries(counts)) {
+    const before = figures[name];
+    if (before === undefined) {
+      problems.push(`${name} has no figure yet, now ${after}`);
+      continue;
+    }
+    const percent = (after / before - 1) * 100;
+    const line = `${name}: ${before} before, ${after} now, ${percent > 0 ? '+' : ''}${percent.toFixed(1)} %`;
+    if (after * 100 > before * (100 + tolerance)) problems.push(line);
+    else if (percent < -tolerance) better.push(line);
+  }
+  for (const name of Object.keys(figures)) {
+    if (counts[name] === undefined) problems.push(`${name} has a figure, but there is no such case`);
+  }
+  if (better.length > 0) {
+    console.log(`Fewer instructions than the figures say; keep that by ${BLESS}:\n  ${better.join('\n  ')}`);
+  }
+  if (problems.length > 0) {
+    const reason = `Instructions per operation; at most ${tolerance} % more is let pass:`;
+    throw new Failure(
+      `${reason}\n  ${problems.join('\n  ')}\nIf that is meant, say why in the commit and run ${BLESS}.`,
+    );
+  }
+}
+
+const BLESS = '"node scripts/instructions.mjs --bless"';
+
+function missingTool() {
+  if (process.platform !== 'linux') return 'instructions are counted on Linux only';
+  const tools = { valgrind: 'valgrind', taskset: 'util-linux' };
+  const absent = Object.keys(tools).find((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status !== 0);
+  return absent && `${absent} is not installed: apt-get install ${tools[absent]}`;
+}
+
+/** What changes counts without any change of ours. */
+function currentToolchain() {
+  const rustc = execFileSync('rustc', ['-vV'], { cwd: ROOT, encoding: 'utf8' });
+  const [, version] = /^release: (\d+\.\d+)/m.exec(rustc);
+  const [, target] = /^host: (.+)$/m.exec(rustc);
+  const { glibcVersionRuntime } = process.report.getReport().header;
+  // valgrind offers AVX2 to a program where the machine has it, and copying and UTF-8 checks take it
+  const avx2 = existsSync('/proc/cpuinfo') && /\bavx2\b/.test(readFileSync('/proc/cpuinfo', 'utf8'));
+  return {
+    target,
+    rustc: version,
+    rustflags: process.env.RUSTFLAGS ?? '',
+    glibc: glibcVersionRuntime ?? 'none',
+    avx2,
+  };
+}
+
+/** @returns {Promise<string>} the path of the binary that has the cases */
+async function build() {
+  const args = ['bench', '--package', 'millrace-gateway', '--features', 'bench', '--bench', 'instructions', '--no-run'];
+  if (process.env.CI) args.push('--locked');
+  console.log(`$ cargo ${args.join(' ')}`);
+  const options = { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] };
+  const { code, output } = await read('cargo', [...args, '--message-format', 'json-render-diagnostics'], options);
+  if (code !== 0) throw new Failure('the cases could not be built');
+  const messages = output.split('\n').filter((line) => line.startsWith('{'));
+  const built = messages.map((line) => JSON.parse(line)).findLast((message) => message.target?.name === 'instructions');
+  if (!built?.executable) throw new Failure('cargo named no binary for the cases');
+  return built.executable;
+}
+
+/**
+ * @param {string} binary
+ * @param {string[]} chosen how the names of the cases begin; none is all
+ * @returns {Promise<Record<string, number>>} instructions per operation
+ */
+async function countAll(binary, chosen, profile = false) {
+  const lines = execFileSync(binary, { encoding: 'utf8' }).trim().split('\n');
+  const all = lines.map((line) => line.split(' '));
+  const cases = all.filter(([name]) => chosen.length === 0 || chosen.some((start) => name.startsWith(start)));
+  if (cases.length === 0) throw new Failure(`no such case; there are ${all.map(([name]) => name).join(', ')}`);
+  const counts = Object.fromEntries(cases.map(([name]) => [name, 0]));
+  const waiting = cases.values();
+  const lane = async (processor) => {
+    for (const [name, operations] of waiting) {
+      counts[name] = await countOne({ binary, name, processor, profile }, Number(operations));
+      console.log(`${name.padEnd(44)}${String(counts[name]).padStart(9)}`);
+    }
+  };
+  await Promise.all(processors().map(lane));
+  return counts;
+}
+
+/** Those we may use. */
+function processors() {
+  const [, list] = /^Cpus_allowed_list:\s*(.+)$/m.exec(readFileSync('/proc/self/status', 'utf8'));
+  return list.split(',').flatMap((range) => {
+    const [first, last = first] = range.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+}
+
+/** Two runs of different length: the difference is free of start and set-up. */
+async function countOne(run, operations) {
+  const short = await collect(run, operations, '/dev/null');
+  const long = await collect(run, LONGER * operations, run.profile ? profileOf(run.name) : '/dev/null');
+  const each = (long - short) / ((LONGER - 1) * operations);
+  return each < 1000 ? Math.round(each * 10) / 10 : Math.round(each);
+}
+
+function profileOf(name) {
+  const folder = path.resolve(ROOT, process.env.CARGO_TARGET_DIR ?? 'target', 'callgrind');
+  mkdirSync(folder, { recursive: true });
+  return path.join(folder, `${name.replaceAll('/', '.')}.out`);
+}
+
+async function collect({ binary, name, processor }, operations, profile) {
+  // one processor, and a fair lock between valgrind's threads: a server and its client take turns, always the same
+  const valgrind = ['valgrind', '--tool=callgrind', `--callgrind-out-file=${profile}`, '--fair-sched=try'];
+  const args = ['--cpu-list', String(processor), ...valgrind, binary, name, String(operations)];
+  const options = { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: process.env.PATH, ...QUIET_HEAP } };
+  const { code, output } = await read('taskset', args, options);
+  const collected = /Collected : (\d+)/.exec(output);
+  if (code !== 0 || collected === null) throw new Failure(`${name} failed under valgrind:\n${output}`);
+  return Number(collected[1]);
+}
+
+/** glibc keeps every small block it was given back: what a call costs depends less on what the heap looks like. */
+const QUIET_HEAP = { GLIBC_TUNABLES: 'glibc.malloc.tcache_count=1000' };
+
+/** Runs a program, and reads the one stream of it that is a pipe. */
+async function read(program, args, options) {
+  const child = spawn(program, args, options);
+  const stream = child.stdout ?? child.stderr;
+  const chunks = [];
+  stream.on('data', (chunk) => chunks.push(chunk));
+  const code = await new Promise((resolve, reject) => {
+    child.once('error', (error) => reject(new Failure(`${program} could not be started: ${error.message}`)));
+    child.once('close', resolve);
+  });
+  return { code, output: Buffer.concat(chunks).toString() };
+}
+
+async function main() {
+  const flags = process.argv.slice(2).filter((arg) => arg.startsWith('--'));
+  const chosen = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
+  const unknown = flags.find((flag) => flag !== '--bless' && flag !== '--profile');
+  if (unknown !== undefined) throw new Failure(`unknown argument ${unknown}; there are --bless and --profile`);
+  const missing = missingTool();
+  if (missing !== undefined) throw new Failure(missing);
+  const counts = await countAll(await build(), chosen, flags.includes('--profile'));
+  if (flags.includes('--bless')) bless(counts, chosen);
+}
+
+/** Some cases are only written beside the others if those were counted by the same tools. */
+function bless(counts, chosen) {
+  const file = path.join(ROOT, FIGURES);
+  const toolchain = currentToolchain();
+  let kept = {};
+  if (chosen.length > 0) {
+    const old = JSON.parse(readFileSync(file, 'utf8'));
+    if (JSON.stringify(old.toolchain) !== JSON.stringify(toolchain)) {
+      throw new Failure('the other figures were made with other tools: bless all of them');
+    }
+    kept = old.figures;
+  }
+  const figures = { ...kept, ...counts };
+  writeFileSync(file, `${JSON.stringify({ toolchain, figures }, null, 2)}\n`);
+  console.log(`${FIGURES} has ${Object.keys(figures).length} figures`);
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) await main().catch(fail);

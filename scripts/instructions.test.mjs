@@ -1,0 +1,25 @@
+import test from 'ava';
+
+import { judge } from './instructions.mjs';
+import { Failure } from './process.mjs';
+
+const FIGURES = { 'codec/a': 1000, 'core/b': 200 };
+
+test('counts up to the tolerance pass, and fewer do too', (t) => {
+  t.notThrows(() => judge(FIGURES, { 'codec/a': 1050, 'core/b': 200 }, 5));
+  t.notThrows(() => judge(FIGURES, { 'codec/a': 10, 'core/b': 200 }, 5));
+});
+
+test('a count above the tolerance fails and is named with both figures', (t) => {
+  const error = t.throws(() => judge(FIGURES, { 'codec/a': 1051, 'core/b': 200 }, 5), { instanceOf: Failure });
+  t.regex(error.message, /codec\/a: 1000 before, 1051 now, \+5\.1 %/);
+  t.false(error.message.includes('core/b'));
+  t.notThrows(() => judge(FIGURES, { 'codec/a': 1051, 'core/b': 200 }, 50));
+});
+
+test('a case without a figure fails, and a figure without a case', (t) => {
+  const counts = { 'codec/a': 1000, 'core/c': 1 };
+  const error = t.throws(() => judge(FIGURES, counts, 5), { instanceOf: Failure });
+  t.regex(error.message, /core\/c has no figure yet, now 1/);
+  t.regex(error.message, /core\/b has a figure, but there is no such case/);
+});
