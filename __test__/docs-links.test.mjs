@@ -1,0 +1,80 @@
+// Links between the pages lead somewhere, and the index of docs/ has every page. And the lists that pages show are
+// those of the code.
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import test from 'ava';
+
+import { pages, ROOT, readPage } from './support/markdown.mjs';
+import * as millrace from './support/millrace.mjs';
+
+const here = [
+  ...(await pages()),
+  'benchmark/README.md',
+  'benchmark/instructions/README.md',
+  'benchmark/study/README.md',
+];
+const decisions = (await readdir(path.join(ROOT, 'docs/decisions'))).map((name) => `docs/decisions/${name}`);
+const texts = new Map(await Promise.all([...here, ...decisions].map(async (page) => [page, await readPage(page)])));
+
+/** Targets of links and images, without those in code. */
+function linksOf(text) {
+  const prose = text.replaceAll(/^```[\s\S]*?^```$/gm, '').replaceAll(/`[^`\n]*`/g, '');
+  return [...prose.matchAll(/\]\(([^)\s]+)\)|src="([^"]+)"/g)].map(([, link, image]) => link ?? image);
+}
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function anchorsOf(text) {
+  const headings = text.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.*)$/gm);
+  return [...headings].map(([, title]) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** Why a link leads nowhere; undefined: it leads somewhere, or off the site. */
+function broken(page, link) {
+  if (/^[a-z]+:/.test(link)) return link.startsWith('https://') ? undefined : `${page}: ${link} is no https address`;
+  const [file, anchor] = link.split('#');
+  const target = file === '' ? page : path.posix.join(path.posix.dirname(page), file);
+  if (!existsSync(path.join(ROOT, target))) return `${page}: there is no ${target}`;
+  if (anchor === undefined) return undefined;
+  return anchorsOf(texts.get(target) ?? '').includes(anchor)
+    ? undefined
+    : `${page}: ${target} has no heading #${anchor}`;
+}
+
+test('every link leads somewhere', (t) => {
+  const links = [...texts].flatMap(([page, text]) => linksOf(text).map((link) => [page, link]));
+  t.true(links.length > 50);
+  t.deepEqual(
+    links.map(([page, link]) => broken(page, link)).filter((problem) => problem !== undefined),
+    [],
+  );
+  t.regex(broken('README.md', 'docs/nothing.md'), /there is no docs\/nothing\.md/);
+  t.regex(broken('README.md', 'docs/limits.md#nothing'), /no heading #nothing/);
+});
+
+test('the index of docs/ has every page', (t) => {
+  const linked = linksOf(texts.get('docs/README.md')).map((link) => path.posix.join('docs', link));
+  const missing = here.filter(
+    (page) => page.startsWith('docs/') && page !== 'docs/README.md' && !linked.includes(page),
+  );
+  t.deepEqual(missing, []);
+});
+
+test('the list of decisions has every decision', (t) => {
+  const linked = linksOf(texts.get('docs/decisions/README.md')).map((link) => `docs/decisions/${link}`);
+  t.deepEqual(
+    decisions.filter((page) => !page.endsWith('/README.md') && !linked.includes(page)),
+    [],
+  );
+});
+
+test('the page of error codes has exactly the codes that the package exports', (t) => {
+  const rows = [...texts.get('docs/errors.md').matchAll(/^\| `(\w+)` \| (.*) \|$/gm)];
+  const shown = Object.fromEntries(rows.map(([, code, meaning]) => [code, meaning]));
+  t.deepEqual(shown, { ...millrace.ERROR_CODES });
+});

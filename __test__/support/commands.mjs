@@ -1,0 +1,127 @@
+// Commands as the pages print them: does what they name exist? Programs that are not ours are only known by name.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { ROOT } from './markdown.mjs';
+
+/** Programs that the pages may use without saying where they come from. */
+const FOREIGN = ['cd', 'curl', 'docker', 'export', 'git', 'nginx', 'rustup', 'systemctl', 'systemd-analyze', 'mkdir'];
+
+export class CommandCheck {
+  #package;
+  #steps;
+  #crates;
+  #ours;
+
+  static async create() {
+    const check = new CommandCheck();
+    check.#package = JSON.parse(read('package.json'));
+    check.#steps = words(read('scripts/test.mjs'), /name: '[\w-]+'|groups: \[[^\]]*\]/g);
+    check.#crates = readdirSync(path.join(ROOT, 'crates')).map((name) => `millrace-${name}`);
+    check.#crates.push('millrace-load');
+    const listed = execFileSync('git', ['ls-files', '*.mjs', '*.ts', '*.js', '*.cjs', '.ci/run'], { cwd: ROOT });
+    check.#ours = String(listed)
+      .trim()
+      .split('\n')
+      .filter((file) => !file.startsWith('__test__/docs-code'))
+      .map((file) => (existsSync(path.join(ROOT, file)) ? read(file) : ''))
+      .join('\n');
+    return check;
+  }
+
+  /**
+   * What is wrong with a block of commands.
+   *
+   * @param {string} code
+   * @param {(string | undefined)[]} files that the page tells the reader to write
+   * @returns {string[]}
+   */
+  problems(code, files) {
+    return commandsOf(code).flatMap((command) => {
+      const [program, ...args] = command.words;
+      const found = command.variables
+        .filter((name) => name.startsWith('MILLRACE_') && !this.#ours.includes(name))
+        .map((name) => `nothing reads ${name}`);
+      const problem = program === undefined ? undefined : this.#problem(program, args, files);
+      return [...found, ...(problem === undefined ? [] : [`${command.words.join(' ')}: ${problem}`])];
+    });
+  }
+
+  #problem(program, args, files) {
+    if (program === 'npm') return this.#npm(args);
+    if (program === 'npx') return this.#npx(args);
+    if (program === 'cargo') return this.#cargo(args);
+    if (['node', 'bun', 'deno'].includes(program)) return this.#script(args, files);
+    if (program.startsWith('.') || program.startsWith('target/')) {
+      return existsSync(path.join(ROOT, program)) || program.startsWith('target/') ? undefined : 'no such file';
+    }
+    return FOREIGN.includes(program) ? undefined : `unknown program; known are ${FOREIGN.join(', ')}`;
+  }
+
+  #npm([command, ...args]) {
+    const known = ['ci', 'install', 'init', 'pack'];
+    if (known.includes(command)) return undefined;
+    const script = command === 'run' ? args[0] : command;
+    if (this.#package.scripts[script] === undefined) return `no script ${script}`;
+    if (script !== 'test' || !args.includes('--')) return undefined;
+    const unknown = args.slice(args.indexOf('--') + 1).filter((name) => !this.#steps.includes(name));
+    return unknown.length > 0 ? `no step ${unknown.join(', ')}` : undefined;
+  }
+
+  #npx([program, ...args]) {
+    if (program === 'millrace') return this.#options(args, this.#ours);
+    const own = program in this.#package.devDependencies || existsSync(path.join(ROOT, 'node_modules/.bin', program));
+    return own ? undefined : `${program} is not among the packages of this repository`;
+  }
+
+  #cargo(args) {
+    const [command, ...rest] = args.filter((arg) => !arg.startsWith('+'));
+    if (command === 'xtask') return /"(tidy|generate)"/.test(`"${rest[0]}"`) ? undefined : `no task ${rest[0]}`;
+    if (command === 'fuzz') {
+      return existsSync(path.join(ROOT, `fuzz/fuzz_targets/${rest[1]}.rs`)) ? undefined : `no target ${rest[1]}`;
+    }
+    const crates = rest.flatMap((arg, at) => (arg === '-p' ? [rest[at + 1]] : []));
+    const unknown = crates.filter((name) => !this.#crates.includes(name));
+    return unknown.length > 0 ? `no crate ${unknown.join(', ')}` : undefined;
+  }
+
+  #script(args, files) {
+    const at = args.findIndex((arg) => /\.[mc]?[jt]s$/.test(arg));
+    if (at === -1) return args.some((arg) => arg.startsWith('-')) ? undefined : 'runs no script';
+    const script = args[at];
+    if (files.includes(script)) return undefined;
+    if (!existsSync(path.join(ROOT, script))) return 'no such script, neither on the page nor in the repository';
+    return this.#options(args.slice(at + 1), read(script));
+  }
+
+  /** Long options must occur in the source that reads them, with their dashes or as a property. */
+  #options(args, source) {
+    const names = args.filter((arg) => arg.startsWith('--') && arg !== '--').map((arg) => arg.slice(2).split('=')[0]);
+    const unknown = names.filter((name) => !new RegExp(`(--|\\b)${name}\\b`).test(source));
+    return unknown.length > 0 ? `nothing reads --${unknown.join(', --')}` : undefined;
+  }
+}
+
+/** The simple commands of a block, without comments: `{words, variables}`. */
+function commandsOf(code) {
+  const text = code.replaceAll(/\\\n/g, ' ').replaceAll(/(^|\s)#.*$/gm, '');
+  return text
+    .split(/\n|&&|\|\|?|;|&(?!\d)/)
+    .map((command) => (command.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []).filter((word) => !/^\d?[<>]/.test(word)))
+    .map((all) => (all[0] === 'sudo' ? all.slice(1) : all))
+    .map((all) => {
+      const first = all.findIndex((word) => !/^\w+=/.test(word));
+      const end = first === -1 ? all.length : first;
+      return { words: all.slice(end), variables: all.slice(0, end).map((word) => word.split('=')[0]) };
+    });
+}
+
+function read(file) {
+  return readFileSync(path.join(ROOT, file), 'utf8');
+}
+
+/** Every quoted word in what matches. */
+function words(text, pattern) {
+  return [...text.matchAll(pattern)].flatMap(([found]) => [...found.matchAll(/'([\w-]+)'/g)].map(([, word]) => word));
+}
