@@ -1,6 +1,6 @@
 //! The ring, on real sockets. Where the kernel refuses `io_uring`, there is nothing to test: the
 //! gateway does without.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsFd;

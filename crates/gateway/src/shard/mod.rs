@@ -3,7 +3,7 @@
 //! [`delivery`], [`farewell`], [`timers`].
 
 mod admission;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod ahead;
 #[cfg(feature = "bench")]
 pub mod bench;
@@ -56,7 +56,7 @@ pub(crate) struct Shard {
     recipients: RefCell<Recipients>,
     /// Connections to be written at the end of the turn.
     touched: RefCell<Vec<Shared>>,
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     ahead: RefCell<ahead::Ahead>,
     /// Connections that wait for their worker.
     waiting: RefCell<Vec<Shared>>,
@@ -105,7 +105,7 @@ impl Shard {
             connections: RefCell::default(),
             recipients: RefCell::default(),
             touched: RefCell::default(),
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             ahead: RefCell::default(),
             waiting: RefCell::default(),
             to_ring: RefCell::default(),

@@ -87,6 +87,7 @@ impl Outbox {
     }
 
     /// All there is, where it lies in one piece.
+    #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64")))]
     pub(crate) fn single(&self) -> Option<&[u8]> {
         match self.queue.front() {
             None => self.chunk(),
@@ -98,6 +99,7 @@ impl Outbox {
     }
 
     /// `count` bytes of [`single`](Self::single) are written.
+    #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64")))]
     pub(crate) fn advance_single(&mut self, count: usize, ledger: &Arc<Ledger>) {
         if self.queue.is_empty() {
             self.advance_chunk(count, ledger);

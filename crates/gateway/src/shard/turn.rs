@@ -182,7 +182,7 @@ impl Shard {
 
     fn flush_touched(&self) {
         let mut touched = std::mem::take(&mut *self.touched.borrow_mut());
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         self.write_ahead(&touched);
         for connection in touched.drain(..) {
             connection.touched.set(false);
