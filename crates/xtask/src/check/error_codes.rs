@@ -1,5 +1,5 @@
 //! Error codes are one list: what Rust or TypeScript raises stands in `ERROR_CODES`, and nothing stands there
-//! that is never raised.
+//! that is never raised. Comments raise nothing.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,16 @@ fn codes(file: &SourceFile) -> Vec<(&SourceFile, usize, &str)> {
         .text
         .match_indices(PREFIX)
         .map(|(at, _)| (file, at, identifier(&file.text[at..])));
-    found.filter(|(_, _, code)| *code != PREFIX).collect()
+    found
+        .filter(|(_, at, code)| *code != PREFIX && !in_comment(&file.text, *at))
+        .collect()
+}
+
+/// Who only writes about a code does not raise it.
+fn in_comment(text: &str, at: usize) -> bool {
+    let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+    let before = text[start..at].trim_start();
+    before.starts_with('*') || before.starts_with("/*") || before.contains("//")
 }
 
 #[cfg(test)]
@@ -73,5 +82,20 @@ mod tests {
             "js/src/errors.ts: error: ERR_MILLRACE_B is never raised",
         ];
         assert_eq!(messages, expected);
+    }
+
+    #[test]
+    fn comments_raise_nothing() {
+        let list = "// A.\nexport const ERROR_CODES = {\n  ERR_MILLRACE_A: 'a',\n} as const;\n";
+        for comment in [
+            "/** ERR_MILLRACE_A */\n",
+            "/**\n * ERR_MILLRACE_A\n */\n",
+            "call(); // ERR_MILLRACE_A\n",
+        ] {
+            let tree = Tree::of(&[(SOURCE, list), ("js/src/start.ts", comment)]);
+            let messages: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();
+            let expected = ["js/src/errors.ts: error: ERR_MILLRACE_A is never raised"];
+            assert_eq!(messages, expected, "{comment}");
+        }
     }
 }
