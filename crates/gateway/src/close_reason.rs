@@ -53,6 +53,12 @@ impl CloseReason {
         "Server worker is down",
         Farewell::Handshake,
     );
+    /// The worker is replaced by another one.
+    pub(crate) const WORKER_REPLACED: Self = Self::new(
+        close::SERVICE_RESTART,
+        "Server worker is replaced",
+        Farewell::Handshake,
+    );
     /// A bug of ours.
     pub(crate) const INTERNAL: Self = Self::new(
         close::INTERNAL_ERROR,

@@ -54,6 +54,27 @@ fn closes_wait_for_a_worker_that_comes_later() {
     assert_eq!(server.gateway.stats().unhandled_closes, 0);
 }
 
+/// It hears of their end itself, because what it knows of them is with it; the next connection is another one's.
+#[test]
+fn a_worker_that_leaves_closes_its_connections_with_1012_and_hears_of_it() {
+    let server = server();
+    let first = manual(&server.gateway, CLOSING);
+    let mut client = Client::connect(&server.address, b"");
+    first.expect(1);
+    let second = manual(&server.gateway, CLOSING);
+    first.worker.leave();
+    assert!(matches!(client.next(), Received::Close(Some(1012), _)));
+    assert!(matches!(
+        first.expect(1)[..],
+        [Event::Close { code: 1012, .. }]
+    ));
+    assert_eq!(first.worker.connections(), 0);
+    let _next = Client::connect(&server.address, b"");
+    second.expect(1);
+    first.worker.retire();
+    assert!(second.take().is_empty());
+}
+
 /// A worker that has no `handleClose` leaves nothing to be handled.
 #[test]
 fn a_worker_without_close_handler_leaves_no_closes() {

@@ -76,6 +76,8 @@ pub(crate) enum Command {
     },
     /// A worker is gone.
     WorkerGone { worker: u32 },
+    /// A worker is replaced and lets its connections go.
+    WorkerLeaves { worker: u32 },
     /// A connection dealt to this shard.
     Adopt(Box<Incoming>),
     /// Accept on this listener.

@@ -141,9 +141,10 @@ impl Shard {
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
             Command::WorkerGone { worker } => {
-                let of =
-                    |connection: &super::connection::Connection| connection.worker.id() == worker;
-                self.close_all(&CloseReason::WORKER_DOWN, "No worker available", of);
+                self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
+            }
+            Command::WorkerLeaves { worker } => {
+                self.close_of_worker(worker, &CloseReason::WORKER_REPLACED);
             }
             Command::Hold { slot, socket, .. }
             | Command::Release { slot, socket, .. }
@@ -154,6 +155,12 @@ impl Shard {
                 }
             }
         }
+    }
+
+    fn close_of_worker(&self, worker: u32, reason: &CloseReason) {
+        self.close_all(reason, "No worker available", |connection| {
+            connection.worker.id() == worker
+        });
     }
 
     /// A command about one connection's life.

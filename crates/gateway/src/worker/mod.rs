@@ -264,6 +264,24 @@ impl Worker {
             .post_all(|| Command::WorkerGone { worker: self.id });
     }
 
+    /// It is replaced: it takes no more connections, and those it has are closed with 1012. What waits, their
+    /// closes included, is still its own.
+    pub fn leave(&self) {
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
+        gateway.workers().remove(self.id);
+        let worker = self.id;
+        gateway
+            .inboxes()
+            .post_all(|| Command::WorkerLeaves { worker });
+    }
+
+    /// Connections pinned to it.
+    pub fn connections(&self) -> u64 {
+        self.queue.connections()
+    }
+
     /// Whether the worker takes no more events.
     pub fn is_retired(&self) -> bool {
         self.retired.load(Ordering::SeqCst)
