@@ -4,12 +4,14 @@
 use crate::limits::{GatewayLimits, ListenerLimits};
 
 /// What the first start fixes for the whole gateway.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct GatewayConfig {
     /// I/O shards, 1 to [`MAX_SHARDS`](crate::limits::MAX_SHARDS).
     pub io_threads: usize,
     /// Bounds.
     pub limits: GatewayLimits,
+    /// Where the I/O shards log to; `None` keeps what the process has.
+    pub log: Option<tracing::Dispatch>,
 }
 
 impl Default for GatewayConfig {
@@ -18,6 +20,7 @@ impl Default for GatewayConfig {
         Self {
             io_threads: parallelism.min(crate::limits::MAX_SHARDS),
             limits: GatewayLimits::default(),
+            log: None,
         }
     }
 }

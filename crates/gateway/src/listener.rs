@@ -154,6 +154,7 @@ impl Seats {
             if self.taken() < self.limit.load(Ordering::Relaxed) {
                 return;
             }
+            tracing::warn!(target: "millrace::listener", "every connection is taken, accepting waits");
             freed.await;
         }
     }

@@ -94,7 +94,11 @@ impl Gateway {
                 config.limits.clone(),
                 Arc::clone(&counters),
             );
-            let run = move || crate::shard::run(shard, &gateway, limits, counted);
+            let log = config.log.clone();
+            let run = move || {
+                let _logging = log.as_ref().map(tracing::dispatcher::set_default);
+                crate::shard::run(shard, &gateway, limits, counted);
+            };
             if let Err(error) = std::thread::Builder::new()
                 .name(format!("millrace-io-{index}"))
                 .spawn(run)

@@ -87,6 +87,7 @@ impl Shard {
         let left = waiting.send(answer).is_err();
         if refused {
             self.stats.refused.add(1);
+            tracing::debug!(target: "millrace::connection", socket = connection.socket.get(), "refused");
             io.phase = Phase::Gone;
             // refused: what was queued is discarded uncounted, and no close is told
             self.with_core(|core, poster| core.close(connection.socket, poster));
@@ -99,6 +100,12 @@ impl Shard {
             return;
         }
         self.stats.opened.add(1);
+        tracing::debug!(
+            target: "millrace::connection",
+            socket = connection.socket.get(),
+            worker = connection.worker.id(),
+            "opened"
+        );
         if left {
             self.depart(connection, io, &CloseReason::ABNORMAL);
             io.phase = Phase::Gone;

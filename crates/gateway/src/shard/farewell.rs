@@ -102,6 +102,13 @@ impl Shard {
     pub(super) fn depart(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
         let closed = self.with_core(|core, poster| core.close(connection.socket, poster));
         self.stats.closed.add(1);
+        tracing::debug!(
+            target: "millrace::connection",
+            socket = connection.socket.get(),
+            code = reason.code,
+            by_peer = reason.is_by_peer(),
+            "closed"
+        );
         let close = PendingClose {
             socket: connection.socket,
             code: reason.code,
@@ -142,6 +149,12 @@ impl Shard {
     /// no hole.
     fn overflow_close(&self, connection: &Shared, io: &mut Io) {
         self.stats.overflow_closes.add(1);
+        tracing::warn!(
+            target: "millrace::connection",
+            socket = connection.socket.get(),
+            outbox_bytes = io.outbox.charge(),
+            "slow reader closed"
+        );
         self.stats.dropped_by_overflow.add(io.outbox.truncate());
         self.charge(io);
         if matches!(io.phase, Phase::Pending(_)) {

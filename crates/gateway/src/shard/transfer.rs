@@ -40,6 +40,11 @@ impl Future for Driver {
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| shard.drive(connection, cx)));
         outcome.unwrap_or_else(|_| {
             shard.stats.panics.add(1);
+            tracing::error!(
+                target: "millrace::connection",
+                socket = connection.socket.get(),
+                "closed by a bug"
+            );
             let io = &mut *connection.io.borrow_mut();
             shard.close(connection, io, &CloseReason::INTERNAL);
             io.phase = Phase::Gone;
