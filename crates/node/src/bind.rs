@@ -12,8 +12,9 @@ use crate::entry::{Call, Owner, define};
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};
+use crate::log::Logging;
 use crate::memory::Memory;
-use crate::{control, debug, handlers, hot, replies, stats};
+use crate::{control, debug, handlers, hot, log, replies, stats};
 
 /// See the module. The shell is never freed: a function may outlive the object it was on.
 pub(crate) struct Bound {
@@ -25,6 +26,8 @@ pub(crate) struct Bound {
     started: Cell<bool>,
     /// While this thread runs the gateway: the number with which its notices ring here.
     notices: Cell<Option<usize>>,
+    /// What the gateway that this thread starts logs to, if anything.
+    log: RefCell<Option<Logging>>,
     channel_name_bytes: usize,
     /// Where JavaScript lists the replies it collected, while there is a worker.
     reply_list: RefCell<Option<Memory>>,
@@ -51,6 +54,7 @@ impl Bound {
             touched: Cell::new(ShardSet::default()),
             started: Cell::new(false),
             notices: Cell::new(None),
+            log: RefCell::new(None),
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
             reply_list: RefCell::new(None),
         }));
@@ -71,6 +75,8 @@ impl Bound {
             c"setKey" => hot::set_key,
             c"setKeyIf" => hot::set_key_if,
             c"close" => hot::close,
+            c"openLog" => log::open_log,
+            c"takeLog" => log::take_log,
             c"start" => control::start,
             c"isRunning" => control::is_running,
             c"listen" => control::listen,
@@ -146,6 +152,10 @@ impl Bound {
 
     pub(crate) fn set_notices(&self, number: Option<usize>) {
         self.notices.set(number);
+    }
+
+    pub(crate) fn log(&self) -> &RefCell<Option<Logging>> {
+        &self.log
     }
 
     pub(crate) fn set_started(&self, started: bool) {

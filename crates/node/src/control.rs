@@ -14,7 +14,7 @@ use crate::entry::{Call, Owner, define};
 use crate::environment::{Environment, Source};
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};
-use crate::numbers;
+use crate::{log, numbers};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
@@ -60,7 +60,8 @@ fn create_gateway<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
 /// when there are notices to take. On a gateway that this thread has started, only compares.
 pub(crate) fn start<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [options, listener, ..]) = (call.js, call.arguments);
-    let config = config::gateway(js, options)?;
+    let mut config = config::gateway(js, options)?;
+    config.log = log::dispatch(call.own);
     if js.type_of(listener)? != Type::Function {
         return Err(arguments::wrong(js, listener, "onNotice", "a function"));
     }
@@ -212,6 +213,7 @@ pub(crate) fn suspend_liveness<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 
 /// `ended()`: the notice that everything stopped has come; the process may end.
 pub(crate) fn ended<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    log::close_log(call);
     forget_notices(call)?;
     Ok(None)
 }

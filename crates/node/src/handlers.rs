@@ -108,6 +108,8 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let object = js.object()?;
     define!(js, object, thread, {
         c"activate" => activate,
+        c"leave" => leave,
+        c"connections" => connections,
         c"retire" => retire,
         c"hold" => hold,
         c"release" => release,
@@ -175,6 +177,18 @@ fn retire<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
         call.own.environment().remove_source(number);
     }
     Ok(None)
+}
+
+/// `leave()`: it is replaced; it takes no more connections, and those it has are closed with 1012.
+fn leave<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    call.own.present()?.leave();
+    Ok(None)
+}
+
+/// `connections(): number`: those that are pinned to it.
+fn connections<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let count = call.own.worker().map_or(0, |worker| worker.connections());
+    call.js.number(numbers::from_u64(count)).map(Some)
 }
 
 /// `hold(socketId, events, bytes)`

@@ -18,6 +18,7 @@ mod failure;
 mod handlers;
 mod hot;
 mod js;
+mod log;
 mod memory;
 mod numbers;
 mod replies;
