@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { type ErrorCode, MillraceError } from './errors.js';
+import type { LogLine } from './log.js';
 import type { Stats } from './stats.js';
 import type { Data, Name, Target } from './target.js';
 
@@ -34,6 +35,9 @@ export interface NativeGateway {
   setKey(key: Name, value?: Data): Buffer | undefined;
   setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean;
   close(socketId: number, code?: number, reason?: string): boolean;
+  /** What the I/O threads of the next `start` log is kept for `takeLog`; `filter` has prefixes and levels (0 is off) in turn. */
+  openLog(filter: (string | number)[], onLines: () => void): void;
+  takeLog(): { lines: LogLine[]; dropped: number };
   start(config: Record<string, unknown>, onNotice: () => void): void;
   isRunning(): boolean;
   listen(config: Record<string, unknown>): { id: number; address: string };
@@ -67,6 +71,10 @@ export interface NativeWorker {
   /** Where replies are listed: pairs of doubles, a socket id and a length in UTF-16 units. */
   readonly replyList: ArrayBuffer;
   activate(): void;
+  /** It is replaced: no more connections, and those it has are closed with 1012. What waits is still its own. */
+  leave(): void;
+  /** Those that are pinned to it. */
+  connections(): number;
   retire(): void;
   hold(socketId: number, events: number, bytes: number): void;
   release(socketId: number, events: number, bytes: number): void;

@@ -18,6 +18,15 @@ export interface Server {
    * every `handleClose` and then `handleStop` are done, and the I/O threads. Later calls return the first one's promise.
    */
   stop(options?: { drain?: number }): Promise<void>;
+  /**
+   * Replaces the gateway's workers by new ones that import their module again, one after the other, while the server
+   * goes on. Each new one takes connections before the old one lets its own go: they are closed with 1012, so a client
+   * that connects again finds the new code; `handleClose` and then `handleStop` still run in the old one.
+   *
+   * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED if a new one cannot be started: the old one and
+   *   those that were still to be replaced stay; ERR_MILLRACE_NOT_RUNNING with `threads: 0` or after `stop`
+   */
+  replaceWorkers(): Promise<void>;
   /** As `stats()` of the gateway. */
   stats(): Stats;
 }
@@ -182,6 +191,10 @@ class RunningServer implements Server {
     const drain = parseStopOptions(options);
     this.#stopping ??= this.#supervisor.finish(this.#begun, drain);
     return this.#stopping;
+  }
+
+  replaceWorkers(): Promise<void> {
+    return this.#supervisor.replaceWorkers();
   }
 
   stats(): Stats {

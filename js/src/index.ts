@@ -9,6 +9,7 @@ import type { Data, Name, SendOptions, Target } from './target.js';
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
 export type { Gateway, Server } from './gateway.js';
 export type { GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './limits.js';
+export type { LogLevel, LogLine } from './log.js';
 export type { Listener, Origins, StartOptions } from './options.js';
 export type { ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
 export type { Data, Name, SendOptions, Target } from './target.js';

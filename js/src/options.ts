@@ -13,6 +13,7 @@ import {
   OUTBOX_POLICIES,
   type Range,
 } from './limits.js';
+import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
 
 /** One address to listen on, with options of its own. */
 export interface Listener {
@@ -50,6 +51,16 @@ export interface StartOptions {
   origins?: Origins;
   /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
   onError?(error: MillraceError): void;
+  /**
+   * Given the lines of the log. Default: they are printed to the standard error output, if `logLevel` or the
+   * environment variable `RUST_LOG` asks for some. Fixed by the first call.
+   */
+  onLog?(line: LogLine): void;
+  /**
+   * What is logged: `'off'`, `'error'`, `'warn'`, `'info'` (default with `onLog`), `'debug'` or `'trace'`, or rules such
+   * as `'warn,millrace::connection=debug'`. `RUST_LOG` goes before it. Fixed by the first call.
+   */
+  logLevel?: string;
 }
 
 /** What the native side needs to listen. */
@@ -73,6 +84,7 @@ export interface StartPlan {
   gateway: GatewayPlan;
   handlerTimeoutMs: number | undefined;
   onError: ((error: MillraceError) => void) | undefined;
+  log: LogPlan;
 }
 
 /**
@@ -90,7 +102,11 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
-    onError: readFunction(root['onError'], 'options.onError', problems),
+    onError: readFunction<MillraceError>(root['onError'], 'options.onError', problems),
+    log: {
+      onLog: readFunction<LogLine>(root['onLog'], 'options.onLog', problems),
+      level: readLogLevel(root['logLevel'], problems),
+    },
   };
   if (problems.length === 1) throw new TypeError(problems[0]);
   if (problems.length > 1) throw new TypeError(`invalid options:\n  ${problems.join('\n  ')}`);
@@ -115,7 +131,18 @@ export function parseStopOptions(options: unknown): number {
 /** Default of `stop({ drain })`. */
 const DRAIN_MS = 5_000;
 
-const START_KEYS = ['bind', 'workerPath', 'threads', 'workerArg', 'ioThreads', 'limits', 'origins', 'onError'];
+const START_KEYS = [
+  'bind',
+  'workerPath',
+  'threads',
+  'workerArg',
+  'ioThreads',
+  'limits',
+  'origins',
+  'onError',
+  'onLog',
+  'logLevel',
+];
 const LISTENER_KEYS = ['address', 'protocol', 'origins', 'limits'];
 const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
 const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[];
@@ -274,7 +301,16 @@ function readNumber(value: unknown, at: string, range: Range, problems: string[]
   return undefined;
 }
 
-function readFunction(value: unknown, at: string, problems: string[]): ((error: MillraceError) => void) | undefined {
+function readLogLevel(value: unknown, problems: string[]): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'string' && parseLogRules(value, false).problems.length === 0) return value;
+  problems.push(
+    `options.logLevel must be ${LOG_LEVELS.join(', ')} or rules such as "warn,millrace::connection=debug", not ${shown(value)}`,
+  );
+  return undefined;
+}
+
+function readFunction<T>(value: unknown, at: string, problems: string[]): ((given: T) => void) | undefined {
   if (value === undefined || typeof value === 'function') return value as undefined;
   problems.push(`${at} must be a function, not ${shown(value)}`);
   return undefined;

@@ -4,10 +4,11 @@
  */
 
 import type { NativeGateway, Notice } from './binding.js';
-import { MillraceError } from './errors.js';
+import { type ErrorCode, MillraceError } from './errors.js';
 import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
 import { HANDLER_TIMEOUT_MS } from './limits.js';
+import { Log, type LogPlan } from './log.js';
 import { type GatewayPlan, parseStartOptions, type StartPlan, type WorkerPlan } from './options.js';
 import { print, workerFailure } from './report.js';
 import { Host } from './worker/host.js';
@@ -51,8 +52,27 @@ export class Supervisor {
 
   /** Undoes one call of `start`; the last one ends everything. */
   async finish(begun: Begun, drainMs: number): Promise<void> {
+    this.#fixed?.log?.write('info', 'millrace::listener', 'stopping', { addresses: begun.addresses.join(', ') });
     await this.#stopListeners(begun.listeners, drainMs);
     await this.#leave();
+  }
+
+  /**
+   * Replaces the workers by new ones that import their module again, one after the other.
+   *
+   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED if one cannot be started: it and those after it stay;
+   *   ERR_MILLRACE_NOT_RUNNING if no worker has a thread of its own
+   */
+  replaceWorkers(): Promise<void> {
+    const replaced = this.#last.then(async () => {
+      const ms = timeToStop(this.#fixed);
+      if (this.#seats.length === 0) {
+        throw new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'there is no worker with a thread of its own');
+      }
+      for (const seat of [...this.#seats]) await seat.renew(ms);
+    });
+    this.#last = replaced.catch(() => undefined);
+    return replaced;
   }
 
   async #begin(options: unknown): Promise<Begun> {
@@ -70,6 +90,7 @@ export class Supervisor {
         const listening = this.#native.listen({ address, ...rest });
         begun.listeners.push(listening.id);
         begun.addresses.push(listening.address);
+        fixed.log?.write('info', 'millrace::listener', 'listening', { address: listening.address });
       }
       return begun;
     } catch (error) {
@@ -87,6 +108,8 @@ export class Supervisor {
     const fixed = this.#fixed;
     if (fixed === undefined) return this.#startFirst(plan);
     if (plan.onError !== undefined && plan.onError !== fixed.onError) throw alreadyStarted('onError');
+    if (plan.log.onLog !== undefined && plan.log.onLog !== fixed.asked.onLog) throw alreadyStarted('onLog');
+    if (plan.log.level !== undefined && plan.log.level !== fixed.asked.level) throw alreadyStarted('logLevel');
     if (plan.handlerTimeoutMs !== undefined && plan.handlerTimeoutMs !== fixed.handlerTimeoutMs) {
       throw alreadyStarted('limits.handlerTimeoutMs');
     }
@@ -108,9 +131,11 @@ export class Supervisor {
     const onThisThread = plan.workers?.threads === 0;
     const gateway: GatewayPlan = onThisThread ? { workerTimeoutMs: 0, ...plan.gateway } : plan.gateway;
     const handlerTimeoutMs = plan.handlerTimeoutMs ?? HANDLER_TIMEOUT_MS;
+    const log = Log.open(this.#native, plan.log);
     await this.#startShards(gateway);
     const unwatch = watchInspector((attached) => this.#native.suspendLiveness(attached));
-    this.#fixed = { gateway, handlerTimeoutMs, onError: plan.onError, unwatch };
+    this.#fixed = { gateway, handlerTimeoutMs, onError: plan.onError, unwatch, log, asked: plan.log };
+    log?.write('info', 'millrace::gateway', 'started', { gateway: this.#id });
     return this.#fixed;
   }
 
@@ -147,7 +172,7 @@ export class Supervisor {
       return;
     }
     for (let index = 0; index < plan.threads; index += 1) {
-      seats.push(new Seat({ millrace: true, gateway: this.#id, module, arg, handlerTimeoutMs }, report));
+      seats.push(new Seat({ millrace: true, gateway: this.#id, module, arg, handlerTimeoutMs }, report, fixed.log));
     }
     this.#seats.push(...seats);
     await seats[0]?.open();
@@ -172,13 +197,14 @@ export class Supervisor {
     fixed.unwatch();
     const seats = this.#seats.splice(0);
     const hosts = this.#hosts.splice(0);
-    const ms = fixed.handlerTimeoutMs === 0 ? HANDLER_TIMEOUT_MS : fixed.handlerTimeoutMs;
+    const ms = timeToStop(fixed);
     await Promise.all([...seats.map((seat) => seat.stop(ms)), ...hosts.map((host) => host.stop(ms))]);
     const stopped = new Promise<void>((resolve) => {
       this.#whenStopped = resolve;
     });
     this.#native.shutdown();
     await stopped;
+    fixed.log?.write('info', 'millrace::gateway', 'stopped', { gateway: this.#id });
     this.#native.ended();
     this.#fixed = undefined;
   }
@@ -207,7 +233,13 @@ export class Supervisor {
   }
 
   #report(error: MillraceError): void {
-    const onError = this.#fixed?.onError;
+    const { onError, log } = this.#fixed ?? {};
+    // where both are printed, once is enough
+    if (onError !== undefined || log?.isPrinted === false) {
+      log?.write(BOUNDS_MET.has(error.code) ? 'warn' : 'error', 'millrace::report', error.message, {
+        code: error.code,
+      });
+    }
     if (onError === undefined) return print(error);
     try {
       onError(error);
@@ -227,7 +259,23 @@ interface Fixed {
   handlerTimeoutMs: number;
   onError: ((error: MillraceError) => void) | undefined;
   unwatch: () => void;
+  log: Log | undefined;
+  /** What was asked for, to compare with. */
+  asked: LogPlan;
 }
+
+/** How long a worker has to handle what waits. */
+function timeToStop(fixed: Fixed | undefined): number {
+  return fixed === undefined || fixed.handlerTimeoutMs === 0 ? HANDLER_TIMEOUT_MS : fixed.handlerTimeoutMs;
+}
+
+/** Reports of a bound that was met; the others are failures. */
+const BOUNDS_MET: ReadonlySet<ErrorCode> = new Set([
+  'ERR_MILLRACE_ACCEPT_FAILED',
+  'ERR_MILLRACE_HANDLER_TIMEOUT',
+  'ERR_MILLRACE_INBOX_FULL',
+  'ERR_MILLRACE_NOT_AN_OBJECT',
+]);
 
 function alreadyStarted(option: string): MillraceError {
   return new MillraceError(

@@ -30,7 +30,7 @@ async function run({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData): 
   const host = await Host.start({ native, gateway, module, arg, handlerTimeoutMs, report });
   port?.on('message', async (message: ToWorker) => {
     if (message.type !== 'stop') return;
-    await host.stop(message.ms);
+    await host.stop(message.ms, message.leave);
     post({ type: 'stopped' });
   });
   post({ type: 'ready', worker: host.id });

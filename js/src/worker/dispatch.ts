@@ -41,6 +41,7 @@ export class Dispatcher {
   /** By slot. A slot is reused after its CLOSE record, or after a refusal. */
   readonly #connections: (Connection | undefined)[] = [];
 
+  #leaving = false;
   #buffer = NO_BYTES;
   #words: Uint32Array = NO_WORDS;
   #sidecars: Sidecar[] = NO_SIDECARS;
@@ -78,15 +79,25 @@ export class Dispatcher {
     this.#worker.activate();
   }
 
+  /** Another worker takes its place: its connections are closed with 1012, and no more come. */
+  leave(): void {
+    this.#leaving = true;
+    this.#worker.leave();
+  }
+
   /** Handles everything that waits and lets every handler finish, for at most `ms`. */
   async settle(ms: number): Promise<void> {
     const deadline = performance.now() + ms;
     for (;;) {
       while (this.#worker.drainNow());
       await this.#runner.settled(deadline - performance.now());
-      if ((this.#runner.pending === 0 && this.#worker.isIdle()) || performance.now() >= deadline) return;
+      if ((this.#runner.pending === 0 && this.#isDone()) || performance.now() >= deadline) return;
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
+  }
+
+  #isDone(): boolean {
+    return this.#worker.isIdle() && !(this.#leaving && this.#worker.connections() > 0);
   }
 
   /** Handles nothing any more. */

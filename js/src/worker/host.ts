@@ -48,8 +48,9 @@ export class Host {
     return this.#dispatcher.id;
   }
 
-  /** Handles what waits, calls `handleStop` and ends; at most `ms` for each of the two. */
-  async stop(ms: number): Promise<void> {
+  /** Handles what waits, calls `handleStop` and ends; at most `ms` for each of the two. `leave`: as with `Dispatcher`. */
+  async stop(ms: number, leave = false): Promise<void> {
+    if (leave) this.#dispatcher.leave();
     await this.#dispatcher.settle(ms);
     this.#dispatcher.end();
     const { handleStop } = this.#module;

@@ -25,4 +25,6 @@ export interface ToWorker {
   type: 'stop';
   /** Time for all of it, in milliseconds. */
   ms: number;
+  /** It is replaced: its connections are let go first. */
+  leave: boolean;
 }

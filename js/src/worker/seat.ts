@@ -1,6 +1,7 @@
 /** A place for a worker that is always taken: a thread, or the wait for the next attempt. Owns replacement and back-off. */
 
 import { MillraceError } from '../errors.js';
+import type { Log } from '../log.js';
 import { readable } from '../report.js';
 import type { WorkerData } from './messages.js';
 import { WorkerThread } from './thread.js';
@@ -9,15 +10,19 @@ import { WorkerThread } from './thread.js';
 export class Seat {
   readonly #data: WorkerData;
   readonly #report: (error: MillraceError) => void;
+  readonly #log: Log | undefined;
   #thread: WorkerThread | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
   #delay = 0;
   #readyAt = 0;
+  /** A successor of a worker that serves is being started. */
+  #renewing = false;
 
-  constructor(data: WorkerData, report: (error: MillraceError) => void) {
+  constructor(data: WorkerData, report: (error: MillraceError) => void, log: Log | undefined) {
     this.#data = data;
     this.#report = report;
+    this.#log = log;
   }
 
   /**
@@ -45,6 +50,33 @@ export class Seat {
     this.#afterLoss();
   }
 
+  /**
+   * Starts a worker that imports the module again; once it takes connections, the one before lets its own go (1012),
+   * handles what waits, for at most `ms`, and ends.
+   *
+   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; the worker stays as it is
+   */
+  async renew(ms: number): Promise<void> {
+    const before = this.#thread;
+    // without one, the next attempt imports the module anyway
+    if (this.#closed || before === undefined || this.#renewing) return;
+    const after = this.#newThread();
+    this.#renewing = true;
+    try {
+      await after.ready;
+    } catch (error) {
+      this.#renewing = false;
+      // the one before may have ended meanwhile
+      if (this.#thread === undefined) this.#afterLoss();
+      throw error;
+    }
+    this.#renewing = false;
+    if (this.#closed) return after.terminate();
+    this.#thread = after;
+    this.#settledIn(after);
+    await before.stop(ms, true);
+  }
+
   /** Ends the worker in order; nothing is replaced any more. */
   async stop(ms: number): Promise<void> {
     this.#closed = true;
@@ -62,13 +94,22 @@ export class Seat {
   }
 
   async #launch(): Promise<void> {
-    const thread = new WorkerThread(this.#data, {
+    const thread = this.#newThread();
+    this.#thread = thread;
+    await thread.ready;
+    this.#settledIn(thread);
+  }
+
+  #newThread(): WorkerThread {
+    return new WorkerThread(this.#data, {
       report: this.#report,
       lost: (lost, cause) => this.#lost(lost, cause),
     });
-    this.#thread = thread;
-    await thread.ready;
+  }
+
+  #settledIn(thread: WorkerThread): void {
     this.#readyAt = performance.now();
+    this.#log?.write('info', 'millrace::worker', 'ready', { worker: thread.id ?? 0 });
   }
 
   #lost(thread: WorkerThread, cause: unknown): void {
@@ -81,6 +122,8 @@ export class Seat {
 
   /** A worker that served: its place is empty for a moment at most. */
   #afterLoss(): void {
+    // its successor is on its way
+    if (this.#renewing) return;
     if (performance.now() - this.#readyAt >= LASTING_MS) this.#delay = 0;
     this.#again(LONGEST_LOSS_DELAY_MS);
   }

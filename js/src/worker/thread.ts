@@ -63,11 +63,14 @@ export class WorkerThread {
     return this.#id;
   }
 
-  /** Lets it handle what waits and end, for at most `ms` plus as much for `handleStop`; then ends it. */
-  async stop(ms: number): Promise<void> {
+  /**
+   * Lets it handle what waits and end, for at most `ms` plus as much for `handleStop`; then ends it. `leave`: another
+   * one has taken its place, so its connections are closed with 1012 first.
+   */
+  async stop(ms: number, leave = false): Promise<void> {
     if (this.#state === 'ready') {
       this.#state = 'over';
-      const message: ToWorker = { type: 'stop', ms };
+      const message: ToWorker = { type: 'stop', ms, leave };
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 2 * ms + STOP_MARGIN_MS);
         this.#stopped = () => {
