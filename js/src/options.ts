@@ -217,7 +217,8 @@ function checkAddress(value: unknown, at: string, problems: string[]): void {
   }
 }
 
-function isAddress(text: string): boolean {
+/** Whether `bind` takes this text. */
+export function isAddress(text: string): boolean {
   if (text.startsWith('unix:')) return text.length > 'unix:'.length && !text.includes('\0');
   const parts = /^(?:\[(?<v6>[^\]]*)\]|(?<host>[^:]*)):(?<port>[0-9]{1,5})$/.exec(text)?.groups;
   if (parts === undefined || Number(parts['port']) > 65_535) return false;

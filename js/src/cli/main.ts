@@ -1,0 +1,74 @@
+#!/usr/bin/env node
+/** The command line, `millrace`: chooses the command and turns its outcome into an exit code. */
+
+import { createRequire } from 'node:module';
+import { UsageError } from './arguments.js';
+import { bench } from './bench.js';
+import { BENCH_HELP, HELP, SERVE_HELP } from './help.js';
+import { serve } from './serve.js';
+import { line } from './terminal.js';
+
+/** A command: resolves to the exit code. */
+interface Command {
+  help: string;
+  run(args: string[]): Promise<number>;
+}
+
+const COMMANDS = new Map<string, Command>([
+  ['serve', { help: SERVE_HELP, run: serve }],
+  ['bench', { help: BENCH_HELP, run: bench }],
+]);
+
+async function main(args: string[]): Promise<number> {
+  const [name, ...rest] = args;
+  const command = name === undefined ? undefined : COMMANDS.get(name);
+  if (command !== undefined) {
+    const help = asksForHelp(rest);
+    if (help) line(process.stdout, command.help);
+    return help ? OK : command.run(rest);
+  }
+  if (name === '--help' || name === '-h' || name === 'help') {
+    line(process.stdout, COMMANDS.get(rest[0] ?? '')?.help ?? HELP);
+    return OK;
+  }
+  if (name === '--version' || name === '-v') {
+    line(process.stdout, packageVersion());
+    return OK;
+  }
+  const problem = name === undefined ? 'a command is missing' : `there is no ${readable(name)}`;
+  throw new UsageError(`${problem}: it is serve, bench, --help or --version`);
+}
+
+/** Needs no addon, so that it can be asked where that is what is wrong. */
+function packageVersion(): string {
+  return (createRequire(__filename)('../../../package.json') as { version: string }).version;
+}
+
+/** Asked for before `--`, whatever else there is. */
+function asksForHelp(args: string[]): boolean {
+  const end = args.indexOf('--');
+  return (end < 0 ? args : args.slice(0, end)).some((arg) => arg === '--help' || arg === '-h');
+}
+
+function readable(name: string): string {
+  return name.startsWith('-') ? `option ${name}` : `command ${name}`;
+}
+
+const OK = 0;
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    if (error instanceof UsageError) {
+      line(process.stderr, `millrace: ${error.message}`);
+      process.exitCode = WRONG_USAGE;
+      return;
+    }
+    line(process.stderr, `millrace: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+    process.exitCode = FAILED;
+  },
+);

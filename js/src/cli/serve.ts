@@ -1,0 +1,134 @@
+/** `millrace serve`: a server from one worker module. Owns its options, its signals and what it says. */
+
+import { existsSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { MillraceError } from '../errors.js';
+import type { Server } from '../gateway.js';
+import { start } from '../index.js';
+import { isAddress, type Origins, type StartOptions } from '../options.js';
+import { print, readable } from '../report.js';
+import { type Given, type OptionTable, readArguments, seeHelp, UsageError, wholeOf } from './arguments.js';
+import { bold, line } from './terminal.js';
+import { watchFolder } from './watch.js';
+
+/** Runs until a signal ends it; resolves to the exit code. */
+export async function serve(args: string[]): Promise<number> {
+  const { options, worker, watch } = readServeOptions(args);
+  let server: Server;
+  try {
+    server = await start(options);
+  } catch (error) {
+    if (error instanceof MillraceError) print(error);
+    else line(process.stderr, `millrace: ${readable(error)}`);
+    return FAILED;
+  }
+  for (const address of server.addresses) {
+    const url = address.startsWith('unix:') ? address : `ws://${address}`;
+    line(process.stdout, `Listening on ${bold(process.stdout, url)}`);
+  }
+  const watcher = watch ? watchFolder(path.dirname(worker), (files) => replace(server, files)) : undefined;
+  await stopOnSignal(server);
+  watcher?.close();
+  // not every runtime ends by itself while it listens for signals
+  process.exit(OK);
+}
+
+/** What to start. */
+interface ServePlan {
+  options: StartOptions;
+  /** The worker module's path. */
+  worker: string;
+  watch: boolean;
+}
+
+function readServeOptions(args: string[]): ServePlan {
+  const given = readArguments('serve', args, TABLE);
+  for (const name of NOT_YET) {
+    if (given.values.has(name)) throw new UsageError(`serve: --${name} is not supported yet`);
+  }
+  const worker = readWorker(given);
+  const threads = wholeOf('serve', given, 'threads', 0, 1024);
+  const watch = given.flags.has('watch');
+  if (watch && threads === 0) {
+    throw new UsageError('serve: --watch needs workers with threads of their own, so not --threads 0');
+  }
+  const options: StartOptions = { bind: readBind(given), workerPath: worker, origins: readOrigins(given) };
+  if (threads !== undefined) options.threads = threads;
+  return { options, worker, watch };
+}
+
+function readWorker(given: Given): string {
+  const [worker, ...others] = given.positionals;
+  if (worker === undefined) throw new UsageError(`serve: a worker module is missing${seeHelp('serve')}`);
+  if (others.length > 0) throw new UsageError(`serve: one worker module is enough, ${others[0]} is too much`);
+  const full = path.resolve(worker);
+  if (!existsSync(full)) throw new UsageError(`serve: there is no file ${worker}`);
+  if (!statSync(full).isFile()) throw new UsageError(`serve: ${worker} is no file`);
+  return full;
+}
+
+function readBind(given: Given): string[] {
+  const bind = given.values.get('bind') ?? ['localhost:3000'];
+  const wrong = bind.find((address) => !isAddress(address));
+  if (wrong === undefined) return bind;
+  const forms = 'ip:port, [ipv6]:port, localhost:port, :port or unix:/path';
+  throw new UsageError(`serve: --bind must be ${forms}, not ${JSON.stringify(wrong)}`);
+}
+
+function readOrigins(given: Given): Origins {
+  const origins = given.values.get('origin') ?? ['same-host'];
+  const [first] = origins;
+  if (origins.length === 1 && (first === '*' || first === 'same-host')) return first;
+  const wrong = origins.find((origin) => !/^[a-z][a-z0-9+.-]*:\/\/[^/\s?#]+$/i.test(origin));
+  if (wrong === undefined) return origins;
+  throw new UsageError(
+    `serve: --origin must be 'same-host', '*' or such as https://example.org, not ${JSON.stringify(wrong)}`,
+  );
+}
+
+async function replace(server: Server, files: string[]): Promise<void> {
+  const began = performance.now();
+  try {
+    await server.replaceWorkers();
+    const ms = Math.round(performance.now() - began);
+    line(process.stdout, `${files.join(', ')} changed: workers replaced in ${ms} ms`);
+  } catch (error) {
+    print(error as MillraceError);
+    line(process.stderr, 'millrace: the workers stay as they are until the next change');
+  }
+}
+
+/** Resolves when the server has stopped, because of the first signal; the second one ends the process. */
+function stopOnSignal(server: Server): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let stopping = false;
+    for (const [signal, code] of SIGNALS) {
+      process.on(signal, () => {
+        if (stopping) process.exit(code);
+        stopping = true;
+        line(process.stdout, 'Stopping');
+        server.stop().then(resolve, reject);
+      });
+    }
+  });
+}
+
+const TABLE: OptionTable = {
+  bind: 'text',
+  threads: 'text',
+  origin: 'text',
+  static: 'text',
+  watch: 'flag',
+};
+
+/** Options that `start` cannot follow yet; a name leaves this list with the line that follows it. */
+const NOT_YET = ['static'];
+
+/** With the exit codes that shells know. */
+const SIGNALS: [NodeJS.Signals, number][] = [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+];
+
+const OK = 0;
+const FAILED = 1;
