@@ -1,0 +1,133 @@
+// `millrace serve`: a real server in a child process, its signals, and new code without a restart.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import test from 'ava';
+
+import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES } from './support/cli.mjs';
+import { until } from './support/deadline.mjs';
+import { connect } from './support/ws-client.mjs';
+
+const WORKER = `
+import { send } from '${PACKAGE}';
+import { version } from './lib/version.mjs';
+export function handleTextMessage(text, id) { send(id, version + ' ' + text); }
+export function handleClose(id, token, code) { console.log('handleClose ' + code); }
+export function handleStop() { console.log('handleStop'); }
+`;
+
+const files = () => ({ 'worker.mjs': WORKER, 'lib/version.mjs': "export const version = 'one';\n" });
+const LOCAL = ['--bind', '127.0.0.1:0', '--threads', '2'];
+
+async function answer(client, text) {
+  client.send(text);
+  return (await client.next()).data;
+}
+
+for (const runtime of RUNTIMES) {
+  test(`${runtime}: serves, replaces its workers when a source changes, and drains on a signal`, async (t) => {
+    const cwd = folderWith(t, files());
+    const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { runtime, cwd });
+    const address = await run.address();
+    const first = await connect(t, address);
+    t.is(await answer(first, 'hello'), 'one hello');
+
+    writeFileSync(path.join(cwd, 'lib/version.mjs'), "export const version = 'two';\n");
+    await run.prints(/lib[/\\]version\.mjs changed: workers replaced/);
+    await first.closed();
+    t.is(first.closeFrame.code, 1012);
+    await run.prints(/handleClose 1012/);
+    await run.prints(/handleStop/);
+    const second = await connect(t, address);
+    t.is(await answer(second, 'hello'), 'two hello');
+
+    run.signal('SIGTERM');
+    await second.closed();
+    t.is(second.closeFrame.code, 1001);
+    t.is(await run.exit(), 0);
+    t.regex(run.out, /Stopping\n[\s\S]*handleClose 1001/);
+  });
+}
+
+test('code that cannot be loaded changes nothing, and the next change is tried again', async (t) => {
+  const cwd = folderWith(t, files());
+  const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { cwd });
+  const client = await connect(t, await run.address());
+  t.is(await answer(client, 'a'), 'one a');
+  writeFileSync(path.join(cwd, 'lib/version.mjs'), 'export const version = ;\n');
+  await run.prints(/the workers stay as they are/, 'err');
+  t.regex(run.err, /a worker could not be started/);
+  t.is(await answer(client, 'b'), 'one b');
+  writeFileSync(path.join(cwd, 'lib/version.mjs'), "export const version = 'three';\n");
+  await run.prints(/workers replaced/);
+  t.is(await answer(await connect(t, await run.address()), 'c'), 'three c');
+});
+
+test('a new folder is watched too; node_modules and other files are not', async (t) => {
+  const cwd = folderWith(t, { ...files(), 'node_modules/x/index.js': '', 'notes.txt': '' });
+  const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { cwd });
+  await run.address();
+  writeFileSync(path.join(cwd, 'node_modules/x/index.js'), '// changed\n');
+  writeFileSync(path.join(cwd, 'notes.txt'), 'changed');
+  mkdirSync(path.join(cwd, 'later'));
+  // again and again: what is written before the new folder is watched is not seen
+  await until(async () => {
+    writeFileSync(path.join(cwd, 'later/one.mjs'), 'export {};\n');
+    return /later[/\\]one\.mjs changed/.test(run.out);
+  }, 'the change in the new folder');
+  t.notRegex(run.out, /node_modules|notes/);
+});
+
+test('a second signal ends at once, with the exit code that shells know', async (t) => {
+  const cwd = folderWith(t, {
+    'worker.mjs': 'export async function handleTextMessage() { console.log("busy"); await new Promise(() => {}); }\n',
+  });
+  for (const [signal, code] of [
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ]) {
+    const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL], { cwd });
+    const client = await connect(t, await run.address());
+    client.send('a handler that never ends holds the stop');
+    await run.prints(/busy/);
+    run.signal(signal);
+    await run.prints(/Stopping/);
+    run.signal(signal);
+    t.is(await run.exit(), code);
+  }
+});
+
+test('what does not start is told in a line, with exit code 1', async (t) => {
+  const cwd = folderWith(t, { ...files(), 'broken.mjs': "throw new Error('broken on purpose');\n" });
+  const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL], { cwd });
+  const address = await run.address();
+  const taken = await millrace(t, ['serve', 'worker.mjs', '--bind', address], { cwd });
+  t.is(taken.code, 1);
+  t.regex(taken.err, /^millrace: [^\n]*ERR_MILLRACE_ADDRESS_IN_USE[^\n]*\n$/);
+  const broken = await millrace(t, ['serve', 'broken.mjs', ...LOCAL], { cwd });
+  t.is(broken.code, 1);
+  t.regex(broken.err, /^millrace: a worker could not be started: broken on purpose/);
+  t.regex(broken.err, /broken\.mjs:1:/, 'where it was thrown');
+});
+
+test('several addresses; origins of the same host unless told otherwise', async (t) => {
+  const cwd = folderWith(t, files());
+  const origin = 'https://elsewhere.example';
+  const strict = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--bind', '127.0.0.1:0'], { cwd });
+  await strict.prints(/Listening[\s\S]*Listening/);
+  const address = await strict.address();
+  await t.throwsAsync(connect(t, address, { headers: { Origin: origin } }), { message: /403/ });
+  const open = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--origin', origin], { cwd });
+  t.is(await answer(await connect(t, await open.address(), { headers: { Origin: origin } }), 'x'), 'one x');
+});
+
+test('RUST_LOG shows the log on the standard error output, without colours in a pipe', async (t) => {
+  const cwd = folderWith(t, files());
+  const env = { RUST_LOG: 'millrace::connection=debug,info' };
+  const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL], { cwd, env });
+  const client = await connect(t, await run.address());
+  client.close(1000);
+  const [shown] = await run.prints(/^\S+Z DEBUG millrace::connection: closed .*$/m, 'err');
+  t.regex(shown, /socket=1 code=1000 by_peer=true$/);
+  t.regex(run.err, /INFO millrace::listener: listening address=127\.0\.0\.1:\d+\n/);
+  t.false(run.err.includes('\x1b'));
+});

@@ -1,0 +1,100 @@
+// The command line as its user runs it: a child process in a runtime, its output, its exit code. Exactly the
+// processes started here are ever signalled.
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { runtimePath } from '../../scripts/runtimes.mjs';
+import { SOON, until, within } from './deadline.mjs';
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
+
+/** The program, as package.json's `bin` names it. */
+const PROGRAM = path.join(root, 'js/dist/cli/main.js');
+
+export const RUNTIMES = ['node', 'bun', 'deno'];
+
+const BEFORE = { node: [], bun: ['run'], deno: ['run', '-A', '--quiet'] };
+
+/** One run of `millrace`, or of another program. */
+export class Millrace {
+  out = '';
+  err = '';
+  #child;
+  #exited;
+
+  /** Starts it; it is ended with the test. */
+  constructor(t, args, { runtime = 'node', env = {}, cwd, program = PROGRAM } = {}) {
+    this.#child = spawn(runtimePath(runtime), [...BEFORE[runtime], program, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      cwd,
+      env: { ...process.env, RUST_LOG: '', FORCE_COLOR: '', ...env },
+    });
+    this.#child.stdout.on('data', (chunk) => {
+      this.out = (this.out + chunk).slice(-65_536);
+    });
+    this.#child.stderr.on('data', (chunk) => {
+      this.err = (this.err + chunk).slice(-65_536);
+    });
+    this.#exited = new Promise((resolve) => {
+      this.#child.once('close', (code, signal) => resolve(signal ?? code));
+    });
+    t.teardown(() => {
+      if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.kill('SIGKILL');
+    });
+  }
+
+  signal(name) {
+    this.#child.kill(name);
+  }
+
+  /** The exit code, or the signal that ended it. */
+  async exit(ms = 2 * SOON) {
+    return within(this.#exited, () => `the end of millrace\n${this.out}${this.err}`, ms);
+  }
+
+  /** The first match in the output, once it is there. */
+  async prints(pattern, where = 'out') {
+    const found = () => pattern.exec(this[where]);
+    const match = await until(
+      async () => {
+        const now = found();
+        if (now !== null) return now;
+        const ended = this.#child.exitCode !== null || this.#child.signalCode !== null;
+        if (ended && found() === null) throw new Error(`millrace ended:\n${this.out}${this.err}`);
+        return null;
+      },
+      () => `${pattern} in the output\n${this.out}${this.err}`,
+      2 * SOON,
+    );
+    return match;
+  }
+
+  /** The address of `serve`, once it listens. */
+  async address() {
+    return (await this.prints(/Listening on ws:\/\/(\S+)/))[1];
+  }
+}
+
+/** Runs it to its end. */
+export async function millrace(t, args, options) {
+  const run = new Millrace(t, args, options);
+  const code = await run.exit();
+  return { code, out: run.out, err: run.err };
+}
+
+/** A folder for one test, inside the repository so that `millrace` resolves, with the given files. */
+export function folderWith(t, files) {
+  mkdirSync(path.join(root, 'target'), { recursive: true });
+  const folder = mkdtempSync(path.join(root, 'target', 'cli-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+    writeFileSync(path.join(folder, name), text);
+  }
+  return folder;
+}
+
+/** How a worker imports the package under test. */
+export const PACKAGE = path.join(root, 'js/dist/index.mjs');
