@@ -32,6 +32,7 @@ test('exceptions are few and say why', (t) => {
   for (const block of exceptions) {
     t.log(`${placeOf(block)} is not checked: ${block.exception}`);
     t.true(block.exception.length >= 20, placeOf(block));
+    if (block.language in SCRIPTS) t.deepEqual(syntaxErrors(block.code), [], placeOf(block));
   }
   t.true(exceptions.length <= MOST_EXCEPTIONS, `${exceptions.length} exceptions`);
 });
@@ -103,6 +104,11 @@ test('commands that name what does not exist are found', async (t) => {
   }
   t.deepEqual(commands.problems('PORT=1 node server.mjs # starts it', ['server.mjs']), []);
 });
+
+function syntaxErrors(code) {
+  const { diagnostics } = ts.transpileModule(code, { compilerOptions: OPTIONS, reportDiagnostics: true });
+  return diagnostics.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
+}
 
 /** What the type checker says about blocks: "docs/workers.md:12: message". */
 async function problemsOf(blocks) {

@@ -1,21 +1,17 @@
 // The programs in the guides: they run, and do what the text around them says. A block whose first line names a file
-// is a whole file; any other is a fragment, of which only the grammar is checked.
-import { execFile } from 'node:child_process';
+// is a whole file; any other is a fragment, which `docs-code.test.mjs` checks.
 import { createHmac } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import test from 'ava';
 
 import { Example } from './support/example.mjs';
 import { handshake } from './support/http.mjs';
+import { blocksOf, ROOT } from './support/markdown.mjs';
 import { open, ownServer } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
 
-const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
-const GUIDES = ['getting-started', 'channels', 'workers', 'authentication'];
 let folder;
 
 test.before(async () => {
@@ -23,39 +19,21 @@ test.before(async () => {
   await mkdir(path.join(folder, 'node_modules'));
   // As `npm install millrace` leaves it; Deno looks at package.json.
   await writeFile(path.join(folder, 'package.json'), '{"dependencies":{"millrace":"*"}}');
-  await symlink(root, path.join(folder, 'node_modules', 'millrace'), 'junction');
+  await symlink(ROOT, path.join(folder, 'node_modules', 'millrace'), 'junction');
 });
 test.after.always(async () => {
   if (folder !== undefined) await rm(folder, { recursive: true });
 });
 
-async function blocksOf(guide) {
-  const text = await readFile(path.join(root, 'docs', `${guide}.md`), 'utf8');
-  return [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code);
-}
-
 /** Writes a guide's files; resolves with the folder that they are in. */
 async function unpack(guide) {
   const own = path.join(folder, guide);
   await mkdir(own);
-  for (const code of await blocksOf(guide)) {
-    const name = /^\/\/ (\S+\.mjs)\n/.exec(code)?.[1];
-    if (name !== undefined) await writeFile(path.join(own, name), code.replace('127.0.0.1:8080', '127.0.0.1:0'));
+  for (const { file, code } of await blocksOf(`docs/${guide}.md`)) {
+    if (file !== undefined) await writeFile(path.join(own, file), code.replace('127.0.0.1:8080', '127.0.0.1:0'));
   }
   return own;
 }
-
-test('every block is JavaScript', async (t) => {
-  for (const guide of GUIDES) {
-    const blocks = await blocksOf(guide);
-    t.true(blocks.length > 0, guide);
-    for (const [index, code] of blocks.entries()) {
-      const file = path.join(folder, `${guide}-${index}.mjs`);
-      await writeFile(file, code);
-      await t.notThrowsAsync(promisify(execFile)(process.execPath, ['--check', file]), `${guide}:\n${code}`);
-    }
-  }
-});
 
 test('getting started: the first server', async (t) => {
   const script = path.join(await unpack('getting-started'), 'server.mjs');
@@ -87,6 +65,25 @@ test('channels: rooms', async (t) => {
   t.is(await two.text(), 'heard by 0');
   tell(one, { command: 'say', room: 'mill', body: 'anyone?' });
   t.is(await one.text(), 'heard by 0');
+});
+
+test('channels: subscriptions are counted as the comments say', async (t) => {
+  const { given, code } = (await blocksOf('docs/channels.md')).find((block) => block.code.includes('[]: it was there'));
+  const lines = code.trim().split('\n');
+  const claims = lines.map((line) => /^(.*); \/\/ \[(socketId)?\]: /.exec(line)?.slice(1));
+  t.true(claims.every((claim) => claim !== undefined) && claims.length === 4, code);
+  const workerPath = path.join(folder, 'counted.mjs');
+  const results = `JSON.stringify([socketId, ${claims.map(([call]) => call).join(', ')}])`;
+  const worker = `${given.split(';')[0]};\nimport { send } from 'millrace';
+    export function handleTextMessage(text, socketId) { send(socketId, ${results}); }`;
+  await writeFile(workerPath, worker);
+  const client = await open(t, await ownServer(t, { workerPath, threads: 1 }));
+  client.send('count');
+  const [id, ...returned] = await client.json();
+  t.deepEqual(
+    returned,
+    claims.map(([, given]) => (given === undefined ? [] : [id])),
+  );
 });
 
 test('workers: three places for state', async (t) => {
