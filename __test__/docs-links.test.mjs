@@ -78,3 +78,8 @@ test('the page of error codes has exactly the codes that the package exports', (
   const shown = Object.fromEntries(rows.map(([, code, meaning]) => [code, meaning]));
   t.deepEqual(shown, { ...millrace.ERROR_CODES });
 });
+
+test('the table of platforms has every platform package', async (t) => {
+  const rows = [...texts.get('README.md').matchAll(/^\| .* \| `millrace-([\w-]+)` \|$/gm)].map(([, name]) => name);
+  t.deepEqual(rows.sort(), (await readdir(path.join(ROOT, 'npm'))).sort());
+});
