@@ -17,6 +17,12 @@ const here = [
 const decisions = (await readdir(path.join(ROOT, 'docs/decisions'))).map((name) => `docs/decisions/${name}`);
 const texts = new Map(await Promise.all([...here, ...decisions].map(async (page) => [page, await readPage(page)])));
 
+/** A path in code, `crates/core/src/lib.rs`: with a folder of ours in front, and an ending. */
+const FILE = /`((?:crates|js|__test__|docs|scripts|fuzz|benchmark|examples|npm|\.github)\/[\w./-]*\.\w+)`/g;
+/** What is built, or has another name on each machine. */
+const MADE = /^(js\/(dist|native)|docs\/api|benchmark\/results)\//;
+const there = (folder, file) => existsSync(path.join(ROOT, folder, file));
+
 /** Targets of links and images, without those in code. */
 function linksOf(text) {
   const prose = text.replaceAll(/^```[\s\S]*?^```$/gm, '').replaceAll(/`[^`\n]*`/g, '');
@@ -55,6 +61,17 @@ test('every link leads somewhere', (t) => {
   );
   t.regex(broken('README.md', 'docs/nothing.md'), /there is no docs\/nothing\.md/);
   t.regex(broken('README.md', 'docs/limits.md#nothing'), /no heading #nothing/);
+});
+
+test('every file that a page names exists', (t) => {
+  const named = [...texts].flatMap(([page, text]) =>
+    [...text.matchAll(FILE)].map(([, file]) => [page, file]).filter(([, file]) => !MADE.test(file)),
+  );
+  t.true(named.length > 20);
+  const missing = named.filter(
+    ([page, file]) => ![path.posix.dirname(page), '.'].some((folder) => there(folder, file)),
+  );
+  t.deepEqual(missing, []);
 });
 
 test('the index of docs/ has every page', (t) => {
