@@ -32,7 +32,7 @@ export class Millrace {
       env: { ...process.env, RUST_LOG: '', FORCE_COLOR: '', ...env },
     });
     this.#child.stdout.on('data', (chunk) => {
-      this.out = (this.out + chunk).slice(-65_536);
+      this.out = (this.out + chunk).slice(-1_048_576);
     });
     this.#child.stderr.on('data', (chunk) => {
       this.err = (this.err + chunk).slice(-65_536);

@@ -36,8 +36,8 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
     }
     let Exchange { shard, visitor } = &exchange;
     if let Some((status, text)) = unwelcome(visitor, &request) {
-        let (address, status_code) = (visitor.address, status.as_u16());
-        tracing::warn!(target: "millrace::connection", ?address, status = status_code, reason = text, "refused");
+        let address = visitor.address.map(tracing::field::display);
+        tracing::warn!(target: "millrace::connection", address, status = status.as_u16(), reason = text, "refused");
         return plain(status, text);
     }
     let Some(worker) = shard.gateway().workers().pick() else {
