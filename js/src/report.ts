@@ -1,5 +1,7 @@
 /** Errors on their way to people and between threads. Owns how a thrown value is shown; decides nothing. */
 
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { type ErrorCode, MillraceError } from './errors.js';
 
@@ -28,11 +30,18 @@ export function postable(value: unknown): PostedError {
       isError: true,
       name: String(name),
       message: String(message),
-      stack: typeof stack === 'string' ? stack : `${name}: ${message}`,
+      stack: typeof stack === 'string' ? withoutOurs(stack) : `${name}: ${message}`,
       code: typeof code === 'string' ? code : undefined,
     };
   }
   return { isError: false, name: 'Error', message: readable(value), stack: '', code: undefined };
+}
+
+/** A stack as far as it is the application's: how we called its handler tells nobody anything. */
+function withoutOurs(stack: string): string {
+  const lines = stack.split('\n');
+  const last = lines.findLastIndex((line) => /^\s+at /.test(line) && !OURS.some((folder) => line.includes(folder)));
+  return last < 0 ? stack : lines.slice(0, last + 1).join('\n');
 }
 
 /** The error that was posted, as far as it can be made again. */
@@ -77,6 +86,9 @@ export function print(error: MillraceError): void {
 function stackOf(value: unknown): string {
   return isErrorLike(value) ? String((value as Error).stack ?? value) : readable(value);
 }
+
+/** The folder of our compiled code and, by its source maps, of its sources: as paths and as URLs. */
+const OURS = [path.join(__dirname, '..', path.sep), `${pathToFileURL(path.join(__dirname, '..')).href}/`];
 
 function isErrorLike(value: unknown): boolean {
   return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';

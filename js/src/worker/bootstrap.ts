@@ -21,6 +21,12 @@ function report(error: MillraceError): void {
   post({ type: 'report', report: { code: error.code, message: error.message, cause } });
 }
 
+/** What handlers printed is on its way: in Node.js it goes through the main thread, and is lost with the thread. */
+function written(): Promise<unknown> {
+  const streams = [process.stdout, process.stderr];
+  return Promise.all(streams.map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))));
+}
+
 async function run({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData): Promise<void> {
   const native = binding().bind(id);
   const gateway = Gateway.ofWorker(native, id);
@@ -31,9 +37,13 @@ async function run({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData): 
   port?.on('message', async (message: ToWorker) => {
     if (message.type !== 'stop') return;
     await host.stop(message.ms, message.leave);
+    await written();
     post({ type: 'stopped' });
   });
   post({ type: 'ready', worker: host.id });
 }
+
+// what handlers throw is told where its source is: TypeScript, bundles. Loading ours is done, so none of ours is looked up
+process.setSourceMapsEnabled?.(true);
 
 run(data).catch((error: unknown) => post({ type: 'failed', error: postable(error) }));
