@@ -86,6 +86,24 @@ test('channels: subscriptions are counted as the comments say', async (t) => {
   );
 });
 
+test('channels: what comes through a virtual socket is marked, until it is deleted', async (t) => {
+  const { code } = (await blocksOf('docs/channels.md')).find((block) => block.code.includes('watchMatch'));
+  const [, whole, call, expected] = /^(.*)\n(send\(.*\)); \/\/ arrives as "(.*)"\n$/s.exec(code);
+  const workerPath = path.join(folder, 'views.mjs');
+  const worker = `${whole}\nlet leave;
+    export function handleTextMessage(text, socketId) {
+      if (text === 'watch') leave = watchMatch(socketId, 7);
+      if (text === 'leave') leave();
+      send(socketId, String(${call}));
+    }`;
+  await writeFile(workerPath, worker);
+  const client = await open(t, await ownServer(t, { workerPath, threads: 1 }));
+  client.send('watch');
+  t.deepEqual([await client.text(), await client.text()], [expected, '1']);
+  client.send('leave');
+  t.is(await client.text(), '0');
+});
+
 test('workers: three places for state', async (t) => {
   const workerPath = path.join(await unpack('workers'), 'worker.mjs');
   const server = await ownServer(t, { workerPath, workerArg: { language: 'fi' }, threads: 2 });
