@@ -1,8 +1,6 @@
-/** The native addon: its interface and how it is loaded. The only file that knows the native file. */
+/** The native addon: its interface, and that it is loaded once per thread and of the right version. */
 
-import { readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import path from 'node:path';
+import { openAddon, VERSION } from './addon.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { LogLine } from './log.js';
 import type { Stats } from './stats.js';
@@ -108,50 +106,18 @@ export function binding(): Binding {
 }
 
 function load(): Binding {
-  const addon = loadAddon();
-  const { version } = requireHere('../../package.json') as { version: string };
-  if (addon.version !== version) {
+  const addon = openAddon(isBinding);
+  if (addon.version !== VERSION) {
     throw new MillraceError(
       'ERR_MILLRACE_BINDING_MISMATCH',
-      `the native addon has version ${addon.version} but the package has version ${version}: install the package again`,
+      `the native addon has version ${addon.version} but the package has version ${VERSION}: install the package ` +
+        'again, or in a clone of the repository build it: npm run build',
     );
   }
   addon.setErrorClass(MillraceError);
   return addon;
 }
 
-function loadAddon(): Binding {
-  let addon: unknown;
-  try {
-    addon = requireHere(path.join(NATIVE, 'index.js'));
-  } catch (cause) {
-    throw new MillraceError(
-      'ERR_MILLRACE_BINDING_MISSING',
-      `there is no native addon for ${process.platform}-${process.arch}: the optional dependency ` +
-        `millrace-${process.platform}-${process.arch} (with a suffix such as -gnu or -musl on Linux) is not installed or ` +
-        'cannot be loaded. Where the lock file was made on another platform, delete it and node_modules and install ' +
-        'again (https://github.com/npm/cli/issues/4828). Without a prebuilt package, build with npm run build.',
-      { cause },
-    );
-  }
-  return isBinding(addon) ? addon : loadAgain();
-}
-
-/** A runtime that hands a thread another thread's stale module object gets a fresh one. */
-function loadAgain(): Binding {
-  for (const name of readdirSync(NATIVE)) {
-    if (!name.endsWith('.node')) continue;
-    const fresh = { exports: {} };
-    process.dlopen(fresh, path.join(NATIVE, name));
-    if (isBinding(fresh.exports)) return fresh.exports;
-  }
-  throw new MillraceError('ERR_MILLRACE_BINDING_MISSING', 'the native addon was loaded, but it exports nothing');
-}
-
 function isBinding(value: unknown): value is Binding {
   return typeof value === 'object' && value !== null && typeof (value as Partial<Binding>).bind === 'function';
 }
-
-/** Absolute, so that bundlers and working directories do not matter. */
-const NATIVE = path.join(__dirname, '..', 'native');
-const requireHere = createRequire(__filename);
