@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { checkInstructions } from './instructions.mjs';
+import { lintPackages } from './lint-packages.mjs';
 import { checkLockfile } from './lockfile.mjs';
 import { Failure, fail, ROOT, run, tool } from './process.mjs';
 import { setUp } from './setup.mjs';
@@ -25,6 +26,7 @@ const STEPS = [
   { name: 'types', groups: ['lint', 'js'], run: () => run([...tool('typescript', 'tsc'), '--noEmit']) },
   { name: 'lockfile', groups: ['lint', 'js'], run: checkLockfile },
   { name: 'deny', groups: ['lint', 'rust'], run: deny },
+  { name: 'package', groups: ['js'], run: () => lintPackages() },
   { name: 'ava', groups: ['js'], run: () => run(tool('ava')) },
 ];
 
