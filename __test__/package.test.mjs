@@ -1,0 +1,191 @@
+// What is published, before it is: the packed tarballs are installed into an empty folder, with no Rust on the PATH,
+// and used as ES modules, CommonJS and TypeScript, in every runtime.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import test from 'ava';
+
+import { pack } from '../scripts/pack.mjs';
+import { tool } from '../scripts/process.mjs';
+import { addTypes, project, runIn, runtimes, serve, WITHOUT_RUST, writeFiles } from './support/installed.mjs';
+import { fileOf } from './support/markdown.mjs';
+import { connect } from './support/ws-client.mjs';
+
+let tarballs;
+let platform;
+const out = mkdtempSync(path.join(os.tmpdir(), 'millrace-tarballs-'));
+
+test.before(() => {
+  tarballs = pack({ out });
+  [platform] = Object.keys(tarballs.platforms);
+});
+
+test.after.always(() => rmSync(out, { recursive: true, force: true }));
+
+/** The README's example, on a free port. */
+async function readmeFiles() {
+  const server = (await fileOf('README.md', 'server.mjs')).replace('localhost:3000', '127.0.0.1:0');
+  return { 'server.mjs': server, 'worker.mjs': await fileOf('README.md', 'worker.mjs') };
+}
+
+/** The same in CommonJS. */
+const COMMONJS = {
+  'server.cjs': `
+const path = require('node:path');
+const { start } = require('millrace');
+
+start({ bind: '127.0.0.1:0', workerPath: path.join(__dirname, 'worker.cjs') }).then((server) => {
+  console.log('Listening on ws://' + server.addresses[0]);
+});
+`,
+  'worker.cjs': `
+const { send, subscribe } = require('millrace');
+
+exports.handleOpen = (socketId) => {
+  subscribe(socketId, 'everyone');
+  return true;
+};
+exports.handleTextMessage = (text, socketId) => {
+  send('everyone', socketId + ': ' + text, { except: socketId });
+};
+`,
+};
+
+/** The same in TypeScript. */
+const TYPESCRIPT = {
+  'server.ts': `
+import { type Server, type StartOptions, start } from 'millrace';
+
+const options: StartOptions = { bind: '127.0.0.1:0', workerPath: new URL('./worker.js', import.meta.url) };
+const server: Server = await start(options);
+console.log('Listening on ws://' + server.addresses[0]);
+`,
+  'worker.ts': `
+import { send, subscribe, type WorkerModule } from 'millrace';
+
+export const handleOpen: WorkerModule['handleOpen'] = (socketId) => {
+  subscribe(socketId, 'everyone');
+  return true;
+};
+export const handleTextMessage: WorkerModule['handleTextMessage'] = (text, socketId) => {
+  const count: number = send('everyone', socketId + ': ' + text, { except: socketId });
+  // @ts-expect-error the types are those of the package, not any
+  const wrong: string = count;
+  void wrong;
+};
+`,
+};
+
+async function clientsHearEachOther(t, address) {
+  const [one, two] = [await connect(t, address), await connect(t, address)];
+  one.send('hello from the first');
+  t.regex(await two.text(), /^\d+: hello from the first$/);
+}
+
+test('the tarballs hold what is needed and nothing else', (t) => {
+  const folder = project(t, tarballs);
+  t.deepEqual(
+    readdirSync(path.join(folder, 'node_modules'))
+      .filter((name) => !name.startsWith('.'))
+      .sort(),
+    ['millrace', `millrace-${platform}`],
+  );
+  const addon = path.join(folder, 'node_modules', `millrace-${platform}`);
+  t.deepEqual(readdirSync(addon).sort(), ['LICENSE', 'README.md', `millrace.${platform}.node`, 'package.json']);
+  const main = readdirSync(path.join(folder, 'node_modules/millrace'), { recursive: true });
+  t.false(main.some((name) => /\.node$|\.test\.|__test__|js.src|crates|\.stamp/.test(name)));
+  t.true(main.includes(path.join('js', 'dist', 'index.mjs')));
+});
+
+test('no Rust can be found where the packages are installed and used', (t) => {
+  for (const program of ['cargo', 'rustc']) {
+    t.is(spawnSync(program, ['--version'], { env: WITHOUT_RUST }).error?.code, 'ENOENT', program);
+  }
+});
+
+for (const [name, command] of Object.entries(runtimes())) {
+  test(`${name}: the example of the README, as ES modules`, async (t) => {
+    const folder = project(t, tarballs, { files: await readmeFiles() });
+    await clientsHearEachOther(t, await serve(t, folder, [...command, 'server.mjs']));
+  });
+
+  test(`${name}: the same in CommonJS`, async (t) => {
+    const folder = project(t, tarballs, { type: 'commonjs', files: COMMONJS });
+    await clientsHearEachOther(t, await serve(t, folder, [...command, 'server.cjs']));
+  });
+}
+
+const RESOLUTIONS = {
+  nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
+  bundler: { module: 'esnext', moduleResolution: 'bundler' },
+};
+
+for (const [name, options] of Object.entries(RESOLUTIONS)) {
+  test(`TypeScript, strict, resolution ${name}: compiles and runs`, async (t) => {
+    const compilerOptions = {
+      ...options,
+      strict: true,
+      target: 'es2022',
+      lib: ['es2023'],
+      types: ['node'],
+      skipLibCheck: false,
+      exactOptionalPropertyTypes: true,
+    };
+    const folder = project(t, tarballs, {
+      files: { ...TYPESCRIPT, 'tsconfig.json': JSON.stringify({ compilerOptions }) },
+    });
+    addTypes(folder);
+    const { status, output } = runIn(folder, [...tool('typescript', 'tsc'), '--project', folder]);
+    t.is(status, 0, output);
+    await clientsHearEachOther(t, await serve(t, folder, [process.execPath, 'server.js']));
+  });
+}
+
+test('TypeScript, nodenext, in a CommonJS project: compiles', (t) => {
+  const compilerOptions = { ...RESOLUTIONS.nodenext, strict: true, target: 'es2022', types: ['node'], noEmit: true };
+  const files = {
+    'main.ts':
+      "import { start, type Server } from 'millrace';\nexport const server: Promise<Server> = start({ bind: ':0' });\n",
+    'tsconfig.json': JSON.stringify({ compilerOptions }),
+  };
+  const folder = project(t, tarballs, { type: 'commonjs', files });
+  addTypes(folder);
+  const { status, output } = runIn(folder, [...tool('typescript', 'tsc'), '--project', folder]);
+  t.is(status, 0, output);
+});
+
+const ASK = "import { stats } from 'millrace';\nstats();\n";
+
+test('without the platform package the error names it and how to install it', (t) => {
+  const folder = project(t, tarballs, { npmArgs: ['--omit=optional'], files: { 'ask.mjs': ASK } });
+  for (const [name, command] of Object.entries(runtimes())) {
+    const { status, output } = runIn(folder, [...command, 'ask.mjs']);
+    t.not(status, 0, name);
+    t.true(output.includes(`the native addon for ${process.platform}-${process.arch} cannot be found`), output);
+    t.true(output.includes(`millrace-${platform}: is not installed`), output);
+    t.regex(output, new RegExp(`npm install millrace-${platform}@\\d+\\.\\d+\\.\\d+`));
+    t.true(output.includes('--omit=optional'), output);
+    t.true(output.includes('ERR_MILLRACE_BINDING_MISSING'), output);
+  }
+});
+
+test('a platform package that cannot be loaded is told from one that is missing', (t) => {
+  const folder = project(t, tarballs, { files: { 'ask.mjs': ASK } });
+  writeFileSync(path.join(folder, `node_modules/millrace-${platform}/millrace.${platform}.node`), 'no addon');
+  const { status, output } = runIn(folder, [process.execPath, 'ask.mjs']);
+  t.not(status, 0);
+  t.regex(output, /millrace\.[\w-]+\.node: is there, but cannot be loaded: ./);
+  t.true(output.includes('Install again'), output);
+});
+
+test('an addon of another version is refused', (t) => {
+  const folder = project(t, tarballs, { files: { 'ask.mjs': ASK } });
+  const file = path.join(folder, 'node_modules/millrace/package.json');
+  writeFiles(path.dirname(file), { 'package.json': JSON.stringify({ name: 'millrace', version: '99.0.0' }) });
+  writeFiles(folder, { 'ask.cjs': "require('millrace/js/dist/index.js').stats();\n" });
+  const { status, output } = runIn(folder, [process.execPath, 'ask.cjs']);
+  t.not(status, 0);
+  t.true(output.includes('ERR_MILLRACE_BINDING_MISMATCH'), output);
+});

@@ -1,0 +1,114 @@
+// Projects as a user makes them: an empty folder outside the repository, into which the packed tarballs are installed
+// while no Rust can be found. And the programs that run in them.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import { npm } from '../../scripts/process.mjs';
+import { runtimePath } from '../../scripts/runtimes.mjs';
+import { until } from './deadline.mjs';
+import { ROOT } from './markdown.mjs';
+
+/** The environment without the folders of the PATH that hold Rust. */
+export const WITHOUT_RUST = { ...process.env, PATH: pathWithoutRust() };
+
+function pathWithoutRust() {
+  const exe = process.platform === 'win32' ? '.exe' : '';
+  const folders = (process.env.PATH ?? '').split(path.delimiter);
+  const holdsRust = (folder) => ['cargo', 'rustc'].some((name) => existsSync(path.join(folder, name + exe)));
+  return folders.filter((folder) => !holdsRust(folder)).join(path.delimiter);
+}
+
+/**
+ * Every runtime that the packages are tried in, as a command: the Node.js that runs the tests, those whose paths
+ * MILLRACE_TEST_NODES lists, Bun and Deno.
+ *
+ * @returns {Record<string, string[]>}
+ */
+export function runtimes() {
+  const more = (process.env.MILLRACE_TEST_NODES ?? '').split(path.delimiter).filter((program) => program !== '');
+  return {
+    [`node ${process.versions.node}`]: [process.execPath],
+    ...Object.fromEntries(more.map((program) => [`node ${versionOf(program)}`, [program]])),
+    bun: [runtimePath('bun'), 'run'],
+    deno: [runtimePath('deno'), 'run', '-A', '--quiet'],
+  };
+}
+
+function versionOf(program) {
+  const { stdout, error } = spawnSync(program, ['-p', 'process.versions.node'], { encoding: 'utf8' });
+  if (error !== undefined) throw new Error(`MILLRACE_TEST_NODES: ${program}: ${error.message}`);
+  return stdout.trim();
+}
+
+/**
+ * A project with the packages installed. The platform's tarball stands in for what the registry has under the name
+ * that the main package's optional dependency asks for, so that npm decides as it does for a user.
+ *
+ * @param {import('ava').ExecutionContext} t the project is removed with it
+ * @param {{main: string, platforms: Record<string, string>}} tarballs
+ * @param {{type?: 'module' | 'commonjs', npmArgs?: string[], files?: Record<string, string>}} options
+ * @returns {string} its folder
+ */
+export function project(t, { main, platforms }, { type = 'module', npmArgs = [], files = {} } = {}) {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-package-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const overrides = Object.entries(platforms).map(([name, file]) => [`millrace-${name}`, `file:${file}`]);
+  const manifest = {
+    private: true,
+    type,
+    dependencies: { millrace: `file:${main}` },
+    overrides: Object.fromEntries(overrides),
+  };
+  writeFiles(folder, { 'package.json': JSON.stringify(manifest), ...files });
+  const [program, ...args] = npm('install', '--offline', '--no-audit', '--no-fund', ...npmArgs);
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env: WITHOUT_RUST, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`npm install failed:\n${stdout}\n${stderr}`);
+  return folder;
+}
+
+/** TypeScript and Node's types, as `npm install --save-dev typescript @types/node` brings them. */
+export function addTypes(folder) {
+  mkdirSync(path.join(folder, 'node_modules/@types'), { recursive: true });
+  for (const name of ['@types/node', 'undici-types']) {
+    symlinkSync(path.join(ROOT, 'node_modules', name), path.join(folder, 'node_modules', name), 'junction');
+  }
+}
+
+export function writeFiles(folder, files) {
+  for (const [name, text] of Object.entries(files)) writeFileSync(path.join(folder, name), text);
+}
+
+/** Runs a program in a project to its end. */
+export function runIn(folder, [program, ...args]) {
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env: WITHOUT_RUST, encoding: 'utf8' });
+  return { status, output: `${stdout}${stderr}` };
+}
+
+/**
+ * Starts a server in a project, and waits until it has printed its address.
+ *
+ * @returns {Promise<string>} "127.0.0.1:40123"
+ */
+export async function serve(t, folder, [program, ...args]) {
+  const child = spawn(program, args, { cwd: folder, env: WITHOUT_RUST, stdio: ['ignore', 'pipe', 'pipe'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk) => {
+      output += chunk;
+    });
+  }
+  let ended = false;
+  child.once('exit', () => {
+    ended = true;
+  });
+  const address = await until(
+    () => (ended ? 'none' : /(127\.0\.0\.1:\d+)/.exec(output)?.[1]),
+    () => `an address in the output:\n${output}`,
+    60_000,
+  );
+  if (address === 'none') throw new Error(`the server ended:\n${output}`);
+  return address;
+}
