@@ -1,5 +1,5 @@
 // What is published, before it is: the packed tarballs are installed into an empty folder, with no Rust on the PATH,
-// and used as ES modules, CommonJS and TypeScript, in every runtime.
+// and used as ES modules, CommonJS and TypeScript, in every runtime. One test after the other: they wait for programs.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -84,7 +84,7 @@ async function clientsHearEachOther(t, address) {
   t.regex(await two.text(), /^\d+: hello from the first$/);
 }
 
-test('the tarballs hold what is needed and nothing else', (t) => {
+test.serial('the tarballs hold what is needed and nothing else', (t) => {
   const folder = project(t, tarballs);
   t.deepEqual(
     readdirSync(path.join(folder, 'node_modules'))
@@ -99,19 +99,19 @@ test('the tarballs hold what is needed and nothing else', (t) => {
   t.true(main.includes(path.join('js', 'dist', 'index.mjs')));
 });
 
-test('no Rust can be found where the packages are installed and used', (t) => {
+test.serial('no Rust can be found where the packages are installed and used', (t) => {
   for (const program of ['cargo', 'rustc']) {
     t.is(spawnSync(program, ['--version'], { env: WITHOUT_RUST }).error?.code, 'ENOENT', program);
   }
 });
 
 for (const [name, command] of Object.entries(runtimes())) {
-  test(`${name}: the example of the README, as ES modules`, async (t) => {
+  test.serial(`${name}: the example of the README, as ES modules`, async (t) => {
     const folder = project(t, tarballs, { files: await readmeFiles() });
     await clientsHearEachOther(t, await serve(t, folder, [...command, 'server.mjs']));
   });
 
-  test(`${name}: the same in CommonJS`, async (t) => {
+  test.serial(`${name}: the same in CommonJS`, async (t) => {
     const folder = project(t, tarballs, { type: 'commonjs', files: COMMONJS });
     await clientsHearEachOther(t, await serve(t, folder, [...command, 'server.cjs']));
   });
@@ -123,7 +123,7 @@ const RESOLUTIONS = {
 };
 
 for (const [name, options] of Object.entries(RESOLUTIONS)) {
-  test(`TypeScript, strict, resolution ${name}: compiles and runs`, async (t) => {
+  test.serial(`TypeScript, strict, resolution ${name}: compiles and runs`, async (t) => {
     const compilerOptions = {
       ...options,
       strict: true,
@@ -143,7 +143,7 @@ for (const [name, options] of Object.entries(RESOLUTIONS)) {
   });
 }
 
-test('TypeScript, nodenext, in a CommonJS project: compiles', (t) => {
+test.serial('TypeScript, nodenext, in a CommonJS project: compiles', (t) => {
   const compilerOptions = { ...RESOLUTIONS.nodenext, strict: true, target: 'es2022', types: ['node'], noEmit: true };
   const files = {
     'main.ts':
@@ -158,7 +158,7 @@ test('TypeScript, nodenext, in a CommonJS project: compiles', (t) => {
 
 const ASK = "import { stats } from 'millrace';\nstats();\n";
 
-test('without the platform package the error names it and how to install it', (t) => {
+test.serial('without the platform package the error names it and how to install it', (t) => {
   const folder = project(t, tarballs, { npmArgs: ['--omit=optional'], files: { 'ask.mjs': ASK } });
   for (const [name, command] of Object.entries(runtimes())) {
     const { status, output } = runIn(folder, [...command, 'ask.mjs']);
@@ -171,7 +171,7 @@ test('without the platform package the error names it and how to install it', (t
   }
 });
 
-test('a platform package that cannot be loaded is told from one that is missing', (t) => {
+test.serial('a platform package that cannot be loaded is told from one that is missing', (t) => {
   const folder = project(t, tarballs, { files: { 'ask.mjs': ASK } });
   writeFileSync(path.join(folder, `node_modules/millrace-${platform}/millrace.${platform}.node`), 'no addon');
   const { status, output } = runIn(folder, [process.execPath, 'ask.mjs']);
@@ -180,7 +180,7 @@ test('a platform package that cannot be loaded is told from one that is missing'
   t.true(output.includes('Install again'), output);
 });
 
-test('an addon of another version is refused', (t) => {
+test.serial('an addon of another version is refused', (t) => {
   const folder = project(t, tarballs, { files: { 'ask.mjs': ASK } });
   const file = path.join(folder, 'node_modules/millrace/package.json');
   writeFiles(path.dirname(file), { 'package.json': JSON.stringify({ name: 'millrace', version: '99.0.0' }) });
