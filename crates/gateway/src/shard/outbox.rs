@@ -89,13 +89,11 @@ impl Outbox {
     /// All there is, where it lies in one piece.
     #[cfg(any(test, all(target_os = "linux", target_pointer_width = "64")))]
     pub(crate) fn single(&self) -> Option<&[u8]> {
-        match self.queue.front() {
-            None => self.chunk(),
-            Some(only) if self.queue.len() == 1 && self.chunk.is_empty() => {
-                only.frame.bytes().get(self.written..)
-            }
-            Some(_) => None,
-        }
+        let Some(only) = self.queue.front() else {
+            return self.chunk();
+        };
+        let alone = self.queue.len() == 1 && self.chunk.is_empty();
+        alone.then(|| only.frame.bytes().get(self.written..))?
     }
 
     /// `count` bytes of [`single`](Self::single) are written.
