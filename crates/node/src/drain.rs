@@ -21,6 +21,11 @@ pub(crate) fn drain(
     let (Some(worker), Some(function)) = (thread.worker(), thread.drain_function()) else {
         return Ok(false);
     };
+    if worker.is_retired() {
+        // not every runtime ends a thread in the middle of a handler; what comes after it is not ours to handle
+        thread.end();
+        return Ok(false);
+    }
     worker.begin_drain();
     if environment.is_draining() {
         // a handler that found a way to run the event loop inside a drain
