@@ -195,10 +195,12 @@ export class Supervisor {
 
   async #end(fixed: Fixed): Promise<void> {
     fixed.unwatch();
-    const seats = this.#seats.splice(0);
+    // the seats stay known: a worker that does not answer is given up here as at any other time
+    const seats = this.#seats;
     const hosts = this.#hosts.splice(0);
     const ms = timeToStop(fixed);
     await Promise.all([...seats.map((seat) => seat.stop(ms)), ...hosts.map((host) => host.stop(ms))]);
+    this.#seats = [];
     const stopped = new Promise<void>((resolve) => {
       this.#whenStopped = resolve;
     });

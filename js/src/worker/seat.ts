@@ -39,15 +39,18 @@ export class Seat {
     return this.#thread?.id === worker;
   }
 
-  /** The worker does not answer: its thread is ended and replaced, without waiting for its end. */
+  /**
+   * The worker does not answer: its thread is ended and replaced, without waiting for its end. While the seat is being
+   * stopped, the thread is only ended, so that the stop need not wait for what will not come.
+   */
   replace(ms: number): void {
     const thread = this.#thread;
-    if (thread === undefined || this.#closed) return;
+    if (thread === undefined) return;
     const message = `worker ${thread.id} unresponsive for ${ms} ms, terminating`;
     this.#thread = undefined;
     void thread.terminate();
     this.#report(new MillraceError('ERR_MILLRACE_WORKER_UNRESPONSIVE', message));
-    this.#afterLoss();
+    if (!this.#closed) this.#afterLoss();
   }
 
   /**

@@ -83,9 +83,10 @@ export class WorkerThread {
     await this.terminate();
   }
 
-  /** Ends it at once. */
+  /** Ends it at once, also while it is being stopped. */
   async terminate(): Promise<void> {
     this.#state = 'over';
+    this.#stopped?.();
     await this.#worker.terminate();
   }
 
