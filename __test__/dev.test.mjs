@@ -1,0 +1,81 @@
+// `npm run dev`: a program is started again when a source changes, after a build; a build that fails is tried again.
+// The build is the test's own here: the real one takes a compiler's time and changes what other tests run.
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import test from 'ava';
+
+import { develop } from '../scripts/dev.mjs';
+import { Failure } from '../scripts/process.mjs';
+import { folderWith } from './support/cli.mjs';
+import { until } from './support/deadline.mjs';
+
+/** Notes its beginning and its end in a file, and runs until it is told to end. */
+const program = (name) => `
+import { appendFileSync } from 'node:fs';
+const note = (text) => appendFileSync(new URL('./notes.txt', import.meta.url), text + '\\n');
+process.on('SIGTERM', () => { note('end ${name}'); process.exit(0); });
+setInterval(() => {}, 1000);
+note('begin ${name} ' + process.argv[2]);
+`;
+
+test('builds, runs, and does both again with each change', async (t) => {
+  const folder = folderWith(t, { 'server.mjs': program('one'), 'src/lib.rs': '', 'notes.txt': '' });
+  const told = [];
+  let builds = 0;
+  let broken = false;
+  const stop = develop({
+    program: path.join(folder, 'server.mjs'),
+    args: ['argument'],
+    folders: [folder],
+    build: async () => {
+      builds += 1;
+      if (broken) throw new Failure('error: expected one of a hundred tokens');
+    },
+    tell: (text) => told.push(text),
+  });
+  t.teardown(stop);
+  const notes = () => readFileSync(path.join(folder, 'notes.txt'), 'utf8');
+  const noted = (text) =>
+    until(
+      async () => notes() === text,
+      () => `${text}, not\n${notes()}\n${told.join('\n')}`,
+    );
+  const change = (file, text) => writeFileSync(path.join(folder, file), text);
+
+  await noted('begin one argument\n');
+  t.is(builds, 1);
+  change('server.mjs', program('two'));
+  await noted('begin one argument\nend one\nbegin two argument\n');
+  t.true(builds >= 2);
+  t.regex(told[0], /server\.mjs changed$/);
+
+  broken = true;
+  change('src/lib.rs', 'fn main() {');
+  await until(async () => told.includes('Waiting for a change'), 'the failed build');
+  t.true(told.includes('error: expected one of a hundred tokens'), 'in a line, without a stack');
+  await noted('begin one argument\nend one\nbegin two argument\nend two\n');
+
+  broken = false;
+  change('src/lib.rs', 'fn main() {}');
+  await noted('begin one argument\nend one\nbegin two argument\nend two\nbegin two argument\n');
+  await stop();
+  t.regex(notes(), /begin two argument\nend two\n$/, 'ended with it');
+});
+
+test('a program that ends by itself is told, and started with the next change', async (t) => {
+  const folder = folderWith(t, { 'server.mjs': 'process.exit(3);' });
+  const told = [];
+  const stop = develop({
+    program: path.join(folder, 'server.mjs'),
+    args: [],
+    folders: [folder],
+    build: async () => {},
+    tell: (text) => told.push(text),
+  });
+  t.teardown(stop);
+  const ends = () => told.map((text) => /exit code (\d); waiting for a change$/.exec(text)?.[1]).filter(Boolean);
+  await until(async () => ends().length === 1, 'the first end');
+  writeFileSync(path.join(folder, 'server.mjs'), 'process.exit(4);');
+  await until(async () => ends().includes('4'), 'the second end');
+  t.is(ends()[0], '3');
+});
