@@ -3,12 +3,14 @@
 import { openAddon, VERSION } from './addon.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { LogLine } from './log.js';
+import { addonOfThread, isOfThisThread, type NativeState } from './runtime.js';
 import type { Stats } from './stats.js';
 import type { Data, Name, Target } from './target.js';
 
 /** The addon's exports. */
-export interface Binding {
+export interface Binding extends NativeState {
   version: string;
+  isOfThisThread(): boolean;
   setErrorClass(errorClass: new (code: ErrorCode, message: string) => Error): void;
   createGateway(): { id: number; gateway: NativeGateway };
   bind(id: number): NativeGateway;
@@ -98,7 +100,7 @@ let loaded: Binding | undefined;
 /**
  * The addon, loaded once per thread.
  *
- * @throws {MillraceError} ERR_MILLRACE_BINDING_MISSING, ERR_MILLRACE_BINDING_MISMATCH
+ * @throws {MillraceError} ERR_MILLRACE_BINDING_MISSING, ERR_MILLRACE_BINDING_MISMATCH, ERR_MILLRACE_BINDING_FOREIGN
  */
 export function binding(): Binding {
   loaded ??= load();
@@ -106,7 +108,7 @@ export function binding(): Binding {
 }
 
 function load(): Binding {
-  const addon = openAddon(isBinding);
+  const addon = addonOfThread(() => openAddon(isOfThisThread));
   if (addon.version !== VERSION) {
     throw new MillraceError(
       'ERR_MILLRACE_BINDING_MISMATCH',
@@ -116,8 +118,4 @@ function load(): Binding {
   }
   addon.setErrorClass(MillraceError);
   return addon;
-}
-
-function isBinding(value: unknown): value is Binding {
-  return typeof value === 'object' && value !== null && typeof (value as Partial<Binding>).bind === 'function';
 }

@@ -7,6 +7,8 @@ export const ERROR_CODES = {
   ERR_MILLRACE_ADDRESS_IN_USE: 'Somebody listens on the address already.',
   ERR_MILLRACE_ALREADY_STARTED:
     'An option that the first `start` of a gateway fixes was given again with another value, or another thread started the gateway.',
+  ERR_MILLRACE_BINDING_FOREIGN:
+    'A worker got another native addon than the thread that started it: its file was replaced while the process ran, or the package is installed twice.',
   ERR_MILLRACE_BINDING_MISMATCH: 'The native addon belongs to another version of the package; install it again.',
   ERR_MILLRACE_BINDING_MISSING: 'There is no native addon for this platform, or it cannot be loaded.',
   ERR_MILLRACE_BIND_FAILED: 'The system refused to listen on the address; the message says why.',

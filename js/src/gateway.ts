@@ -3,6 +3,7 @@
 import { binding, type NativeGateway } from './binding.js';
 import { MillraceError } from './errors.js';
 import { parseStopOptions, type StartOptions } from './options.js';
+import { ownWorkerData } from './runtime.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import { type Begun, Supervisor } from './supervisor.js';
 import type { Data, Name, SendOptions, Target } from './target.js';
@@ -206,8 +207,15 @@ let ofThisThread: Gateway | undefined;
 
 /** The gateway that this thread's module functions mean. */
 export function threadGateway(): Gateway {
-  ofThisThread ??= Gateway.create(binding().bind(DEFAULT_GATEWAY), DEFAULT_GATEWAY);
+  ofThisThread ??= newThreadGateway();
   return ofThisThread;
+}
+
+/** In a worker this is called only by a second copy of the package: the first one set the thread's gateway. */
+function newThreadGateway(): Gateway {
+  const id = ownWorkerData()?.gateway;
+  if (id !== undefined) return Gateway.ofWorker(binding().bind(id), id);
+  return Gateway.create(binding().bind(DEFAULT_GATEWAY), DEFAULT_GATEWAY);
 }
 
 /** Makes this thread a worker of `gateway`: called before the worker module is imported. */

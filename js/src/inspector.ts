@@ -1,6 +1,6 @@
 /** Whether a debugger may hold threads still. Owns the looking; suspends nothing itself. */
 
-import { createRequire } from 'node:module';
+import { inspectorIsOpen } from './runtime.js';
 
 /**
  * Tells `change` now and whenever the inspector is opened or closed, until the returned function is called. Where
@@ -9,7 +9,7 @@ import { createRequire } from 'node:module';
 export function watchInspector(change: (attached: boolean) => void): () => void {
   let before = false;
   const look = (): void => {
-    const now = isOpen();
+    const now = inspectorIsOpen();
     if (now !== before) change(now);
     before = now;
   };
@@ -17,15 +17,6 @@ export function watchInspector(change: (attached: boolean) => void): () => void 
   const timer = setInterval(look, LOOK_MS);
   timer.unref();
   return () => clearInterval(timer);
-}
-
-function isOpen(): boolean {
-  try {
-    const inspector = createRequire(__filename)('node:inspector') as { url(): string | undefined };
-    return typeof inspector.url() === 'string';
-  } catch {
-    return false;
-  }
 }
 
 const LOOK_MS = 1_000;

@@ -3,7 +3,7 @@
  * step fails. Owns what is running; lives on the thread that calls `start`.
  */
 
-import type { NativeGateway, Notice } from './binding.js';
+import { binding, type NativeGateway, type Notice } from './binding.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
@@ -12,6 +12,7 @@ import { Log, type LogPlan } from './log.js';
 import { type GatewayPlan, parseStartOptions, type StartPlan, type WorkerPlan } from './options.js';
 import { print, workerFailure } from './report.js';
 import { Host } from './worker/host.js';
+import type { WorkerData } from './worker/messages.js';
 import { Seat } from './worker/seat.js';
 
 /** What one call of `start` has begun. */
@@ -171,8 +172,17 @@ export class Supervisor {
       this.#hosts.push(host);
       return;
     }
+    const { state, file } = binding();
+    const data: WorkerData = {
+      millrace: true,
+      native: { state, file },
+      gateway: this.#id,
+      module,
+      arg,
+      handlerTimeoutMs,
+    };
     for (let index = 0; index < plan.threads; index += 1) {
-      seats.push(new Seat({ millrace: true, gateway: this.#id, module, arg, handlerTimeoutMs }, report, fixed.log));
+      seats.push(new Seat(data, report, fixed.log));
     }
     this.#seats.push(...seats);
     await seats[0]?.open();

@@ -2,6 +2,7 @@
 //! the same image; threads find a gateway by an id they were handed, never by being the only one.
 
 use std::collections::HashMap;
+use std::ptr;
 use std::sync::{Arc, LazyLock, Weak};
 
 use millrace_gateway::Gateway;
@@ -53,6 +54,12 @@ impl Addon {
         }
         self.others.lock().gateways.get(&id).and_then(Weak::upgrade)
     }
+}
+
+/// Tells this image's gateways from those of another copy of the addon in the same process: the place
+/// of its static, which no two loaded images share.
+pub(crate) fn identity() -> String {
+    format!("{:x}", ptr::from_ref(&ADDON).addr())
 }
 
 /// The gateway that the module functions belong to.

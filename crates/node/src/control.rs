@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use millrace_gateway::{Doorbell, GatewayConfig, Notice};
 
-use crate::addon::ADDON;
+use crate::addon::{self, ADDON};
 use crate::arguments;
 use crate::bind::{self, Bound};
 use crate::config;
@@ -25,12 +25,20 @@ pub(crate) fn define_module(
     environment: &'static Environment,
 ) -> Outcome<()> {
     js.set(exports, c"version", js.string(env!("CARGO_PKG_VERSION"))?)?;
+    js.set(exports, c"state", js.string(&addon::identity())?)?;
+    js.set(exports, c"file", js.module_file()?)?;
     define!(js, exports, environment, {
+        c"isOfThisThread" => is_of_this_thread,
         c"setErrorClass" => set_error_class,
         c"createGateway" => create_gateway,
         c"bind" => bind::bind,
     });
     Ok(())
+}
+
+/// `isOfThisThread(): boolean`: false on a stale module object, made for another thread or one that ended.
+fn is_of_this_thread<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
+    call.js.boolean(call.own.is_of_this_thread()).map(Some)
 }
 
 /// `setErrorClass(class)`: what is thrown for failures with a code, constructed with code and message.

@@ -10,6 +10,7 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
+use std::thread::{self, ThreadId};
 
 use napi::sys;
 
@@ -27,6 +28,7 @@ use crate::{control, drain};
 /// back after the cleanup hook, but the hook empties it.
 #[derive(Debug)]
 pub(crate) struct Environment {
+    thread: ThreadId,
     line: OnceCell<Arc<Line>>,
     scratch: Scratch,
     /// True while handlers run: wake-ups of I/O shards then wait for the end of the drain.
@@ -70,6 +72,7 @@ pub(crate) fn open(env: sys::napi_env, exports: sys::napi_value) -> napi::Result
 impl Environment {
     fn new() -> Self {
         Self {
+            thread: thread::current().id(),
             line: OnceCell::new(),
             scratch: Scratch::default(),
             draining: Cell::new(false),
@@ -80,6 +83,12 @@ impl Environment {
             holds: Cell::new(0),
             token_words: OnceCell::new(),
         }
+    }
+
+    /// Whether the caller is where this belongs: a runtime that hands a thread the module object of
+    /// another one makes even this be called elsewhere.
+    pub(crate) fn is_of_this_thread(&self) -> bool {
+        self.thread == thread::current().id() && !self.closing.get()
     }
 
     /// The words by which this thread sees that a token changed, as an `ArrayBuffer` and to write to.

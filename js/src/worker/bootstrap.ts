@@ -1,16 +1,17 @@
 /** The entry of worker threads: binds the gateway, then imports the worker module. Never loaded by applications. */
 
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { binding } from '../binding.js';
 import type { MillraceError } from '../errors.js';
 import { Gateway, setThreadGateway } from '../gateway.js';
 import { postable } from '../report.js';
+import { ownWorkerData } from '../runtime.js';
 import { Host } from './host.js';
 import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 
 const port = parentPort;
-const data = workerData as WorkerData | null;
-if (port === null || data?.millrace !== true) throw new Error('this file is the entry of worker threads');
+const data = ownWorkerData();
+if (port === null || data === undefined) throw new Error('this file is the entry of worker threads');
 
 function post(message: FromWorker): void {
   port?.postMessage(message);

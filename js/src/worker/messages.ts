@@ -1,11 +1,14 @@
 /** What a worker thread and the thread that started it say to each other. */
 
 import type { PostedError, PostedReport } from '../report.js';
+import type { NativeState } from '../runtime.js';
 
 /** Given to a worker thread when it starts. */
 export interface WorkerData {
   /** Tells our threads from others that load this file. */
   millrace: true;
+  /** The native state of the thread that starts it, which must be the worker's too. */
+  native: NativeState;
   gateway: number;
   /** The worker module's URL. */
   module: string;

@@ -45,6 +45,18 @@ impl<'s> Js<'s> {
         self.make(|out| unsafe { sys::napi_create_string_latin1(self.env, start, length, out) })
     }
 
+    /// The addon's own file, as a URL; an empty string where the runtime does not know.
+    pub(crate) fn module_file(self) -> Outcome<Value<'s>> {
+        let mut url = ptr::null();
+        // SAFETY: see the impl block.
+        let status = unsafe { sys::node_api_get_module_file_name(self.env, &raw mut url) };
+        if status != sys::Status::napi_ok || url.is_null() {
+            return self.string("");
+        }
+        // SAFETY: the runtime gives text that ends with a zero byte and stays as long as the addon is loaded.
+        self.string(&unsafe { CStr::from_ptr(url) }.to_string_lossy())
+    }
+
     pub(crate) fn object(self) -> Outcome<Value<'s>> {
         // SAFETY: see the impl block.
         self.make(|out| unsafe { sys::napi_create_object(self.env, out) })
