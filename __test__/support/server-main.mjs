@@ -22,7 +22,8 @@ const onError = (error) => errors.push(reported(error));
 /** What onError was given, as text: the message with that of its cause. */
 function reported(error) {
   const cause = error?.cause === undefined ? '' : `, cause: ${String(error.cause?.message ?? error.cause)}`;
-  return { name: error?.name, code: error?.code, message: `${error?.message ?? error}${cause}` };
+  const message = `${error?.message ?? error}${cause}`;
+  return { name: error?.name, code: error?.code, message, causeCode: error?.cause?.code };
 }
 
 const operations = {

@@ -36,14 +36,14 @@ export class ServerProcess {
   #serial = 0;
   #exited;
 
-  /** Starts the child and waits for its control connection. */
-  async launch({ runtime = RUNTIME, env = {}, nodeArgs = [] } = {}) {
+  /** Starts the child (`main` instead of server-main.mjs, if given) and waits for its control connection. */
+  async launch({ runtime = RUNTIME, env = {}, nodeArgs = [], main = mainScript } = {}) {
     const listener = net.createServer();
     listener.listen(0, '127.0.0.1');
     await once(listener, 'listening');
     const [program, args] = commandOf(runtime);
     const control = String(listener.address().port);
-    this.#child = spawn(program, [...args, ...(runtime === 'node' ? nodeArgs : []), mainScript], {
+    this.#child = spawn(program, [...args, ...(runtime === 'node' ? nodeArgs : []), main], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env, MILLRACE_TEST_CONTROL: control },
     });
@@ -99,7 +99,7 @@ export class ServerProcess {
     return this.#request({ op: 'usage' });
   }
 
-  /** What onError was given so far: `[{name, code, message}]`. */
+  /** What onError was given so far: `[{name, code, message, causeCode}]`. */
   async errors() {
     return this.#request({ op: 'errors' });
   }

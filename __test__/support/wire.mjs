@@ -31,7 +31,8 @@ function encodeObject(value) {
   if (value instanceof ArrayBuffer) return { $: 'buffer', base64: base64(new Uint8Array(value)) };
   if (value instanceof SharedArrayBuffer) return { $: 'shared', base64: base64(new Uint8Array(value)) };
   if (value instanceof Error) {
-    return { $: 'error', name: value.name, message: value.message, code: encode(value.code), stack: value.stack };
+    const { name, message, code, stack, cause } = value;
+    return { $: 'error', name, message, code: encode(code), stack, cause: encode(cause) };
   }
   if (value instanceof Date) return { $: 'date', time: value.getTime() };
   if (value instanceof URL) return { $: 'url', href: value.href };
@@ -70,7 +71,7 @@ export function decode(value) {
     case 'url':
       return new URL(value.href);
     case 'error':
-      return Object.assign(new Error(value.message), {
+      return Object.assign(new Error(value.message, { cause: decode(value.cause) }), {
         name: value.name,
         code: decode(value.code),
         remoteStack: value.stack,

@@ -1,0 +1,90 @@
+// 100 workers started and ended under load in every runtime: no crash, and nothing is left behind.
+import test from 'ava';
+
+import { until, within } from './support/deadline.mjs';
+import { inEach } from './support/runtimes.mjs';
+import { ask, member, open, worker } from './support/server.mjs';
+
+const MIB = 1024 * 1024;
+const WORKERS = 10;
+const ROUNDS = 10;
+const MOST_MIB = 48;
+
+/**
+ * Deno's worker threads leave their event loop behind, two descriptors each, once they have loaded any addon
+ * (docs/runtimes.md); no other runtime may.
+ */
+const DESCRIPTORS_LEFT = { node: 0, bun: 0, deno: 2 };
+
+/**
+ * What a worker does that does not answer. Deno's `terminate` does not end a running handler (docs/runtimes.md), so
+ * there it is one that ends at last.
+ */
+const STUCK = { node: { cmd: 'hang' }, bun: { cmd: 'hang' }, deno: { cmd: 'block', ms: 600 } };
+
+const workerIds = async (server) => Object.keys(await server.call('getDebugState', 'workers'));
+
+/** Clients on every worker that send all the time, until their connection is closed. */
+async function flood(t, server, address) {
+  const clients = await Promise.all(Array.from({ length: 2 * WORKERS }, () => open(t, server, { address })));
+  for (const ws of clients) for (let index = 0; index < 300; index++) ws.send(`flood ${'x'.repeat(50)}`);
+  await Promise.all(clients.map((ws) => ws.text()));
+  return clients;
+}
+
+/** Workers that are stopped together with their server, in the middle of a flood and without time to drain. */
+async function stopped(t, server) {
+  const options = { workerPath: worker('commands'), threads: WORKERS };
+  const { handle, addresses } = await server.start(options, { ms: 60_000 });
+  const clients = await flood(t, server, addresses[0]);
+  await server.stop(handle, { drain: 0 });
+  await within(Promise.all(clients.map((ws) => ws.closed())), 'all closed');
+}
+
+/** Workers that are terminated in the middle of a handler, while their clients go on sending. */
+async function terminated(t, runtime, server) {
+  const before = await workerIds(server);
+  const clients = await flood(t, server, server.addresses[0]);
+  for (const ws of clients) ws.send(JSON.stringify({ ...STUCK[runtime], n: 1 }));
+  for (const ws of clients) for (let index = 0; index < 300; index++) ws.send('more of it');
+  await within(Promise.all(clients.map((ws) => ws.closed())), 'all closed');
+  await until(async () => {
+    const now = await workerIds(server);
+    return now.length === WORKERS && !now.some((id) => before.includes(id));
+  }, 'ten other workers');
+}
+
+/** Runs rounds of ten workers, the first two uncounted, and says what ten times ten of them left behind. */
+async function hundred(t, runtime, server, round) {
+  for (let index = 0; index < 2; index++) await round();
+  const before = await server.usage();
+  for (let index = 0; index < ROUNDS; index++) await round();
+  const allowed = before.descriptors + ROUNDS * WORKERS * DESCRIPTORS_LEFT[runtime];
+  const after = await until(async () => {
+    const usage = await server.usage();
+    return usage.descriptors <= allowed && usage.threads <= before.threads && usage;
+  }, `at most ${allowed} descriptors and ${before.threads} threads`);
+  const [first, last] = [before, after].map(({ rss }) => rss / MIB);
+  const counted = `descriptors ${before.descriptors} → ${after.descriptors}, threads ${before.threads} → ${after.threads}`;
+  t.log(`${runtime}: resident ${first.toFixed(1)} → ${last.toFixed(1)} MiB, ${counted}`);
+  t.true(last - first < MOST_MIB, `grew by ${(last - first).toFixed(1)} MiB`);
+}
+
+const launchOptions = { nodeArgs: ['--expose-gc'] };
+
+inEach(test, '100 workers are started and stopped while clients send', async (t, { runtime, launch }) => {
+  const server = await launch(undefined, launchOptions);
+  await hundred(t, runtime, server, () => stopped(t, server));
+  t.deepEqual(await workerIds(server), []);
+});
+
+inEach(
+  test,
+  '100 workers that do not answer are terminated and replaced while clients send',
+  async (t, { runtime, launch }) => {
+    const limits = { workerTimeoutMs: 250 };
+    const server = await launch({ workerPath: worker('commands'), threads: WORKERS, limits }, launchOptions);
+    await hundred(t, runtime, server, () => terminated(t, runtime, server));
+    t.is(await ask(await member(t, server), { cmd: 'ping' }), 'pong');
+  },
+);

@@ -1,0 +1,18 @@
+// Tells which native state its thread has, and answers through it; ends it on demand.
+import { threadId } from 'node:worker_threads';
+
+import { binding } from '../../../js/dist/binding.js';
+import { send, setKey, subscribe } from '../millrace.mjs';
+
+export function handleStart() {
+  setKey(`state of ${threadId}`, binding().state);
+}
+
+export function handleOpen(socketId) {
+  subscribe(socketId, 'everybody');
+}
+
+export function handleTextMessage(text, socketId) {
+  if (text === 'exit') process.exit(1);
+  send(text === 'everybody' ? text : socketId, `${threadId} ${binding().state}`);
+}
