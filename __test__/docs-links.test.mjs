@@ -1,7 +1,7 @@
 // Links between the pages lead somewhere, and the index of docs/ has every page. And the lists that pages show are
 // those of the code.
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import test from 'ava';
 
@@ -99,4 +99,26 @@ test('the page of error codes has exactly the codes that the package exports', (
 test('the table of platforms has every platform package', async (t) => {
   const rows = [...texts.get('README.md').matchAll(/^\| .* \| `millrace-([\w-]+)` \|$/gm)].map(([, name]) => name);
   t.deepEqual(rows.sort(), (await readdir(path.join(ROOT, 'npm'))).sort());
+});
+
+test('the list of steps is that of npm test', async (t) => {
+  const [, list] = /The steps are: ([\s\S]*?)\./.exec(texts.get('CONTRIBUTING.md'));
+  const source = await readFile(path.join(ROOT, 'scripts/test.mjs'), 'utf8');
+  const steps = [...source.matchAll(/^ {2}\{ name: '([\w-]+)'/gm)].map(([, name]) => name);
+  t.true(steps.length > 5);
+  t.deepEqual(list.split(/,\s+/), steps);
+});
+
+test('the tables of options and handlers are those of the code', async (t) => {
+  const tables = [
+    ['docs/getting-started.md', 'js/src/options.ts', 'START_KEYS'],
+    ['docs/workers.md', 'js/src/worker/module.ts', 'HANDLERS'],
+  ];
+  for (const [page, file, list] of tables) {
+    const [, known] = new RegExp(`const ${list} = \\[([^\\]]*)\\]`).exec(await readFile(path.join(ROOT, file), 'utf8'));
+    const names = [...known.matchAll(/'(\w+)'/g)].map(([, name]) => name).sort();
+    t.true(names.length > 5);
+    const cells = [...texts.get(page).matchAll(/^\| (`.*?) \|/gm)].flatMap(([, cell]) => cell.match(/(?<=`)\w+/g));
+    t.deepEqual(cells.filter((name) => name !== null).sort(), names, page);
+  }
 });
