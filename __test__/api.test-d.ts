@@ -9,6 +9,8 @@ import {
   getDebugState,
   getKey,
   hasSubscriptions,
+  type LogLevel,
+  type LogLine,
   type MillraceError,
   type Server,
   type StartOptions,
@@ -37,11 +39,18 @@ const options: StartOptions = {
     const code: string = error.code;
     void code;
   },
+  onLog: ({ time, level, target, message, fields }: LogLine) => {
+    const known: LogLevel = level;
+    const parts: [number, string, string, string | number | boolean | undefined] = [time, target, message, fields['x']];
+    void [known, parts];
+  },
+  logLevel: 'warn,millrace::connection=debug',
 };
 
 export async function use(): Promise<void> {
   const server: Server = await start(options);
   const addresses: string[] = server.addresses;
+  await server.replaceWorkers();
   await server.stop({ drain: 100 });
   await server.stop();
   void addresses;
@@ -73,6 +82,8 @@ export async function use(): Promise<void> {
   await start({ bind: 'x', limits: { nothing: 1 } });
   // @ts-expect-error no such policy
   await start({ bind: 'x', limits: { outboxPolicy: 'explode' } });
+  // @ts-expect-error a line is an object
+  await start({ bind: 'x', onLog: (line: string) => void line });
   // @ts-expect-error data is text or bytes
   send(1, 5);
   // @ts-expect-error an id is a number

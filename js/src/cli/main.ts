@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The command line, `millrace`: chooses the command and turns its outcome into an exit code. */
 
-import { createRequire } from 'node:module';
+import { VERSION } from '../addon.js';
 import { UsageError } from './arguments.js';
 import { bench } from './bench.js';
 import { BENCH_HELP, HELP, SERVE_HELP } from './help.js';
@@ -32,16 +32,11 @@ async function main(args: string[]): Promise<number> {
     return OK;
   }
   if (name === '--version' || name === '-v') {
-    line(process.stdout, packageVersion());
+    line(process.stdout, VERSION);
     return OK;
   }
   const problem = name === undefined ? 'a command is missing' : `there is no ${readable(name)}`;
   throw new UsageError(`${problem}: it is serve, bench, --help or --version`);
-}
-
-/** Needs no addon, so that it can be asked where that is what is wrong. */
-function packageVersion(): string {
-  return (createRequire(__filename)('../../../package.json') as { version: string }).version;
 }
 
 /** Asked for before `--`, whatever else there is. */
