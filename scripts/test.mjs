@@ -25,6 +25,7 @@ const STEPS = [
   { name: 'biome', groups: ['lint', 'js'], run: biome },
   { name: 'types', groups: ['lint', 'js'], run: () => run([...tool('typescript', 'tsc'), '--noEmit']) },
   { name: 'lockfile', groups: ['lint', 'js'], run: checkLockfile },
+  { name: 'workflows', groups: ['lint'], run: workflows },
   { name: 'deny', groups: ['lint', 'rust'], run: deny },
   { name: 'package', groups: ['js'], run: () => lintPackages() },
   { name: 'ava', groups: ['js'], run: () => run(tool('ava')) },
@@ -93,6 +94,17 @@ async function deny() {
     return missing;
   }
   await run(['cargo', 'deny', '--log-level', 'error', 'check', 'bans', 'licenses', 'sources']);
+}
+
+/** The workflow files; actionlint is a Go program, and as optional as cargo-deny. */
+async function workflows() {
+  if (spawnSync('actionlint', ['--version'], { stdio: 'ignore' }).status !== 0) {
+    const missing =
+      'actionlint is not installed: go install github.com/rhysd/actionlint/cmd/actionlint@latest, and put it on the PATH';
+    if (process.env.MILLRACE_REQUIRE_ALL) throw new Failure(missing);
+    return missing;
+  }
+  await run(['actionlint', '-no-color']);
 }
 
 /** @param {string[]} names steps or groups; none is everything */
