@@ -58,11 +58,12 @@ function builder(target) {
 }
 
 function environment(target) {
-  const env = {};
+  const flag = (feature) => ({ RUSTFLAGS: `${process.env.RUSTFLAGS ?? ''} -C target-feature=${feature}`.trim() });
   // A musl target links statically unless it is told not to, and then makes no shared library.
-  if (target.includes('-musl')) env.RUSTFLAGS = `${process.env.RUSTFLAGS ?? ''} -C target-feature=-crt-static`.trim();
-  if (target.endsWith('-windows-gnu')) env.LIBNODE_PATH = emptyLibnode();
-  return env;
+  if (target.includes('-musl')) return flag('-crt-static');
+  // Node.js carries Microsoft's C runtime inside; a machine need not have it as a library.
+  if (target.endsWith('-msvc')) return flag('+crt-static');
+  return target.endsWith('-windows-gnu') ? { LIBNODE_PATH: emptyLibnode() } : {};
 }
 
 /**

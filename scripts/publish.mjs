@@ -19,9 +19,11 @@ async function publish({ dryRun }) {
   const packages = [...packed.map(([platform, tarball]) => [`${name}-${platform}`, tarball]), [name, main]];
   // A version such as 1.0.0-beta.1 must not become what "npm install millrace" takes.
   const tag = version.includes('-') ? 'next' : 'latest';
+  // Only a pipeline can prove where a package comes from; the very first publish is made by hand.
+  const provenance = `--provenance=${process.env.GITHUB_ACTIONS === 'true'}`;
   for (const [packageName, tarball] of packages) {
     if (isPublished(`${packageName}@${version}`)) console.log(`${packageName}@${version} is published already`);
-    else await run(npm('publish', tarball, '--tag', tag, ...(dryRun ? ['--dry-run'] : ['--provenance'])));
+    else await run(npm('publish', tarball, '--tag', tag, provenance, ...(dryRun ? ['--dry-run'] : [])));
   }
 }
 

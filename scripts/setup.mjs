@@ -1,5 +1,5 @@
 // Brings a fresh clone, or a changed one, to where it runs: npm packages, addon, TypeScript. Each is left alone
-// when its sources have not changed. `--debug` builds the addon without optimisation.
+// when its sources have not changed. `--debug` builds the addon without optimisation, `--no-addon` not at all.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -9,13 +9,13 @@ import { Failure, fail, npm, ROOT, run, tool } from './process.mjs';
 import { dropStamp, hashOf, readStamp, writeStamp } from './stamp.mjs';
 
 /**
- * @param {{debug?: boolean}} [options] debug: the addon without optimisation
+ * @param {{debug?: boolean, addon?: boolean}} [options] debug: the addon without optimisation; addon: whether at all
  * @throws {Failure} when something is missing or a build fails
  */
-export async function setUp({ debug = false } = {}) {
+export async function setUp({ debug = false, addon = true } = {}) {
   checkPrerequisites();
   await installPackages();
-  await buildAddon(debug);
+  if (addon) await buildAddon(debug);
   await buildTypeScript();
 }
 
@@ -81,7 +81,8 @@ function addonExists() {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const unknown = process.argv.slice(2).filter((arg) => arg !== '--debug');
-  if (unknown.length > 0) fail(new Failure(`unknown argument ${unknown[0]}; --debug is the only one`));
-  await setUp({ debug: process.argv.includes('--debug') }).catch(fail);
+  const args = process.argv.slice(2);
+  const unknown = args.filter((arg) => arg !== '--debug' && arg !== '--no-addon');
+  if (unknown.length > 0) fail(new Failure(`unknown argument ${unknown[0]}; there are --debug and --no-addon`));
+  await setUp({ debug: args.includes('--debug'), addon: !args.includes('--no-addon') }).catch(fail);
 }
