@@ -93,6 +93,8 @@ test('commands that name what does not exist are found', async (t) => {
     'node nothing.mjs',
     'node examples/chat/server.mjs --nothing 1',
     'npx nothing',
+    'npx millrace nothing',
+    'npx millrace serve worker.mjs --nothing',
     'cargo test -p nothing',
     'cargo xtask nothing',
     'cargo +nightly fuzz run nothing',

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { ROOT } from './markdown.mjs';
 
 /** Programs that the pages may use without saying where they come from. */
-const FOREIGN = ['cd', 'curl', 'docker', 'export', 'git', 'nginx', 'rustup', 'systemctl', 'systemd-analyze', 'mkdir'];
+const FOREIGN = ['cd', 'curl', 'docker', 'export', 'git', 'mkdir', 'nginx', 'pip', 'rustup', 'systemctl'];
 
 export class CommandCheck {
   #package;
@@ -53,6 +53,7 @@ export class CommandCheck {
     if (program === 'npx') return this.#npx(args);
     if (program === 'cargo') return this.#cargo(args);
     if (['node', 'bun', 'deno'].includes(program)) return this.#script(args, files);
+    if (program === 'millrace') return this.#npx([program, ...args]);
     if (program.startsWith('.') || program.startsWith('target/')) {
       return existsSync(path.join(ROOT, program)) || program.startsWith('target/') ? undefined : 'no such file';
     }
@@ -60,7 +61,7 @@ export class CommandCheck {
   }
 
   #npm([command, ...args]) {
-    const known = ['ci', 'install', 'init', 'pack'];
+    const known = ['ci', 'install', 'init', 'login', 'pack'];
     if (known.includes(command)) return undefined;
     const script = command === 'run' ? args[0] : command;
     if (this.#package.scripts[script] === undefined) return `no script ${script}`;
@@ -70,7 +71,13 @@ export class CommandCheck {
   }
 
   #npx([program, ...args]) {
-    if (program === 'millrace') return this.#options(args, this.#ours);
+    if (program === 'millrace') {
+      const help = read('js/src/cli/help.ts');
+      const [command] = args;
+      if (!new RegExp(`^ {2}${command}\\b|Usage: millrace ${command}\\b|${command},? `, 'm').test(help))
+        return `no command ${command}`;
+      return this.#options(args, help);
+    }
     const own = program in this.#package.devDependencies || existsSync(path.join(ROOT, 'node_modules/.bin', program));
     return own ? undefined : `${program} is not among the packages of this repository`;
   }

@@ -38,15 +38,18 @@ export function readPage(page) {
 /** @returns {Promise<Block[]>} */
 export async function blocksOf(page) {
   const found = (await readPage(page)).matchAll(FENCED);
-  return [...found].map(({ index, input, groups: { mark, value, language, code } }) => ({
-    page,
-    line: input.slice(0, index).split('\n').length + (mark === undefined ? 0 : 1),
-    language,
-    code,
-    file: /^(?:\/\/|#) (\S+\.\w+)\n/.exec(code)?.[1],
-    given: mark === 'given' ? value : '',
-    exception: mark === 'not checked' ? value : undefined,
-  }));
+  return [...found].map(({ index, input, groups: { mark, value, indent, language, code: indented } }) => {
+    const code = indented.replaceAll(new RegExp(`^${indent}`, 'gm'), '');
+    return {
+      page,
+      line: input.slice(0, index).split('\n').length + (mark === undefined ? 0 : 2),
+      language,
+      code,
+      file: /^(?:\/\/|#) (\S+\.\w+)\n/.exec(code)?.[1],
+      given: mark === 'given' ? value : '',
+      exception: mark === 'not checked' ? value : undefined,
+    };
+  });
 }
 
 /** The code of a page's file. */
@@ -61,5 +64,6 @@ export function placeOf({ page, line }) {
   return `${page}:${line}`;
 }
 
+/** In a list, a block is indented with its item. */
 const FENCED =
-  /^(?:<!-- (?<mark>given|not checked): (?<value>.*?) -->\n\n?)?```(?<language>[\w-]*)\n(?<code>[\s\S]*?)^```$/gm;
+  /^(?: *<!-- (?<mark>given|not checked): (?<value>.*?) -->\n\n)?(?<indent> *)```(?<language>[\w-]*)\n(?<code>[\s\S]*?)^\k<indent>```$/gm;
