@@ -6,4 +6,10 @@ fn main() {
     if !target.ends_with("windows-gnu") && !target.ends_with("windows-gnullvm") {
         napi_build::setup();
     }
+    // Where a worker thread alone has loaded the addon, the runtime unloads it when that thread ends. The I/O
+    // threads still run its code, so it stays.
+    let os = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    if matches!(os.as_str(), "linux" | "freebsd") {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+    }
 }

@@ -72,7 +72,8 @@ pub(crate) struct Seats {
 #[derive(Debug)]
 pub(crate) struct Seat {
     gateway: Arc<Gateway>,
-    address: Option<IpAddr>,
+    /// Where connections per address are limited; boxed, because every connection pays for this.
+    address: Option<Box<IpAddr>>,
 }
 
 /// A stop of some listeners, in progress on every shard.
@@ -174,7 +175,7 @@ impl Seats {
         (
             Seat {
                 gateway: Arc::clone(gateway),
-                address: counted,
+                address: counted.map(Box::new),
             },
             crowded,
         )
@@ -184,12 +185,12 @@ impl Seats {
 impl Drop for Seat {
     fn drop(&mut self) {
         let seats = self.gateway.seats();
-        if let Some(address) = self.address {
+        if let Some(address) = &self.address {
             let mut per_address = seats.per_address.lock();
-            if let Some(count) = per_address.get_mut(&address) {
+            if let Some(count) = per_address.get_mut(&**address) {
                 *count -= 1;
                 if *count == 0 {
-                    per_address.remove(&address);
+                    per_address.remove(&**address);
                 }
             }
         }

@@ -16,8 +16,6 @@ export class Connection {
   failed = false;
   /** The handler that is pending, after which the next event comes. */
   run: Run | undefined = undefined;
-  /** Events that wait for it. */
-  readonly waiting: Waiting[] = [];
 
   constructor(id: number) {
     this.id = id;
@@ -35,6 +33,8 @@ export class Run {
   readonly began = performance.now();
   /** When it is late, on the clock of `performance.now()`. */
   readonly deadline: number;
+  /** Events of the connection that wait for it, if any came. */
+  waiting: Waiting[] | undefined = undefined;
   /** Settled or late: what comes after is ignored. */
   done = false;
   /** What decides over the answer of `handleOpen`. */
@@ -55,7 +55,7 @@ export class Run {
   }
 }
 
-/** An event that waits. */
+/** An event that waits for a handler. */
 export interface Waiting {
   kind: number;
   payload: string | Buffer | Opening | Closing | undefined;

@@ -12,6 +12,7 @@ import {
   type Closing,
   FLAG_ASCII,
   FLAG_SIDECAR,
+  isAwaited,
   KIND_BINARY,
   KIND_CLOSE,
   KIND_DRAIN,
@@ -20,11 +21,11 @@ import {
   KIND_TEXT,
   LENGTH_SHIFT,
   NO_SLOT,
-  type Opening,
   over,
   type RecordBuffer,
   readClosing,
   readOpening,
+  socketId,
 } from './record.js';
 import { Replies } from './replies.js';
 import { Runner } from './runner.js';
@@ -180,7 +181,7 @@ export class Dispatcher {
         this.#binary(head, slot, (at + 2) << 2, length);
         break;
       case KIND_OPEN:
-        this.#open(slot, readOpening(words, this.#buffer, at + 2));
+        this.#open(slot, at + 2);
         break;
       case KIND_CLOSE:
         this.#close(slot, readClosing(words, this.#buffer, at + 2));
@@ -233,10 +234,13 @@ export class Dispatcher {
     return typeof beside === 'string' ? beside : over(beside);
   }
 
-  #open(slot: number, opening: Opening): void {
-    const connection = new Connection(opening.id);
+  #open(slot: number, at: number): void {
+    const words = this.#words;
+    const connection = new Connection(socketId(words, at));
     this.#connections[slot] = connection;
-    this.#runner.open(connection, opening);
+    // nobody reads the request of a connection that is accepted without being asked about
+    if (isAwaited(words, at)) this.#runner.open(connection, readOpening(words, this.#buffer, at));
+    else connection.accepted = true;
   }
 
   #close(slot: number, closing: Closing): void {

@@ -40,8 +40,6 @@ export function over(memory: ArrayBuffer): RecordBuffer {
 /** A connection that wants to come in. */
 export interface Opening {
   id: number;
-  /** `handleOpen` decides; otherwise it is accepted already. */
-  awaited: boolean;
   ip: string;
   /** Path and query, as sent. */
   target: string;
@@ -56,6 +54,11 @@ export interface Closing {
   reason: string;
 }
 
+/** Whether `handleOpen` decides over the OPEN record whose payload starts at word `at`; if not, it is accepted already. */
+export function isAwaited(words: Uint32Array, at: number): boolean {
+  return (word(words, at + 2) & 1) !== 0;
+}
+
 /** Reads an OPEN record's payload, which starts at word `at`. */
 export function readOpening(words: Uint32Array, buffer: RecordBuffer, at: number): Opening {
   const ip = (at + 6) << 2;
@@ -64,7 +67,6 @@ export function readOpening(words: Uint32Array, buffer: RecordBuffer, at: number
   const end = headers + word(words, at + 5);
   return {
     id: socketId(words, at),
-    awaited: (word(words, at + 2) & 1) !== 0,
     ip: buffer.latin1Slice(ip, target),
     target: buffer.latin1Slice(target, headers),
     headers: readHeaders(buffer.latin1Slice(headers, end)),
@@ -98,7 +100,8 @@ function readHeaders(text: string): Record<string, string> {
   return headers;
 }
 
-function socketId(words: Uint32Array, at: number): number {
+/** The id of two words. */
+export function socketId(words: Uint32Array, at: number): number {
   return word(words, at + 1) * 2 ** 32 + word(words, at);
 }
 

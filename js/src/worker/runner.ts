@@ -65,7 +65,7 @@ export class Runner {
   // Events, from the queue.
 
   text(connection: Connection, text: string, bytes: number): void {
-    if (connection.run !== undefined) this.#wait(connection, KIND_TEXT, text, bytes);
+    if (connection.run !== undefined) this.#wait(connection.run, KIND_TEXT, text, bytes);
     else if (!connection.failed) this.#runText(connection, text, bytes, false);
   }
 
@@ -73,7 +73,7 @@ export class Runner {
   binary(connection: Connection, data: Buffer, shared: boolean): void {
     if (connection.run !== undefined) {
       // a copy: the batch may be transferred away before its turn comes
-      this.#wait(connection, KIND_BINARY, shared ? Buffer.from(data) : data, data.length);
+      this.#wait(connection.run, KIND_BINARY, shared ? Buffer.from(data) : data, data.length);
     } else if (!connection.failed) {
       this.#runBinary(connection, data, data.length, false);
     }
@@ -81,9 +81,7 @@ export class Runner {
 
   open(connection: Connection, opening: Opening): void {
     const handler = this.#module.handleOpen;
-    if (!opening.awaited) {
-      connection.accepted = true;
-    } else if (handler === undefined) {
+    if (handler === undefined) {
       this.#answer(connection, WELCOME);
     } else {
       const request = new Request(opening);
@@ -102,19 +100,19 @@ export class Runner {
   }
 
   close(connection: Connection, closing: Closing): void {
-    if (connection.run !== undefined) connection.waiting.push({ kind: KIND_CLOSE, payload: closing, held: -1 });
+    if (connection.run !== undefined) queue(connection.run, { kind: KIND_CLOSE, payload: closing, held: -1 });
     else this.#runClose(connection, closing);
   }
 
   drained(connection: Connection): void {
-    if (connection.run !== undefined) connection.waiting.push({ kind: KIND_DRAIN, payload: undefined, held: -1 });
+    if (connection.run !== undefined) queue(connection.run, { kind: KIND_DRAIN, payload: undefined, held: -1 });
     else if (!connection.failed) this.#runDrain(connection);
   }
 
   /** The native side counts a message that waits against its connection. */
-  #wait(connection: Connection, kind: number, payload: string | Buffer, bytes: number): void {
-    this.#worker.hold(connection.id, 1, bytes);
-    connection.waiting.push({ kind, payload, held: bytes });
+  #wait(run: Run, kind: number, payload: string | Buffer, bytes: number): void {
+    this.#worker.hold(run.connection.id, 1, bytes);
+    queue(run, { kind, payload, held: bytes });
   }
 
   // One event. `held`: the native side counts it already, because it waited.
@@ -254,7 +252,7 @@ export class Runner {
 
   /** A handler is over, in time or not: what waited for it comes now. */
   #finish(run: Run): void {
-    const { connection } = run;
+    const { connection, waiting } = run;
     run.done = true;
     this.#worker.observe(Math.trunc((performance.now() - run.began) * 1000));
     connection.run = undefined;
@@ -262,7 +260,7 @@ export class Runner {
     let events = run.held < 0 ? 0 : 1;
     let bytes = run.held < 0 ? 0 : run.held;
     while (connection.run === undefined) {
-      const next = connection.waiting.shift();
+      const next = waiting?.shift();
       if (next === undefined) break;
       this.#runWaiting(connection, next);
       // if its handler is pending now, it stays counted until that is over
@@ -271,6 +269,9 @@ export class Runner {
         bytes += next.held;
       }
     }
+    // one of them is pending itself now: the rest waits for that
+    const pending = connection.run as Run | undefined;
+    if (pending !== undefined) pending.waiting = waiting;
     if (events > 0 && !this.#ended) this.#worker.release(connection.id, events, bytes);
   }
 
@@ -317,6 +318,11 @@ export class Runner {
       this.#close(connection.id, INTERNAL_ERROR, 'Internal server error (message handler)');
     }
   }
+}
+
+function queue(run: Run, event: Waiting): void {
+  run.waiting ??= [];
+  run.waiting.push(event);
 }
 
 const NAMES: Record<number, string> = {

@@ -50,9 +50,9 @@ impl Shard {
             worker_slot: Cell::new(0),
             listener: Arc::clone(listener),
             touched: Cell::new(false),
-            waker: RefCell::new(None),
+            waker: Cell::new(None),
             io: RefCell::new(Io::new(Phase::Pending(sender), adapter, rate, now)),
-            seat: RefCell::new(Some(seat)),
+            seat: Cell::new(Some(seat)),
         });
         entry.insert(Rc::clone(&connection));
         (connection, receiver)
@@ -129,7 +129,7 @@ impl Shard {
     /// it accepts has to be closed again.
     pub(crate) fn abandoned(&self, connection: &Shared) {
         let admitted = matches!(connection.io.borrow().phase, Phase::Admitted);
-        connection.seat.borrow_mut().take();
+        connection.seat.take();
         if admitted {
             self.lost(connection);
         }
@@ -158,7 +158,7 @@ impl Shard {
             let now = self.now.get();
             (io.times.alive, io.times.message) = (now, now);
             io.stream = Some(stream);
-            io.stash = early.to_vec();
+            io.stash = early.as_ref().into();
             self.arm_first(connection, io);
         }
         tokio::task::spawn_local(Driver {

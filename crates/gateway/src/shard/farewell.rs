@@ -179,10 +179,11 @@ impl Shard {
             }
             Heard::Mistake => io.phase = Phase::Draining,
         }
-        let waker = connection.waker.borrow();
-        if let (Some(stream), Some(waker)) = (io.stream.as_mut(), &*waker) {
-            // a stream that is broken already ends at its next read
-            let _broken = Pin::new(stream).poll_shutdown(&mut Context::from_waker(waker));
+        if let Some(stream) = io.stream.as_mut() {
+            connection.with_waker(|waker| {
+                // a stream that is broken already ends at its next read
+                let _broken = Pin::new(stream).poll_shutdown(&mut Context::from_waker(waker));
+            });
         }
         connection.wake();
     }
@@ -203,9 +204,9 @@ impl Shard {
         io.outbox = super::outbox::Outbox::default();
         self.charge(io);
         io.stream = None;
-        io.stash = Vec::new();
-        connection.seat.borrow_mut().take();
-        connection.waker.borrow_mut().take();
+        io.stash = Box::default();
+        connection.seat.take();
+        connection.waker.take();
         let slot = usize::try_from(connection.slot).unwrap_or(usize::MAX);
         let mut connections = self.connections.borrow_mut();
         // forgotten before, and the slot taken by another

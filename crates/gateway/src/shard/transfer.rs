@@ -57,14 +57,8 @@ impl Future for Driver {
 impl Shard {
     fn drive(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
         let io = &mut *connection.io.borrow_mut();
-        {
-            let mut waker = connection.waker.borrow_mut();
-            if !waker
-                .as_ref()
-                .is_some_and(|waker| waker.will_wake(cx.waker()))
-            {
-                *waker = Some(cx.waker().clone());
-            }
+        if connection.with_waker(|waker| waker.will_wake(cx.waker())) != Some(true) {
+            connection.waker.set(Some(cx.waker().clone()));
         }
         if io.outbox.is_backlogged() {
             self.flush(connection, io);
@@ -227,7 +221,7 @@ impl Shard {
         match result {
             Ok(taken) => {
                 if let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
-                    io.stash = rest.to_vec();
+                    io.stash = rest.into();
                 }
             }
             Err(reason) => self.close(connection, io, &reason),
@@ -236,20 +230,18 @@ impl Shard {
 
     /// Writes what the kernel takes, then judges what is left.
     pub(super) fn flush(&self, connection: &Shared, io: &mut Io) {
-        let wrote = if let (Some(stream), Some(waker)) =
-            (io.stream.as_mut(), &*connection.waker.borrow())
-        {
-            write_out(
-                stream,
-                &mut io.outbox,
-                &mut Context::from_waker(waker),
-                self.gateway.ledger(),
-            )
-        } else {
+        let ledger = self.gateway.ledger();
+        let outbox = &mut io.outbox;
+        let written = io.stream.as_mut().and_then(|stream| {
+            connection.with_waker(|waker| {
+                write_out(stream, outbox, &mut Context::from_waker(waker), ledger)
+            })
+        });
+        let wrote = written.unwrap_or_else(|| {
             // the handshake is not done: all of it waits, by reference
-            io.outbox.seal(self.gateway.ledger());
+            outbox.seal(ledger);
             Ok(0)
-        };
+        });
         if let Some(buffer) = io.outbox.reclaim() {
             self.keep_spare(buffer);
         }
@@ -301,14 +293,16 @@ impl Shard {
     /// Keeps the ledger's count of outbox entries.
     pub(super) fn charge(&self, io: &mut Io) {
         let entries = io.outbox.entries();
+        let before = usize::try_from(io.charged_entries).unwrap_or(usize::MAX);
         let ledger = self.gateway.ledger();
         let charge = crate::limits::ENTRY_CHARGE;
-        if entries > io.charged_entries {
-            ledger.add((entries - io.charged_entries) * charge);
-        } else if entries < io.charged_entries {
-            ledger.subtract((io.charged_entries - entries) * charge);
+        if entries > before {
+            ledger.add((entries - before) * charge);
+        } else if entries < before {
+            ledger.subtract((before - entries) * charge);
         }
-        io.charged_entries = entries;
+        // a count of boxes in memory stays far below
+        io.charged_entries = u32::try_from(entries).unwrap_or(u32::MAX);
     }
 
     fn keep_spare(&self, buffer: Vec<u8>) {
