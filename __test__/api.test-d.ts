@@ -33,6 +33,7 @@ const options: StartOptions = {
   threads: 2,
   workerArg: { any: 'thing' },
   ioThreads: 1,
+  ioUring: false,
   limits: { messageBytes: 1024, outboxPolicy: 'dropOldest', handlerTimeoutMs: 100 },
   origins: ['https://a.example'],
   onError: (error: MillraceError) => {

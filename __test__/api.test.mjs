@@ -110,6 +110,7 @@ const WRONG_OPTIONS = [
   [{ ioThreads: 0 }, /ioThreads/],
   [{ ioThreads: -1 }, /ioThreads/],
   [{ ioThreads: '2' }, /ioThreads/],
+  [{ ioUring: 'no' }, /ioUring/],
   [{ limits: 5 }, /limits/],
   [{ limits: { messageBytes: '1' } }, /messageBytes/],
   [{ limits: { unknown: 1 } }, /unknown/],

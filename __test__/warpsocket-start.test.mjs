@@ -119,6 +119,10 @@ test('a later threads without workerPath is a TypeError', async (t) => {
 test('a later start that changes what the first call fixed is refused', async (t) => {
   const server = await ownServer(t, { workerPath: commands, threads: 1, ioThreads: 1 });
   await t.throwsAsync(server.start({ ioThreads: 2 }), { code: 'ERR_MILLRACE_ALREADY_STARTED' });
+  await t.throwsAsync(server.start({ ioUring: false }), {
+    code: 'ERR_MILLRACE_ALREADY_STARTED',
+    message: /ioUring/,
+  });
   await server.start({ ioThreads: 1 });
   t.is(server.addresses.length, 2);
 });

@@ -45,6 +45,11 @@ export interface StartOptions {
   workerArg?: unknown;
   /** I/O threads, 1 to 64. Default: the available parallelism. Fixed by the first call. */
   ioThreads?: number;
+  /**
+   * Whether writes to many connections go to the kernel together, by io_uring. Default true: it is used on Linux where
+   * the kernel has it and allows it (containers often do not), ordinary writes elsewhere. Fixed by the first call.
+   */
+  ioUring?: boolean;
   /** Bounds; those of the gateway are fixed by the first call. */
   limits?: Limits;
   /** Which browser origins may connect. Default `'*'`. */
@@ -67,7 +72,7 @@ export interface StartOptions {
 export type ListenerPlan = { address: string; origins: Origins | undefined } & ListenerLimits;
 
 /** What the native side needs to start. Only what was given. */
-export type GatewayPlan = Record<string, number | string>;
+export type GatewayPlan = Record<string, number | string | boolean>;
 
 /** Workers to start. */
 export interface WorkerPlan {
@@ -137,6 +142,7 @@ const START_KEYS = [
   'threads',
   'workerArg',
   'ioThreads',
+  'ioUring',
   'limits',
   'origins',
   'onError',
@@ -255,6 +261,9 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   const plan: GatewayPlan = {};
   const ioThreads = readNumber(root['ioThreads'], 'options.ioThreads', { least: 1, most: MOST_IO_THREADS }, problems);
   if (ioThreads !== undefined) plan['ioThreads'] = ioThreads;
+  const ioUring = root['ioUring'];
+  if (typeof ioUring === 'boolean') plan['ioUring'] = ioUring;
+  else if (ioUring !== undefined) problems.push(`options.ioUring must be true or false, not ${shown(ioUring)}`);
   for (const name of [...Object.keys(GATEWAY_RANGES), 'outboxPolicy']) {
     const value = limits[name];
     if (name !== 'handlerTimeoutMs' && value !== undefined) plan[name] = value as number | string;

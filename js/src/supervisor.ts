@@ -116,7 +116,7 @@ export class Supervisor {
     }
     for (const [name, value] of Object.entries(plan.gateway)) {
       if (name in fixed.gateway && fixed.gateway[name] !== value) {
-        throw alreadyStarted(name === 'ioThreads' ? name : `limits.${name}`);
+        throw alreadyStarted(name === 'ioThreads' || name === 'ioUring' ? name : `limits.${name}`);
       }
     }
     // the native side knows the defaults, so it compares what the first call did not give

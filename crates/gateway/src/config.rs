@@ -8,6 +8,8 @@ use crate::limits::{GatewayLimits, ListenerLimits};
 pub struct GatewayConfig {
     /// I/O shards, 1 to [`MAX_SHARDS`](crate::limits::MAX_SHARDS).
     pub io_threads: usize,
+    /// Whether a shard submits the writes to many connections together where the kernel has `io_uring`. Default true.
+    pub io_uring: bool,
     /// Bounds.
     pub limits: GatewayLimits,
     /// Where the I/O shards log to; `None` keeps what the process has.
@@ -19,6 +21,7 @@ impl Default for GatewayConfig {
         let parallelism = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             io_threads: parallelism.min(crate::limits::MAX_SHARDS),
+            io_uring: true,
             limits: GatewayLimits::default(),
             log: None,
         }

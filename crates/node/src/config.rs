@@ -20,6 +20,7 @@ pub(crate) fn gateway(js: Js<'_>, options: Value<'_>) -> Outcome<GatewayConfig> 
     };
     let mut config = GatewayConfig::default();
     options.number(c"ioThreads", &mut config.io_threads)?;
+    options.boolean(c"ioUring", &mut config.io_uring)?;
     gateway_limits(&options, &mut config.limits)?;
     Ok(config)
 }
@@ -138,6 +139,15 @@ impl Options<'_> {
             ));
         };
         *place = number;
+        Ok(())
+    }
+
+    /// Sets `place` if the option is given.
+    fn boolean(&self, name: &CStr, place: &mut bool) -> Outcome<()> {
+        let value = self.js.get(self.object, name)?;
+        if !arguments::is_undefined(self.js, value)? {
+            *place = self.js.to_boolean(value)?;
+        }
         Ok(())
     }
 

@@ -89,15 +89,11 @@ impl Gateway {
                 break;
             };
             let counters = Arc::new(ShardStats::default());
-            let (gateway, limits, counted) = (
-                Arc::clone(self),
-                config.limits.clone(),
-                Arc::clone(&counters),
-            );
-            let log = config.log.clone();
+            let (gateway, fixed, counted) =
+                (Arc::clone(self), config.clone(), Arc::clone(&counters));
             let run = move || {
-                let _logging = log.as_ref().map(tracing::dispatcher::set_default);
-                crate::shard::run(shard, &gateway, limits, counted);
+                let _logging = fixed.log.as_ref().map(tracing::dispatcher::set_default);
+                crate::shard::run(shard, &gateway, &fixed, counted);
             };
             if let Err(error) = std::thread::Builder::new()
                 .name(format!("millrace-io-{index}"))
@@ -267,6 +263,9 @@ fn same(running: &GatewayConfig, config: &GatewayConfig) -> Result<(), StartErro
         return Err(StartError::AlreadyStarted {
             option: "ioThreads",
         });
+    }
+    if running.io_uring != config.io_uring {
+        return Err(StartError::AlreadyStarted { option: "ioUring" });
     }
     if running.limits != config.limits {
         return Err(StartError::AlreadyStarted { option: "limits" });

@@ -11,14 +11,19 @@ use super::Shard;
 use super::connection::{Io, Shared};
 
 /// A shard's ring.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) enum Ahead {
     /// Not needed so far.
-    #[default]
     Unmade,
     Ready(Box<SendRing>),
     /// The kernel refused it, or the configuration.
     Without,
+}
+
+impl Ahead {
+    pub(super) fn new(wanted: bool) -> Self {
+        if wanted { Self::Unmade } else { Self::Without }
+    }
 }
 
 impl Shard {

@@ -33,6 +33,7 @@ use slab::Slab;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, LocalSet};
 
+use crate::config::GatewayConfig;
 use crate::gateway::Gateway;
 use crate::limits::GatewayLimits;
 use crate::notice::Notice;
@@ -90,7 +91,7 @@ impl Shard {
     fn new(
         index: ShardIndex,
         gateway: Arc<Gateway>,
-        limits: GatewayLimits,
+        config: &GatewayConfig,
         stats: Arc<ShardStats>,
     ) -> Self {
         let epoch = gateway.epoch();
@@ -98,7 +99,7 @@ impl Shard {
         Self {
             index,
             gateway,
-            limits,
+            limits: config.limits.clone(),
             stats,
             epoch,
             now: Cell::new(now),
@@ -106,7 +107,7 @@ impl Shard {
             recipients: RefCell::default(),
             touched: RefCell::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-            ahead: RefCell::default(),
+            ahead: RefCell::new(ahead::Ahead::new(config.io_uring)),
             waiting: RefCell::default(),
             to_ring: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
@@ -190,7 +191,7 @@ impl Shard {
 pub(crate) fn run(
     index: ShardIndex,
     gateway: &Arc<Gateway>,
-    limits: GatewayLimits,
+    config: &GatewayConfig,
     stats: Arc<ShardStats>,
 ) {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -199,7 +200,7 @@ pub(crate) fn run(
             .enable_time()
             .build()?;
         let local = LocalSet::new();
-        let shard = Rc::new(Shard::new(index, Arc::clone(gateway), limits, stats));
+        let shard = Rc::new(Shard::new(index, Arc::clone(gateway), config, stats));
         let sound = local.block_on(&runtime, live(Rc::clone(&shard)));
         shard.end();
         Ok::<_, std::io::Error>(sound)
