@@ -33,7 +33,8 @@ export function openAddon<T>(isAddon: (value: unknown) => value is T): T {
   const [wanted, ...others] = platforms();
   for (const platform of [wanted, ...others]) {
     const local = path.join(ROOT, 'js', 'native', `millrace.${platform}.node`);
-    if (existsSync(local)) {
+    // not `existsSync`, which asks for a permission under Deno
+    if (resolve(local) !== undefined) {
       const addon = open(local, isAddon, tried);
       if (addon !== undefined) return addon;
     } else {
@@ -70,9 +71,9 @@ function usesMusl(): boolean {
   return report?.header?.glibcVersionRuntime === undefined;
 }
 
-function resolve(packageName: string): string | undefined {
+function resolve(place: string): string | undefined {
   try {
-    return requireHere.resolve(packageName);
+    return requireHere.resolve(place);
   } catch {
     return undefined;
   }
