@@ -7,7 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { runtimePath } from '../../scripts/runtimes.mjs';
 import { ownServer } from './server.mjs';
 
-function installed(runtime) {
+/** Whether the runtime's tests are run: also, so that they fail, where it is required and missing. */
+export function isInstalled(runtime) {
+  if (process.env.MILLRACE_REQUIRE_ALL === '1') return true;
   try {
     return runtimePath(runtime) !== undefined;
   } catch {
@@ -15,16 +17,13 @@ function installed(runtime) {
   }
 }
 
-/** True: a runtime that is not installed fails its tests instead of skipping them. */
-const REQUIRED = process.env.MILLRACE_REQUIRE_ALL === '1';
-
 /**
  * Declares a test once for each runtime. `body` gets ava's `t`, the runtime's name, and `launch`: a server process in
  * that runtime, started with the given options if there are any.
  */
 export function inEach(test, title, body) {
   for (const runtime of ['node', 'bun', 'deno']) {
-    const declare = REQUIRED || installed(runtime) ? test.serial : test.serial.skip;
+    const declare = isInstalled(runtime) ? test.serial : test.serial.skip;
     declare(`${runtime}: ${title}`, async (t) => {
       const launch = (options, launchOptions) => ownServer(t, options, { runtime, ...launchOptions });
       await body(t, { runtime, launch });
@@ -37,23 +36,42 @@ export const runsTypeScript = (runtime) => runtime !== 'node' || Boolean(process
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/**
- * A second installation of the package, with what a server under test needs, removed with the test. `main` is its
- * server program, `addon` its native file, `loader` what finds that, `worker` gives its worker modules.
- */
-export async function secondCopy(t) {
-  // resolved, because a temporary folder may be behind a link and runtimes name files by their real path
-  const folder = await realpath(await mkdtemp(path.join(os.tmpdir(), 'millrace-copy-')));
+/** A folder that is removed with the test. */
+async function temporary(t) {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
-  for (const part of ['package.json', 'js/dist', 'js/native', '__test__/support']) {
+  // resolved, because a temporary folder may be behind a link and runtimes name files by their real path
+  return realpath(folder);
+}
+
+/** Copies the package, and `more`, into `folder`; resolves with the path of its native file. */
+async function copyPackage(folder, ...more) {
+  for (const part of ['package.json', 'js/dist', 'js/native', ...more]) {
     await cp(path.join(ROOT, part), path.join(folder, part), { recursive: true });
   }
   const native = path.join(folder, 'js/native');
   const addon = (await readdir(native)).find((name) => name.endsWith('.node'));
+  return path.join(native, addon);
+}
+
+/**
+ * A second installation of the package, with what a server under test needs. `main` is its server program, `addon` its
+ * native file, `worker` gives its worker modules.
+ */
+export async function secondCopy(t) {
+  const folder = await temporary(t);
+  const addon = await copyPackage(folder, '__test__/support');
   const support = path.join(folder, '__test__/support');
   return {
     main: path.join(support, 'server-main.mjs'),
-    addon: path.join(native, addon),
+    addon,
     worker: (name) => path.join(support, 'workers', `${name}.mjs`),
   };
+}
+
+/** A project that has the package in its node_modules, and the files of `support/project`. */
+export async function project(t) {
+  const folder = await temporary(t);
+  await cp(path.join(ROOT, '__test__/support/project'), folder, { recursive: true });
+  return { folder, addon: await copyPackage(path.join(folder, 'node_modules/millrace')) };
 }

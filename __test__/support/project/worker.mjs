@@ -1,0 +1,5 @@
+import { send } from 'millrace';
+
+export function handleTextMessage(text, socketId) {
+  send(socketId, text);
+}
