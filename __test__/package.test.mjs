@@ -1,7 +1,7 @@
 // What is published, before it is: the packed tarballs are installed into an empty folder, with no Rust on the PATH,
 // and used as ES modules, CommonJS and TypeScript, in every runtime. One test after the other: they wait for programs.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -181,11 +181,40 @@ test.serial('a platform package that cannot be loaded is told from one that is m
 });
 
 test.serial('an addon of another version is refused', (t) => {
-  const folder = project(t, tarballs, { files: { 'ask.mjs': ASK } });
-  const file = path.join(folder, 'node_modules/millrace/package.json');
-  writeFiles(path.dirname(file), { 'package.json': JSON.stringify({ name: 'millrace', version: '99.0.0' }) });
-  writeFiles(folder, { 'ask.cjs': "require('millrace/js/dist/index.js').stats();\n" });
+  const folder = project(t, tarballs, { files: { 'ask.cjs': "require('millrace').stats();\n" } });
+  const main = changeManifest(path.join(folder, 'node_modules/millrace'), { version: '99.0.0' });
   const { status, output } = runIn(folder, [process.execPath, 'ask.cjs']);
   t.not(status, 0);
   t.true(output.includes('ERR_MILLRACE_BINDING_MISMATCH'), output);
+  t.true(output.includes('but the package has version 99.0.0'), output);
+  // As in a clone, whose package.json names no platforms' packages.
+  changeManifest(main, { optionalDependencies: {} });
+  rmSync(path.join(folder, 'node_modules', `millrace-${platform}`), { recursive: true });
+  t.true(runIn(folder, [process.execPath, 'ask.cjs']).output.includes('npm run build'));
 });
+
+test.serial('an addon that is older than the JavaScript is told by what it lacks', (t) => {
+  const folder = project(t, tarballs, { files: { 'ask.cjs': "require('millrace').stats();\n" } });
+  const addon = path.join(folder, 'node_modules', `millrace-${platform}`);
+  // The real addon, without one function.
+  writeFiles(addon, {
+    'older.cjs': `
+const addon = require('./millrace.${platform}.node');
+const { bind } = addon;
+addon.bind = (id) => ({ ...bind(id), stats: undefined });
+module.exports = addon;
+`,
+  });
+  changeManifest(addon, { main: 'older.cjs' });
+  const { status, output } = runIn(folder, [process.execPath, 'ask.cjs']);
+  t.not(status, 0);
+  t.true(output.includes('ERR_MILLRACE_BINDING_MISMATCH'), output);
+  t.true(output.includes('is older than the JavaScript: it has no function stats'), output);
+});
+
+/** Changes some of an installed package's package.json. */
+function changeManifest(folder, change) {
+  const file = path.join(folder, 'package.json');
+  writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), ...change }));
+  return folder;
+}

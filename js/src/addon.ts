@@ -87,7 +87,7 @@ function open<T>(file: string, isAddon: (value: unknown) => value is T, tried: s
     const fresh = { exports: {} as unknown };
     process.dlopen(fresh, file);
     if (isAddon(fresh.exports)) return fresh.exports;
-    tried.push(`${file}: is there, but exports nothing that is known`);
+    tried.push(`${file}: is there, but is not the addon that this JavaScript was made for`);
   } catch (error) {
     const [reason] = String(error instanceof Error ? error.message : error).split('\n');
     tried.push(`${file}: is there, but cannot be loaded: ${reason}`);
@@ -98,17 +98,16 @@ function open<T>(file: string, isAddon: (value: unknown) => value is T, tried: s
 function explain(tried: string[], missing: string | undefined): string {
   const platform = `${process.platform}-${process.arch}`;
   const looked = `the native addon for ${platform} cannot be found. Looked for:\n${tried.map((line) => `  ${line}\n`).join('')}`;
-  const prebuilt = Object.keys(manifest.optionalDependencies ?? {});
-  if (missing === undefined) {
-    return `${looked}Install again: remove node_modules, then npm install.`;
-  }
-  if (prebuilt.length > 0 && !prebuilt.includes(missing)) {
+  const prebuilt = Object.keys(manifest.optionalDependencies ?? {}).filter((name) => name.startsWith(manifest.name));
+  if (prebuilt.length === 0) return `${looked}In a clone of the repository it is built by: npm run build`;
+  if (missing === undefined) return `${looked}Install again: remove node_modules, then npm install.`;
+  if (!prebuilt.includes(missing)) {
     return `${looked}No package is published for this platform; there are ${prebuilt.join(', ')}.`;
   }
   return (
     `${looked}Install the package: npm install ${missing}@${manifest.version}\n` +
     `It is an optional dependency of ${manifest.name}. npm leaves it out with --omit=optional, and where the lock file was ` +
     'made on another platform (https://github.com/npm/cli/issues/4828): then delete package-lock.json and node_modules ' +
-    'and install again. In a clone of the repository build it: npm run build.'
+    'and install again.'
   );
 }

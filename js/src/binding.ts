@@ -109,13 +109,60 @@ export function binding(): Binding {
 
 function load(): Binding {
   const addon = addonOfThread(() => openAddon(isOfThisThread));
-  if (addon.version !== VERSION) {
-    throw new MillraceError(
-      'ERR_MILLRACE_BINDING_MISMATCH',
-      `the native addon has version ${addon.version} but the package has version ${VERSION}: install the package ` +
-        'again, or in a clone of the repository build it: npm run build',
-    );
-  }
+  if (addon.version !== VERSION) throw mismatch(`has version ${addon.version} but the package has version ${VERSION}`);
   addon.setErrorClass(MillraceError);
-  return addon;
+  return Object.assign(Object.create(addon) as Binding, {
+    createGateway: () => {
+      const made = addon.createGateway();
+      checkAge(made.gateway);
+      return made;
+    },
+    bind: (id: number) => checkAge(addon.bind(id)),
+  });
+}
+
+/** What a gateway of the addon must have: a build of another day has another set. */
+const FUNCTIONS: Record<keyof NativeGateway, true> = {
+  send: true,
+  sendLong: true,
+  reply: true,
+  subscribe: true,
+  unsubscribe: true,
+  copySubscriptions: true,
+  hasSubscriptions: true,
+  createVirtualSocket: true,
+  deleteVirtualSocket: true,
+  setToken: true,
+  token: true,
+  getKey: true,
+  setKey: true,
+  setKeyIf: true,
+  close: true,
+  openLog: true,
+  takeLog: true,
+  start: true,
+  isRunning: true,
+  listen: true,
+  stopListeners: true,
+  shutdown: true,
+  takeNotices: true,
+  suspendLiveness: true,
+  ended: true,
+  addWorker: true,
+  debugState: true,
+  stats: true,
+};
+
+/** A clone whose JavaScript was built after the addon has the right version, and still not the right addon. */
+function checkAge(gateway: NativeGateway): NativeGateway {
+  const missing = Object.keys(FUNCTIONS).find((name) => typeof gateway[name as keyof NativeGateway] !== 'function');
+  if (missing === undefined) return gateway;
+  throw mismatch(`is older than the JavaScript: it has no function ${missing}`);
+}
+
+function mismatch(what: string): MillraceError {
+  return new MillraceError(
+    'ERR_MILLRACE_BINDING_MISMATCH',
+    `the native addon ${what}: install the package again, or in a clone of the repository build it: npm run build`,
+  );
 }
