@@ -1,9 +1,11 @@
 // Commands as the pages print them: does what they name exist? Programs that are not ours are only known by name.
-import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { ROOT } from './markdown.mjs';
+
+/** Where sources read environment variables. */
+const OURS = ['js/src', 'scripts', '__test__/support', 'examples', 'benchmark/runner', '.ci'];
 
 /** Programs that the pages may use without saying where they come from. */
 const FOREIGN = ['cd', 'curl', 'docker', 'export', 'git', 'mkdir', 'nginx', 'pip', 'rustup', 'systemctl'];
@@ -20,13 +22,7 @@ export class CommandCheck {
     check.#steps = words(read('scripts/test.mjs'), /name: '[\w-]+'|groups: \[[^\]]*\]/g);
     check.#crates = readdirSync(path.join(ROOT, 'crates')).map((name) => `millrace-${name}`);
     check.#crates.push('millrace-load');
-    const listed = execFileSync('git', ['ls-files', '*.mjs', '*.ts', '*.js', '*.cjs', '.ci/run'], { cwd: ROOT });
-    check.#ours = String(listed)
-      .trim()
-      .split('\n')
-      .filter((file) => !file.startsWith('__test__/docs-code'))
-      .map((file) => (existsSync(path.join(ROOT, file)) ? read(file) : ''))
-      .join('\n');
+    check.#ours = OURS.flatMap(sourcesIn).map(read).join('\n');
     return check;
   }
 
@@ -122,6 +118,13 @@ function commandsOf(code) {
       const end = first === -1 ? all.length : first;
       return { words: all.slice(end), variables: all.slice(0, end).map((word) => word.split('=')[0]) };
     });
+}
+
+/** The files of a folder and of those in it. */
+function sourcesIn(folder) {
+  const entries = readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && /(^run|\.[mc]?[jt]s)$/.test(entry.name));
+  return files.map((entry) => path.relative(ROOT, path.join(entry.parentPath, entry.name)));
 }
 
 function read(file) {
