@@ -14,10 +14,19 @@ import { watchFolder } from './watch.js';
 /** Runs until a signal ends it; resolves to the exit code. */
 export async function serve(args: string[]): Promise<number> {
   const { options, worker, watch } = readServeOptions(args);
+  const starting = start(options);
+  // from the beginning: a change while the workers start is seen too
+  const replaceIn = (files: string[]): Promise<void> =>
+    starting.then(
+      (server) => replace(server, files),
+      () => undefined, // told below
+    );
+  const watcher = watch ? watchFolder(path.dirname(worker), replaceIn) : undefined;
   let server: Server;
   try {
-    server = await start(options);
+    server = await starting;
   } catch (error) {
+    watcher?.close();
     if (error instanceof MillraceError) print(error);
     else line(process.stderr, `millrace: ${readable(error)}`);
     return FAILED;
@@ -26,7 +35,6 @@ export async function serve(args: string[]): Promise<number> {
     const url = address.startsWith('unix:') ? address : `ws://${address}`;
     line(process.stdout, `Listening on ${bold(process.stdout, url)}`);
   }
-  const watcher = watch ? watchFolder(path.dirname(worker), (files) => replace(server, files)) : undefined;
   await stopOnSignal(server);
   watcher?.close();
   // not every runtime ends by itself while it listens for signals

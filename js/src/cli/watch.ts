@@ -19,14 +19,19 @@ export function watchFolder(folder: string, changed: (files: string[]) => Promis
   const watchers = new Map<string, FSWatcher>();
   const files = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
+  /** When the first of the changes came that are not told yet; 0: there is none. */
+  let since = 0;
   let busy = false;
   let complete = true;
 
   const later = (): void => {
+    const now = performance.now();
+    if (since === 0) since = now;
     clearTimeout(timer);
-    timer = setTimeout(tell, SETTLE_MS);
+    timer = setTimeout(tell, Math.min(SETTLE_MS, since + LONGEST_MS - now));
   };
   const tell = async (): Promise<void> => {
+    since = 0;
     if (busy || files.size === 0) return;
     busy = true;
     const now = [...files].sort();
@@ -91,6 +96,9 @@ const SOURCE = /\.(?:[cm]?[jt]sx?|json)$/;
 
 /** Saving one file makes several events. */
 const SETTLE_MS = 100;
+
+/** Something that writes all the time does not put a change off for ever. */
+const LONGEST_MS = 1_000;
 
 /** Systems bound how many folders can be watched. */
 const MOST_FOLDERS = 1_000;
