@@ -80,7 +80,8 @@ test('commands name what exists', async (t) => {
   t.true(blocks.length > 5);
   for (const block of blocks) {
     await t.notThrowsAsync(promisify(execFile)('bash', ['-n', '-c', block.code]), placeOf(block));
-    const files = all.filter(({ page }) => page === block.page).map(({ file }) => file);
+    // A page may go on with the files of the README's example.
+    const files = all.filter(({ page }) => page === block.page || page === 'README.md').map(({ file }) => file);
     t.deepEqual(commands.problems(block.code, files), [], placeOf(block));
   }
 });

@@ -90,7 +90,7 @@ export class CommandCheck {
   }
 
   #script(args, files) {
-    const at = args.findIndex((arg) => /\.[mc]?[jt]s$/.test(arg));
+    const at = args.findIndex((arg) => /^[^-].*\.[mc]?[jt]s$/.test(arg));
     if (at === -1) return args.some((arg) => arg.startsWith('-')) ? undefined : 'runs no script';
     const script = args[at];
     if (files.includes(script)) return undefined;
