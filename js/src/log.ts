@@ -3,6 +3,7 @@
 import type { NativeGateway } from './binding.js';
 import { MillraceError } from './errors.js';
 import { print } from './report.js';
+import { environmentVariable } from './runtime.js';
 
 /** How much is logged, from nothing to everything. */
 export type LogLevel = 'off' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
@@ -66,7 +67,7 @@ export class Log {
    * start after this log too.
    */
   static open(native: NativeGateway, { onLog, level }: LogPlan): Log | undefined {
-    const wanted = variable('RUST_LOG');
+    const wanted = environmentVariable('RUST_LOG');
     if (onLog === undefined && level === undefined && wanted === undefined) return undefined;
     const rules = wanted === undefined ? parseLogRules(level ?? DEFAULT_LEVEL, false).rules : fromEnvironment(wanted);
     return new Log(native, rules, onLog ?? printLine);
@@ -129,7 +130,7 @@ export function formatLine({ time, level, target, message, fields }: LogLine, co
 
 /** Whether what is written to a stream should have colours: a terminal, and nobody said no (https://no-color.org). */
 export function wantsColour(stream: { isTTY?: boolean }): boolean {
-  return stream.isTTY === true && variable('NO_COLOR') === undefined;
+  return stream.isTTY === true && environmentVariable('NO_COLOR') === undefined;
 }
 
 /** Writes a line to the standard error output. */
@@ -153,19 +154,6 @@ function fromEnvironment(text: string): LogRule[] {
 /** Words as they are, everything else quoted, so that a value cannot look like another line. */
 function shown(value: string | number | boolean): string {
   return typeof value === 'string' && !/^[\w.:/[\]@+-]+$/.test(value) ? JSON.stringify(value) : String(value);
-}
-
-/** A variable of the environment that is not empty. Deno asks its user before it answers, and nobody should be asked. */
-function variable(name: string): string | undefined {
-  const { Deno: deno } = globalThis as { Deno?: DenoPermissions };
-  if (deno !== undefined && deno.permissions.querySync({ name: 'env', variable: name }).state !== 'granted') {
-    return undefined;
-  }
-  return process.env[name] || undefined;
-}
-
-interface DenoPermissions {
-  permissions: { querySync(wanted: { name: 'env'; variable: string }): { state: string } };
 }
 
 /** Of `onLog` without a `logLevel`. */

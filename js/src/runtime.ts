@@ -71,3 +71,16 @@ export function inspectorIsOpen(): boolean {
     return false;
   }
 }
+
+/** A variable of the environment that is not empty. Deno asks its user before it answers, and nobody should be asked. */
+export function environmentVariable(name: string): string | undefined {
+  const { Deno: deno } = globalThis as { Deno?: DenoPermissions };
+  if (deno !== undefined && deno.permissions.querySync({ name: 'env', variable: name }).state !== 'granted') {
+    return undefined;
+  }
+  return process.env[name] || undefined;
+}
+
+interface DenoPermissions {
+  permissions: { querySync(wanted: { name: 'env'; variable: string }): { state: string } };
+}
