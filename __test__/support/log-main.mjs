@@ -14,9 +14,9 @@ const server = await start({
   ...(print ? {} : { onLog }),
   ...options,
 });
-for (const address of server.addresses) console.log(`Listening on ws://${address}`);
 process.once('SIGTERM', async () => {
   await server.stop();
   console.log('STOPPED');
   process.exit(0);
 });
+for (const address of server.addresses) console.log(`Listening on ws://${address}`);

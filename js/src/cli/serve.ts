@@ -31,11 +31,13 @@ export async function serve(args: string[]): Promise<number> {
     else line(process.stderr, `millrace: ${readable(error)}`);
     return FAILED;
   }
+  // first: whoever waits for the address may send a signal at once
+  const stopped = stopOnSignal(server);
   for (const address of server.addresses) {
     const url = address.startsWith('unix:') ? address : `ws://${address}`;
     line(process.stdout, `Listening on ${bold(process.stdout, url)}`);
   }
-  await stopOnSignal(server);
+  await stopped;
   watcher?.close();
   // not every runtime ends by itself while it listens for signals
   process.exit(OK);
