@@ -8,7 +8,7 @@ import path from 'node:path';
 import test from 'ava';
 
 import { pack } from '../scripts/pack.mjs';
-import { tool } from '../scripts/process.mjs';
+import { npm, tool } from '../scripts/process.mjs';
 import { addTypes, project, runIn, runtimes, serve, WITHOUT_RUST, writeFiles } from './support/installed.mjs';
 import { fileOf } from './support/markdown.mjs';
 import { connect } from './support/ws-client.mjs';
@@ -116,6 +116,14 @@ for (const [name, command] of Object.entries(runtimes())) {
     await clientsHearEachOther(t, await serve(t, folder, [...command, 'server.cjs']));
   });
 }
+
+test.serial('npx millrace is there, with the version of the package', (t) => {
+  const folder = project(t, tarballs);
+  const { version } = JSON.parse(readFileSync(path.join(folder, 'node_modules/millrace/package.json'), 'utf8'));
+  const { status, output } = runIn(folder, npm('exec', '--offline', '--', 'millrace', '--version'));
+  t.is(status, 0, output);
+  t.true(output.split(/\s+/).includes(version), output);
+});
 
 const RESOLUTIONS = {
   nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
