@@ -91,6 +91,7 @@ function setUp(module, { handlerTimeoutMs = 5000 } = {}) {
     drainNow: () => false,
     isIdle: () => true,
     observe: () => {},
+    wake: () => {},
   };
   const gateway = {
     addWorker: (flags, given) => {

@@ -59,7 +59,11 @@ async function main() {
     write(folder, about, outcomes);
   }
   let found;
-  if (options.scenarios.includes('study') && !late(begun, options)) {
+  if (options.scenarios.includes('study') && late(begun, options)) {
+    const skipped = `the time limit of ${options.timeLimit} s was reached`;
+    console.log(`\nstudy: not run, ${skipped}`);
+    outcomes.push({ name: 'study', title: 'SHA-256 study', skipped, without: [], peers: {}, failed: false });
+  } else if (options.scenarios.includes('study')) {
     console.log(`\n[study, ${minutes()} min]`);
     found = await study({ options, binaries, folder });
   }
@@ -74,5 +78,7 @@ function late(begun, options) {
 
 process.exitCode = await main().catch((error) => {
   console.error(error.message);
+  // servers that still run would keep this process alive
+  endAll();
   return 1;
 });

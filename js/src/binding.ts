@@ -84,6 +84,8 @@ export interface NativeWorker {
   rebatch(): ArrayBuffer | undefined;
   drainNow(): boolean;
   isIdle(): boolean;
+  /** The I/O threads send now what the running drain posted so far, not only when it ends. */
+  wake(): void;
   /** A handler took so many µs. */
   observe(micros: number): void;
 }

@@ -62,7 +62,7 @@ export class Gateway {
     if (this.#supervisor === undefined) {
       throw new MillraceError('ERR_MILLRACE_START_IN_WORKER', 'start cannot be called in a worker');
     }
-    return new RunningServer(this.#native, this.#supervisor, await this.#supervisor.begin(options));
+    return new RunningServer(this, this.#supervisor, await this.#supervisor.begin(options));
   }
 
   /** See the module function `send`. */
@@ -176,14 +176,14 @@ export class Gateway {
 
 class RunningServer implements Server {
   readonly addresses: string[];
-  readonly #native: NativeGateway;
+  readonly #gateway: Gateway;
   readonly #supervisor: Supervisor;
   readonly #begun: Begun;
   #stopping: Promise<void> | undefined;
 
-  constructor(native: NativeGateway, supervisor: Supervisor, begun: Begun) {
+  constructor(gateway: Gateway, supervisor: Supervisor, begun: Begun) {
     this.addresses = [...begun.addresses];
-    this.#native = native;
+    this.#gateway = gateway;
     this.#supervisor = supervisor;
     this.#begun = begun;
   }
@@ -199,7 +199,7 @@ class RunningServer implements Server {
   }
 
   stats(): Stats {
-    return withMemory(this.#native.stats());
+    return this.#gateway.stats();
   }
 }
 

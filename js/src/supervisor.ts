@@ -53,6 +53,8 @@ export class Supervisor {
 
   /** Undoes one call of `start`; the last one ends everything. */
   async finish(begun: Begun, drainMs: number): Promise<void> {
+    // what a handler on this thread has sent goes before the goodbyes
+    this.#gateway.flushReplies();
     this.#fixed?.log?.write('info', 'millrace::listener', 'stopping', { addresses: begun.addresses.join(', ') });
     await this.#stopListeners(begun.listeners, drainMs);
     await this.#leave();

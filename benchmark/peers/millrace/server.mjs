@@ -1,5 +1,5 @@
 // Peer: Millrace itself, through its public API.
-//   --handler=…   --threads=N (1)   --io-threads=N (1)
+//   --handler=…   --threads=N (1)   --io-threads=N (1)   --io-uring=no
 import { start } from 'millrace';
 import { handlerName, option, ready } from '../peer.mjs';
 
@@ -9,5 +9,6 @@ const server = await start({
   workerArg: { handler: handlerName },
   threads: Number(option('threads', '1')),
   ioThreads: Number(option('io-threads', '1')),
+  ioUring: option('io-uring', 'yes') !== 'no',
 });
 ready(server.addresses[0].split(':').at(-1));

@@ -36,6 +36,8 @@ pub struct Gateway {
     next_shard: AtomicUsize,
     liveness_suspended: AtomicBool,
     unannotated: AtomicU64,
+    /// Collected texts whose socket was gone when they were posted: deliveries, dropped by the close.
+    texts_too_late: AtomicU64,
     unhandled_closes: AtomicU64,
     handler_times: HandlerTimes,
 }
@@ -77,6 +79,7 @@ impl Gateway {
             next_shard: AtomicUsize::new(0),
             liveness_suspended: AtomicBool::new(false),
             unannotated: AtomicU64::new(0),
+            texts_too_late: AtomicU64::new(0),
             unhandled_closes: AtomicU64::new(0),
             handler_times: HandlerTimes::default(),
         })

@@ -120,6 +120,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"drainNow" => drain_now,
         c"isIdle" => is_idle,
         c"observe" => observe,
+        c"wake" => wake,
     });
     let (exchange, memory) = Memory::new(js, BATCH_BYTES)?;
     js.set(object, c"exchange", exchange)?;
@@ -307,6 +308,13 @@ fn observe<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     if let Some(worker) = call.own.worker() {
         worker.observe(micros);
     }
+    Ok(None)
+}
+
+/// `wake()`: I/O threads send what the running drain posted so far.
+#[expect(clippy::unnecessary_wraps, reason = "every callback has this shape")]
+fn wake<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    call.own.bound.wake();
     Ok(None)
 }
 

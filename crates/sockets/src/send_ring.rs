@@ -62,10 +62,10 @@ impl SendRing {
         &mut self,
         sends: impl IntoIterator<Item = (BorrowedFd<'a>, &'a [u8])>,
     ) -> io::Result<&[Sent]> {
+        self.sent.clear();
         if self.broken {
             return Err(io::Error::other("the ring is broken"));
         }
-        self.sent.clear();
         self.broken = true;
         self.send_all(sends.into_iter())?;
         self.broken = false;
@@ -103,8 +103,9 @@ impl SendRing {
             .flags(MSG_DONTWAIT | MSG_NOSIGNAL)
             .build()
             .user_data(u64::try_from(index).unwrap_or(u64::MAX));
-        // SAFETY: the buffer and the descriptor are borrowed until `send_each` returns, and that is after
-        // `complete` has seen every submitted send end; what was not submitted is never read.
+        // SAFETY: the buffer and the descriptor are borrowed until `send_each` returns. With `MSG_DONTWAIT` the
+        // kernel reads the buffer within the submission and never after it, also where taking the answers
+        // fails; a ring that failed is submitted no more, so what was pushed and not submitted is never read.
         unsafe { self.ring.submission().push(&entry) }
             .map_err(|_| io::Error::other("the submission queue is full"))
     }
@@ -152,7 +153,13 @@ impl SendRing {
         // SAFETY: it refers to no memory.
         unsafe { self.ring.submission().push(&entry) }
             .map_err(|_| io::Error::other("the submission queue is full"))?;
-        self.ring.submit_and_wait(1)?;
+        let mut failures = 0;
+        while let Err(error) = self.ring.submit_and_wait(1) {
+            failures += 1;
+            if !is_passing(&error) || failures > PATIENCE {
+                return Err(error);
+            }
+        }
         match self.ring.completion().next().map(|answer| answer.result()) {
             Some(result) if result == -EBADF => Ok(()),
             _ => Err(io::ErrorKind::Unsupported.into()),

@@ -49,6 +49,8 @@ export class Dispatcher {
   /** The next record, and the end of the batch, in words. */
   #position = 0;
   #end = 0;
+  /** Handlers that run after one that is timed, before the next is. */
+  #row = LONGEST_ROW;
   /** A part of the batch as one string, and where it lies: short texts are parts of that. */
   #window = '';
   #windowStart = 0;
@@ -111,9 +113,11 @@ export class Dispatcher {
 
   #drain(batch: ArrayBuffer | true | null, length: number, sidecars: Sidecar[] | null): boolean {
     this.#replies.begin();
-    const more = this.#handle(batch, length, sidecars);
-    this.#replies.end();
-    return more;
+    try {
+      return this.#handle(batch, length, sidecars);
+    } finally {
+      this.#replies.end();
+    }
   }
 
   #handle(batch: ArrayBuffer | true | null, length: number, sidecars: Sidecar[] | null): boolean {
@@ -133,17 +137,32 @@ export class Dispatcher {
     }
     let now = performance.now();
     const until = now + DRAIN_MS;
-    let count = 0;
+    let flushed = now;
+    // the first of a row is timed: a look at the clock for every handler would cost as much as many a handler
+    let untimed = 0;
     while (this.#position < this.#end) {
       this.#record();
       // a handler may have transferred `data.buffer` to another thread, and with it the records not yet read
       if (this.#words.length === 0) this.#loadAgain();
-      // the first of a row is timed: a look at the clock for every handler would cost as much as many a handler
-      if ((count & LOOK_MASK) === 0) this.#worker.observe(Math.trunc((performance.now() - now) * 1000));
-      count += 1;
-      if ((count & LOOK_MASK) === 0) {
-        now = performance.now();
-        if (now > until && this.#position < this.#end) return true;
+      if (untimed === 0) {
+        const after = performance.now();
+        const ms = after - now;
+        this.#worker.observe(Math.trunc(ms * 1000));
+        // slow handlers shorten the rows, down to every single handler; fast ones make them longer again
+        this.#row = ms > SLOW_MS ? 0 : Math.min(LONGEST_ROW, this.#row * 2 + 1);
+        untimed = this.#row;
+        now = after;
+        if (now - flushed > SLOW_MS) {
+          this.#replies.flush();
+          this.#worker.wake();
+          flushed = now;
+        }
+      } else {
+        untimed -= 1;
+      }
+      if (untimed === 0 && this.#position < this.#end) {
+        if (this.#row > 0) now = performance.now();
+        if (now > until) return true;
       }
     }
     this.#buffer = NO_BYTES;
@@ -285,5 +304,8 @@ const WINDOWED = 512;
 /** How long one drain may take, so that timers and promises get their turn. */
 const DRAIN_MS = 8;
 
-/** The clock is looked at after every 16th record. */
-const LOOK_MASK = 15;
+/** The most handlers between two that are timed. */
+const LONGEST_ROW = 15;
+
+/** A handler that takes longer is slow; what was sent waits no longer for others. */
+const SLOW_MS = 1;

@@ -113,6 +113,8 @@ fn start(handle: Handle) -> SocketAddr {
     let gateway = Gateway::new();
     let config = GatewayConfig {
         io_threads: 1,
+        // not every kernel and container has it, and the counts must not depend on that
+        io_uring: false,
         ..GatewayConfig::default()
     };
     let worker = Arc::new(InPlace {

@@ -75,6 +75,10 @@ impl Gateway {
     }
 
     fn account_for(&self, poster: &Poster<'_, '_>) {
+        if poster.gone() > 0 {
+            self.texts_too_late
+                .fetch_add(u64::from(poster.gone()), Ordering::Relaxed);
+        }
         if poster.unannotated() > 0 {
             self.count_unannotated(u64::from(poster.unannotated()));
         }
@@ -185,12 +189,14 @@ impl Gateway {
     pub fn stats(&self) -> Stats {
         let counts = self.core.counts();
         let posted = self.inboxes.posted();
-        let traffic = {
+        let mut traffic = {
             let state = self.state.lock();
             let mut traffic = state.ended;
             state.stats.iter().for_each(|stats| traffic.add(stats));
             traffic
         };
+        let too_late = self.texts_too_late.load(Ordering::Relaxed);
+        traffic.dropped_by_close += too_late;
         let workers = self.workers.all();
         Stats {
             traffic,
@@ -200,7 +206,7 @@ impl Gateway {
             channels: counts.channels,
             subscriptions: counts.subscriptions,
             keys: counts.keys,
-            deliveries: posted.deliveries,
+            deliveries: posted.deliveries + too_late,
             deliveries_refused: posted.refused,
             unannotated: self.unannotated.load(Ordering::Relaxed),
             unhandled_closes: self.unhandled_closes.load(Ordering::Relaxed),

@@ -19,6 +19,7 @@ pub(crate) struct Poster<'p, 'm> {
     ledger: &'p Arc<Ledger>,
     touched: &'p mut ShardSet,
     unannotated: u32,
+    gone: u32,
     refused: bool,
     message: PhantomData<&'m [u8]>,
 }
@@ -68,13 +69,14 @@ impl<'p> Poster<'p, '_> {
             ledger,
             touched,
             unannotated: 0,
+            gone: 0,
             refused: false,
             message: PhantomData,
         }
     }
 
     /// Posts texts that lie one behind the other in `payloads`, each given by its socket and length in
-    /// bytes: those for one shard in a row lock its inbox once. Sockets that are gone are passed over.
+    /// bytes: those for one shard in a row lock its inbox once. Those to sockets that are gone are counted.
     pub(crate) fn texts(
         &mut self,
         core: &Core,
@@ -92,6 +94,8 @@ impl<'p> Poster<'p, '_> {
                     route,
                     place: start..end,
                 });
+            } else {
+                self.gone += 1;
             }
         }
         for run in run.chunk_by(|one, next| one.route.shard == next.route.shard) {
@@ -105,6 +109,11 @@ impl<'p> Poster<'p, '_> {
     /// How many text payloads were no JSON object and so could not take a virtual socket's user data.
     pub(crate) fn unannotated(&self) -> u32 {
         self.unannotated
+    }
+
+    /// How many texts were to sockets that are gone, after their sender had been told that they were posted.
+    pub(crate) fn gone(&self) -> u32 {
+        self.gone
     }
 
     /// Whether an inbox was full, so that deliveries were refused.
