@@ -188,7 +188,7 @@ pub fn run<S: Windowed>(
     let paced = pass(io, scenario, plan, plan.length)?;
     let after = Edge::now(io, server, &own);
     let meter = scenario.meter();
-    let window = Window {
+    let mut window = Window {
         seconds: (after.at - before.at).as_secs_f64(),
         incoming: meter.incoming,
         received: meter.received,
@@ -202,6 +202,10 @@ pub fn run<S: Windowed>(
     };
     scenario.stop();
     drain(io, scenario, plan)?;
+    if paced {
+        // what was due in the window and answered after it has waited longest
+        window.latency = QUANTILES.map(|quantile| scenario.meter().latency(quantile));
+    }
     scenario.finish(io, &plan.deadline)?;
     scenario.settle()?;
     Ok(window)

@@ -1,5 +1,5 @@
 // The number of connections from 10 to 5,000, all else equal: where is the sweet spot?
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { descriptorLimit } from '../../runner/limits.mjs';
 import { lineChart } from '../../runner/plot.mjs';
@@ -76,11 +76,12 @@ function plots(context, titles, results) {
     if (!series.some(({ points }) => points.length > 1)) return [];
     const subtitle = `${yLabel}, one request in flight per connection`;
     const chart = lineChart({ title, subtitle, xLabel: 'connections', yLabel, series, logX: true, logY: true });
+    mkdirSync(join(context.folder, 'plots'), { recursive: true });
     writeFileSync(join(context.folder, file), chart);
     return [`![${title}](${file})`, ''];
   };
   return [
-    ...draw('study-throughput.svg', 'Throughput over connections', 'requests per second', (one) => one.per_second),
-    ...draw('study-p99.svg', 'Response time over connections', '99th percentile in ms', (one) => one.p99_us / 1000),
+    ...draw('plots/study-throughput.svg', 'Throughput over connections', 'requests per second', (one) => one.per_second),
+    ...draw('plots/study-p99.svg', 'Response time over connections', '99th percentile in ms', (one) => one.p99_us / 1000),
   ];
 }
