@@ -81,7 +81,17 @@ function plots(context, titles, results) {
     return [`![${title}](${file})`, ''];
   };
   return [
-    ...draw('plots/study-throughput.svg', 'Throughput over connections', 'requests per second', (one) => one.per_second),
-    ...draw('plots/study-p99.svg', 'Response time over connections', '99th percentile in ms', (one) => one.p99_us / 1000),
+    ...draw(
+      'plots/study-throughput.svg',
+      'Throughput over connections',
+      'requests per second',
+      (one) => one.per_second,
+    ),
+    ...draw(
+      'plots/study-p99.svg',
+      'Response time over connections',
+      '99th percentile in ms',
+      (one) => one.p99_us / 1000,
+    ),
   ];
 }
