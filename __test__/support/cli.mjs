@@ -26,10 +26,13 @@ export class Millrace {
 
   /** Starts it; it is ended with the test. */
   constructor(t, args, { runtime = 'node', env = {}, cwd, program = PROGRAM } = {}) {
+    const inherited = { ...process.env, RUST_LOG: '' };
+    // ava sets it, and Node.js warns where NO_COLOR is set as well
+    delete inherited.FORCE_COLOR;
     this.#child = spawn(runtimePath(runtime), [...BEFORE[runtime], program, ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd,
-      env: { ...process.env, RUST_LOG: '', FORCE_COLOR: '', ...env },
+      env: { ...inherited, ...env },
     });
     this.#child.stdout.on('data', (chunk) => {
       this.out = (this.out + chunk).slice(-1_048_576);
