@@ -186,3 +186,22 @@ fn a_silent_worker_is_retired() {
     assert!(worker.is_retired());
     server.stop();
 }
+
+#[test]
+fn a_worker_that_falls_silent_while_it_leaves_is_retired() {
+    let mut config = config(1);
+    config.limits.worker_timeout = Duration::from_millis(200);
+    let server = serve(config, ListenerConfig::default());
+    let bell = std::sync::Arc::new(support::Bell::default());
+    let worker = server.gateway.add_worker(ALL, bell);
+    worker.activate();
+    worker.leave();
+    assert!(server.gateway.active_workers().is_empty());
+    let notice = server.notice(|notice| matches!(notice, Notice::WorkerUnresponsive { .. }));
+    assert!(matches!(
+        notice,
+        Notice::WorkerUnresponsive { worker: 1, .. }
+    ));
+    assert!(worker.is_retired());
+    server.stop();
+}

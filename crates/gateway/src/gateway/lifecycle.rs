@@ -213,7 +213,7 @@ impl Gateway {
 
     /// Active workers, in the order of their registration.
     pub fn active_workers(&self) -> Vec<Arc<Worker>> {
-        self.workers.all()
+        self.workers.active()
     }
 
     /// While suspended, workers that do not answer are left alone: a debugger may hold them.

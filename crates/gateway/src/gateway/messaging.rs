@@ -197,7 +197,7 @@ impl Gateway {
         };
         let too_late = self.texts_too_late.load(Ordering::Relaxed);
         traffic.dropped_by_close += too_late;
-        let workers = self.workers.all();
+        let workers = self.workers.active();
         Stats {
             traffic,
             connections: self.seats.taken(),

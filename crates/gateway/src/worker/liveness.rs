@@ -1,5 +1,5 @@
-//! Watches whether workers answer their doorbells. Counts its own ticks, not the clock, so that a
-//! process that was stopped for a while condemns nobody.
+//! Watches whether workers answer their doorbells, those that leave too. Counts its own ticks, not
+//! the clock, so that a process that was stopped for a while condemns nobody.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -265,12 +265,12 @@ impl Worker {
     }
 
     /// It is replaced: it takes no more connections, and those it has are closed with 1012. What waits, their
-    /// closes included, is still its own.
+    /// closes included, is still its own, and it still has to answer its doorbell.
     pub fn leave(&self) {
         let Some(gateway) = self.gateway.upgrade() else {
             return;
         };
-        gateway.workers().remove(self.id);
+        gateway.workers().leave(self.id);
         let worker = self.id;
         gateway
             .inboxes()

@@ -1,4 +1,5 @@
-//! The workers of a gateway: who takes the next connection, and closes that wait for a worker.
+//! The workers of a gateway: who takes the next connection, who leaves, and closes that wait for a
+//! worker.
 
 use std::sync::Arc;
 
@@ -10,16 +11,24 @@ use crate::sync::{AtomicUsize, Mutex, Ordering};
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Roster {
-    workers: Mutex<Vec<Arc<Worker>>>,
+    workers: Mutex<Workers>,
     next: AtomicUsize,
     /// Closes of dead workers' connections, until somebody can handle them.
     orphans: Mutex<Vec<PendingClose>>,
 }
 
+#[derive(Debug, Default)]
+struct Workers {
+    /// Take connections, in the order of their registration.
+    active: Vec<Arc<Worker>>,
+    /// Take none any more, but still have to answer.
+    leaving: Vec<Arc<Worker>>,
+}
+
 impl Roster {
     pub(crate) fn new() -> Self {
         Self {
-            workers: Mutex::new(Vec::new()),
+            workers: Mutex::new(Workers::default()),
             next: AtomicUsize::new(0),
             orphans: Mutex::new(Vec::new()),
         }
@@ -29,10 +38,10 @@ impl Roster {
     pub(crate) fn activate(&self, worker: &Arc<Worker>) {
         {
             let mut workers = self.workers.lock();
-            if worker.is_retired() || workers.iter().any(|known| known.id() == worker.id()) {
+            if worker.is_retired() || workers.all().any(|known| known.id() == worker.id()) {
                 return;
             }
-            workers.push(Arc::clone(worker));
+            workers.active.push(Arc::clone(worker));
         }
         if worker.handlers().close {
             let orphans = std::mem::take(&mut *self.orphans.lock());
@@ -40,18 +49,30 @@ impl Roster {
         }
     }
 
+    /// It takes no more connections and inherits nothing.
+    pub(crate) fn leave(&self, id: u32) {
+        let mut workers = self.workers.lock();
+        let place = workers.active.iter().position(|worker| worker.id() == id);
+        if let Some(place) = place {
+            let worker = workers.active.remove(place);
+            workers.leaving.push(worker);
+        }
+    }
+
     pub(crate) fn remove(&self, id: u32) {
-        self.workers.lock().retain(|worker| worker.id() != id);
+        let mut workers = self.workers.lock();
+        workers.active.retain(|worker| worker.id() != id);
+        workers.leaving.retain(|worker| worker.id() != id);
     }
 
     /// The next worker in turn.
     pub(crate) fn pick(&self) -> Option<Arc<Worker>> {
         let workers = self.workers.lock();
-        if workers.is_empty() {
+        if workers.active.is_empty() {
             return None;
         }
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        workers.get(turn % workers.len()).cloned()
+        workers.active.get(turn % workers.active.len()).cloned()
     }
 
     /// Gives closes to a worker that handles them; without one they wait.
@@ -70,7 +91,10 @@ impl Roster {
     /// Gives a close to a worker, or keeps it; gives it back if that worker takes nothing any more.
     fn bequeath(&self, close: PendingClose) -> Option<PendingClose> {
         let workers = self.workers.lock();
-        let able = || workers.iter().filter(|worker| worker.handlers().close);
+        let able = || {
+            let active = workers.active.iter();
+            active.filter(|worker| worker.handlers().close)
+        };
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         let heir = turn
             .checked_rem(able().count())
@@ -95,15 +119,24 @@ impl Roster {
         std::mem::take(&mut *self.orphans.lock()).len()
     }
 
+    /// Those that take connections, in the order of their registration.
+    pub(crate) fn active(&self) -> Vec<Arc<Worker>> {
+        self.workers.lock().active.clone()
+    }
+
+    /// Everyone who has to answer the doorbell, those that leave too.
     pub(crate) fn all(&self) -> Vec<Arc<Worker>> {
-        self.workers.lock().clone()
+        self.workers.lock().all().cloned().collect()
     }
 
     pub(crate) fn find(&self, id: u32) -> Option<Arc<Worker>> {
-        self.workers
-            .lock()
-            .iter()
-            .find(|worker| worker.id() == id)
-            .cloned()
+        let workers = self.workers.lock();
+        workers.all().find(|worker| worker.id() == id).cloned()
+    }
+}
+
+impl Workers {
+    fn all(&self) -> impl Iterator<Item = &Arc<Worker>> {
+        self.active.iter().chain(&self.leaving)
     }
 }
