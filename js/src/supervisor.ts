@@ -135,7 +135,13 @@ export class Supervisor {
     const gateway: GatewayPlan = onThisThread ? { workerTimeoutMs: 0, ...plan.gateway } : plan.gateway;
     const handlerTimeoutMs = plan.handlerTimeoutMs ?? HANDLER_TIMEOUT_MS;
     const log = Log.open(this.#native, plan.log);
-    await this.#startShards(gateway);
+    try {
+      await this.#startShards(gateway);
+    } catch (error) {
+      // the log, too
+      this.#native.ended();
+      throw error;
+    }
     const unwatch = watchInspector((attached) => this.#native.suspendLiveness(attached));
     this.#fixed = { gateway, handlerTimeoutMs, onError: plan.onError, unwatch, log, asked: plan.log };
     log?.write('info', 'millrace::gateway', 'started', { gateway: this.#id });
