@@ -10,7 +10,7 @@ import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 export interface Watcher {
   /** An error that the worker reports. */
   report(error: MillraceError): void;
-  /** It ended without being asked to, after it was ready. Called once, and never after `terminate`. */
+  /** It ended by itself after it was ready, or before its stop was done. Called once, and never after `terminate`. */
   lost(thread: WorkerThread, cause: unknown): void;
 }
 
@@ -20,16 +20,19 @@ export class WorkerThread {
   readonly ready: Promise<void>;
   readonly #worker: Worker;
   readonly #watcher: Watcher;
-  #state: 'starting' | 'ready' | 'over' = 'starting';
+  #state: 'starting' | 'ready' | 'stopping' | 'over' = 'starting';
   #id: number | undefined;
   #cause: unknown;
+  #refuse: ((error: MillraceError) => void) | undefined;
   #stopped: (() => void) | undefined;
+  #stopping: Promise<void> | undefined;
 
   /** @throws DataCloneError if the argument cannot be cloned */
   constructor(data: WorkerData, watcher: Watcher) {
     this.#watcher = watcher;
     this.#worker = new Worker(path.join(__dirname, 'bootstrap.js'), { workerData: data, name: 'millrace' });
     this.ready = new Promise((resolve, reject) => {
+      this.#refuse = reject;
       const fail = (cause: unknown): void => {
         if (this.#state !== 'starting') return;
         this.#state = 'over';
@@ -65,11 +68,24 @@ export class WorkerThread {
 
   /**
    * Lets it handle what waits and end, for at most `ms` plus as much for `handleStop`; then ends it. `leave`: another
-   * one has taken its place, so its connections are closed with 1012 first.
+   * one has taken its place, so its connections are closed with 1012 first. Later calls return the first one's promise.
    */
-  async stop(ms: number, leave = false): Promise<void> {
+  stop(ms: number, leave = false): Promise<void> {
+    this.#stopping ??= this.#stop(ms, leave);
+    return this.#stopping;
+  }
+
+  /** Ends it at once, also while it starts or is being stopped. */
+  async terminate(): Promise<void> {
+    if (this.#state === 'starting') this.#refuse?.(workerFailure(new Error('it was ended before it was ready')));
+    this.#state = 'over';
+    this.#stopped?.();
+    await this.#worker.terminate();
+  }
+
+  async #stop(ms: number, leave: boolean): Promise<void> {
     if (this.#state === 'ready') {
-      this.#state = 'over';
+      this.#state = 'stopping';
       const message: ToWorker = { type: 'stop', ms, leave };
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 2 * ms + STOP_MARGIN_MS);
@@ -83,16 +99,9 @@ export class WorkerThread {
     await this.terminate();
   }
 
-  /** Ends it at once, also while it is being stopped. */
-  async terminate(): Promise<void> {
-    this.#state = 'over';
-    this.#stopped?.();
-    await this.#worker.terminate();
-  }
-
   #ended(code: number): void {
     this.#stopped?.();
-    if (this.#state !== 'ready') return;
+    if (this.#state !== 'ready' && this.#state !== 'stopping') return;
     this.#state = 'over';
     this.#watcher.lost(this, this.#cause ?? new Error(`it ended with exit code ${code}`));
   }
