@@ -25,7 +25,8 @@ export interface Server {
    * that connects again finds the new code; `handleClose` and then `handleStop` still run in the old one.
    *
    * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED if a new one cannot be started: the old one and
-   *   those that were still to be replaced stay; ERR_MILLRACE_NOT_RUNNING with `threads: 0` or after `stop`
+   *   those that were still to be replaced stay; ERR_MILLRACE_NOT_RUNNING with `threads: 0`, after `stop`, or when `stop`
+   *   comes before all are replaced
    */
   replaceWorkers(): Promise<void>;
   /** As `stats()` of the gateway. */

@@ -64,7 +64,7 @@ export class Supervisor {
    * Replaces the workers by new ones that import their module again, one after the other.
    *
    * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED if one cannot be started: it and those after it stay;
-   *   ERR_MILLRACE_NOT_RUNNING if no worker has a thread of its own
+   *   ERR_MILLRACE_NOT_RUNNING if no worker has a thread of its own, or if they are stopped before all are replaced
    */
   replaceWorkers(): Promise<void> {
     const replaced = this.#last.then(async () => {
@@ -244,7 +244,7 @@ export class Supervisor {
         this.#whenStopped = undefined;
         break;
       case 'workerUnresponsive':
-        this.#seats.find((seat) => seat.holds(notice.worker))?.replace(notice.ms);
+        this.#seats.find((seat) => seat.holds(notice.worker))?.replace(notice.worker, notice.ms);
         break;
       case 'error':
         this.#report(new MillraceError(notice.code, notice.message));

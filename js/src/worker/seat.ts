@@ -11,13 +11,16 @@ export class Seat {
   readonly #data: WorkerData;
   readonly #report: (error: MillraceError) => void;
   readonly #log: Log | undefined;
+  /** Sits here: takes connections, or is started to do so in an empty place. */
   #thread: WorkerThread | undefined;
+  /** Is started to take its place. */
+  #successor: WorkerThread | undefined;
+  /** Had its place and is being stopped. */
+  #leaving: WorkerThread | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
   #delay = 0;
   #readyAt = 0;
-  /** A successor of a worker that serves is being started. */
-  #renewing = false;
 
   constructor(data: WorkerData, report: (error: MillraceError) => void, log: Log | undefined) {
     this.#data = data;
@@ -31,76 +34,88 @@ export class Seat {
    * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; there is no second attempt
    */
   async open(): Promise<void> {
-    await this.#launch();
+    await this.#settled(this.#launch());
   }
 
-  /** Whether the worker with this id sits here. */
+  /** Whether the worker with this id sits here, or leaves. */
   holds(worker: number): boolean {
-    return this.#thread?.id === worker;
+    return this.#find(worker) !== undefined;
   }
 
   /**
-   * The worker does not answer: its thread is ended and replaced, without waiting for its end. While the seat is being
-   * stopped, the thread is only ended, so that the stop need not wait for what will not come.
+   * The worker does not answer: its thread is ended and replaced, without waiting for its end. One that leaves or is
+   * being stopped is only ended, so that nobody need wait for what will not come.
    */
-  replace(ms: number): void {
-    const thread = this.#thread;
+  replace(worker: number, ms: number): void {
+    const thread = this.#find(worker);
     if (thread === undefined) return;
-    const message = `worker ${thread.id} unresponsive for ${ms} ms, terminating`;
-    this.#thread = undefined;
+    const message = `worker ${worker} unresponsive for ${ms} ms, terminating`;
     void thread.terminate();
     this.#report(new MillraceError('ERR_MILLRACE_WORKER_UNRESPONSIVE', message));
-    if (!this.#closed) this.#afterLoss();
+    this.#vacated(thread);
   }
 
   /**
    * Starts a worker that imports the module again; once it takes connections, the one before lets its own go (1012),
    * handles what waits, for at most `ms`, and ends.
    *
-   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; the worker stays as it is
+   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; the worker stays as it is. ERR_MILLRACE_NOT_RUNNING; the seat
+   *   is stopped, and so is whoever was started
    */
   async renew(ms: number): Promise<void> {
-    const before = this.#thread;
+    if (this.#closed) throw notRunning();
     // without one, the next attempt imports the module anyway
-    if (this.#closed || before === undefined || this.#renewing) return;
+    if (this.#thread === undefined || this.#successor !== undefined) return;
     const after = this.#newThread();
-    this.#renewing = true;
+    this.#successor = after;
     try {
-      await after.ready;
+      await this.#settled(after);
     } catch (error) {
-      this.#renewing = false;
+      this.#successor = undefined;
+      if (this.#closed) throw notRunning();
       // the one before may have ended meanwhile
       if (this.#thread === undefined) this.#afterLoss();
       throw error;
     }
-    this.#renewing = false;
-    if (this.#closed) return after.terminate();
+    // whoever has closed the seat stops them all
+    if (this.#closed) throw notRunning();
+    const before = this.#thread;
+    this.#successor = undefined;
     this.#thread = after;
-    this.#settledIn(after);
-    await before.stop(ms, true);
+    this.#leaving = before;
+    await before?.stop(ms, true);
+    this.#leaving = undefined;
   }
 
-  /** Ends the worker in order; nothing is replaced any more. */
+  /** Ends the worker in order, and those that leave or are started; nothing is replaced any more. */
   async stop(ms: number): Promise<void> {
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    await this.#thread?.stop(ms);
-    this.#thread = undefined;
+    this.#close();
+    await Promise.all(this.#threads().map((thread) => thread.stop(ms)));
   }
 
-  /** Ends the worker at once. */
+  /** Ends the worker at once, and those that leave or are started. */
   async abandon(): Promise<void> {
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    await this.#thread?.terminate();
-    this.#thread = undefined;
+    this.#close();
+    await Promise.all(this.#threads().map((thread) => thread.terminate()));
   }
 
-  async #launch(): Promise<void> {
-    const thread = this.#newThread();
-    this.#thread = thread;
-    await thread.ready;
-    this.#settledIn(thread);
+  #close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #threads(): WorkerThread[] {
+    return [this.#thread, this.#successor, this.#leaving].filter((thread) => thread !== undefined);
+  }
+
+  #find(worker: number): WorkerThread | undefined {
+    return this.#threads().find((thread) => thread.id === worker);
+  }
+
+  /** Starts a thread in the empty place. */
+  #launch(): WorkerThread {
+    this.#thread = this.#newThread();
+    return this.#thread;
   }
 
   #newThread(): WorkerThread {
@@ -110,30 +125,35 @@ export class Seat {
     });
   }
 
-  #settledIn(thread: WorkerThread): void {
+  async #settled(thread: WorkerThread): Promise<void> {
+    await thread.ready;
     this.#readyAt = performance.now();
     this.#log?.write('info', 'millrace::worker', 'ready', { worker: thread.id ?? 0 });
   }
 
   #lost(thread: WorkerThread, cause: unknown): void {
-    if (this.#closed || thread !== this.#thread) return;
-    this.#thread = undefined;
     const message = `worker ${thread.id} ended: ${readable(cause)}`;
     this.#report(new MillraceError('ERR_MILLRACE_WORKER_EXITED', message, { cause }));
+    this.#vacated(thread);
+  }
+
+  /** A thread is gone. Its place is empty if it had one. */
+  #vacated(thread: WorkerThread): void {
+    if (this.#closed || thread !== this.#thread) return;
+    this.#thread = undefined;
     this.#afterLoss();
   }
 
   /** A worker that served: its place is empty for a moment at most. */
   #afterLoss(): void {
-    // its successor is on its way
-    if (this.#renewing) return;
     if (performance.now() - this.#readyAt >= LASTING_MS) this.#delay = 0;
     this.#again(LONGEST_LOSS_DELAY_MS);
   }
 
   /** Starts a replacement: at once the first time, later and later while the ones before did not last. */
   #again(longest: number): void {
-    if (this.#closed) return;
+    // a successor that is on its way will sit here
+    if (this.#closed || this.#successor !== undefined) return;
     const delay = Math.min(this.#delay, longest);
     this.#delay = delay === 0 ? FIRST_DELAY_MS : 2 * delay;
     if (delay === 0) void this.#replacement();
@@ -141,16 +161,22 @@ export class Seat {
   }
 
   async #replacement(): Promise<void> {
+    let thread: WorkerThread | undefined;
     try {
-      await this.#launch();
-      if (this.#closed) await this.#thread?.terminate();
+      thread = this.#launch();
+      await this.#settled(thread);
     } catch (error) {
+      // ended because it is not wanted any more
+      if (this.#closed || thread !== this.#thread) return;
       this.#thread = undefined;
-      if (this.#closed) return;
       this.#report(error as MillraceError);
       this.#again(LONGEST_DELAY_MS);
     }
   }
+}
+
+function notRunning(): MillraceError {
+  return new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'the workers are being stopped');
 }
 
 /** Wait before the second attempt in a row; doubled for each further one. */
