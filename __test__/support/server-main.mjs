@@ -44,6 +44,7 @@ const operations = {
     await server.stop(decode(options));
     servers.delete(handle);
   },
+  replaceWorkers: ({ handle }) => servers.get(handle).replaceWorkers(),
   usage() {
     const status = readFileSync('/proc/self/status', 'utf8');
     const field = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)[1]);

@@ -94,6 +94,11 @@ export class ServerProcess {
     await this.#request({ op: 'stop', handle, options: encode(options) }, ms);
   }
 
+  /** `replaceWorkers()` of one earlier start. */
+  async replaceWorkers(handle = this.handle) {
+    await this.#request({ op: 'replaceWorkers', handle }, 2 * SOON);
+  }
+
   /** `{rss, descriptors, threads}` of the child, now. */
   async usage() {
     return this.#request({ op: 'usage' });

@@ -1,0 +1,143 @@
+// Workers that are replaced or stopped while something else happens to them: they start, hang, fail, or are stopped.
+import test from 'ava';
+
+import { until } from './support/deadline.mjs';
+import { open, ownServer, worker } from './support/server.mjs';
+
+const workerPath = worker('planned');
+
+/** A server with one worker, which follows the plan (see support/workers/planned.mjs). */
+const planned = (t, plan, options) => ownServer(t, { workerPath, threads: 1, workerArg: plan, ...options });
+
+async function record(server) {
+  const bytes = await server.call('getKey', 'record');
+  return bytes.toString().trim().split(' ');
+}
+
+const noted = (server, word) => until(async () => (await record(server)).includes(word), word);
+const starts = async (server) => (await record(server)).filter((word) => /^start-\d+$/.test(word));
+const workerCount = async (server) => Object.keys(await server.call('getDebugState', 'workers')).length;
+
+async function reported(t, server, code, message) {
+  const errors = await server.errors();
+  const matches = errors.filter((error) => error.code === code && message.test(error.message));
+  t.is(matches.length, 1, JSON.stringify(errors));
+}
+
+async function says(t, server, address = server.addresses[0]) {
+  const client = await open(t, server, { address });
+  client.send('who');
+  return client.text();
+}
+
+test('a stop in the middle of a replacement waits for the worker that leaves', async (t) => {
+  // the one that leaves is the last to be done, and some time after the other
+  const server = await planned(t, {
+    'stop-1': [
+      ['after', 'stop-2-done'],
+      ['lasts', 300],
+    ],
+  });
+  const replaced = server.replaceWorkers();
+  await noted(server, 'stop-1');
+  await server.stop();
+  t.true((await record(server)).includes('stop-1-done'), (await record(server)).join(' '));
+  await replaced;
+  t.is(await workerCount(server), 0);
+});
+
+test('a stop ends a successor that does not become ready, and whoever waits for it', async (t) => {
+  const server = await planned(t, { 'start-2': [['after', 'never']] });
+  const refused = t.throwsAsync(server.replaceWorkers(), { code: 'ERR_MILLRACE_NOT_RUNNING' });
+  await noted(server, 'start-2');
+  await server.stop();
+  await refused;
+  t.true((await record(server)).includes('stop-1-done'), 'the worker itself is stopped in order');
+  const { addresses } = await server.start({ workerPath, threads: 1 });
+  t.is(await says(t, server, addresses[0]), 'worker 3');
+});
+
+test('while the workers are stopped there is nothing to replace', async (t) => {
+  const server = await planned(t, { 'stop-1': [['after', 'asked']] });
+  const stopped = server.stop();
+  await noted(server, 'stop-1');
+  await t.throwsAsync(server.replaceWorkers(), { code: 'ERR_MILLRACE_NOT_RUNNING' });
+  await server.call('setKey', 'asked', 'yes');
+  await stopped;
+  t.deepEqual(await starts(server), ['start-1']);
+});
+
+/** Its worker has exited, and the replacement has begun to start. */
+async function bereft(t, plan) {
+  const server = await planned(t, plan);
+  const client = await open(t, server);
+  client.send('exit');
+  await client.closed();
+  await noted(server, 'start-2');
+  return server;
+}
+
+test('a replacement that fails while its successor starts leaves one worker, the successor', async (t) => {
+  // the successor takes longer than the wait before another attempt would
+  const server = await bereft(t, {
+    'start-2': [
+      ['after', 'start-3'],
+      ['throws', 'on purpose'],
+    ],
+    'start-3': [
+      ['after', 'failed'],
+      ['lasts', 500],
+    ],
+  });
+  const replaced = server.replaceWorkers();
+  await until(async () => (await server.errors()).some(({ message }) => /on purpose/.test(message)), 'the failure');
+  await server.call('setKey', 'failed', 'yes');
+  await replaced;
+  t.is(await says(t, server), 'worker 3');
+  t.is(await workerCount(server), 1);
+  t.deepEqual(await starts(server), ['start-1', 'start-2', 'start-3']);
+});
+
+test('a replacement that still starts when its successor is ready is ended, and is no failure', async (t) => {
+  const server = await bereft(t, { 'start-2': [['after', 'never']] });
+  await server.replaceWorkers();
+  t.is(await says(t, server), 'worker 3');
+  t.deepEqual(
+    (await server.errors()).map(({ code }) => code),
+    ['ERR_MILLRACE_WORKER_EXITED'],
+  );
+  t.is(await workerCount(server), 1);
+});
+
+test('what handleStop throws is reported, of a worker that is stopped and of one that is replaced', async (t) => {
+  const server = await planned(t, { 'stop-1': [['throws', 'the first']], 'stop-2': [['throws', 'the second']] });
+  await server.replaceWorkers();
+  await reported(t, server, 'ERR_MILLRACE_HANDLER_FAILED', /^handleStop failed: the first/);
+  await server.stop();
+  await reported(t, server, 'ERR_MILLRACE_HANDLER_FAILED', /^handleStop failed: the second/);
+});
+
+test('what handleClose throws in a worker that is replaced is reported', async (t) => {
+  const server = await planned(t, { 'close-1': [['throws', 'on purpose']] });
+  const client = await open(t, server);
+  await server.replaceWorkers();
+  t.is((await client.closed()).code, 1012);
+  await reported(t, server, 'ERR_MILLRACE_HANDLER_FAILED', /^handleClose failed for socket \d+: on purpose/);
+});
+
+test('a worker that exits while it is stopped is reported, and not replaced', async (t) => {
+  const server = await planned(t, { 'stop-1': [['exits', 7]] });
+  await server.stop();
+  await reported(t, server, 'ERR_MILLRACE_WORKER_EXITED', /exit code 7/);
+  t.deepEqual(await starts(server), ['start-1']);
+});
+
+test('a worker that hangs while it leaves is given up after workerTimeoutMs, and not replaced again', async (t) => {
+  const server = await planned(t, { 'close-1': [['spins']] }, { limits: { workerTimeoutMs: 400 } });
+  const client = await open(t, server);
+  await server.replaceWorkers();
+  t.is((await client.closed()).code, 1012);
+  await reported(t, server, 'ERR_MILLRACE_WORKER_UNRESPONSIVE', /^worker 1 unresponsive/);
+  t.is(await says(t, server), 'worker 2');
+  t.deepEqual(await starts(server), ['start-1', 'start-2']);
+});
