@@ -103,6 +103,8 @@ async function replace(server: Server, files: string[]): Promise<void> {
     const ms = Math.round(performance.now() - began);
     line(process.stdout, `${files.join(', ')} changed: workers replaced in ${ms} ms`);
   } catch (error) {
+    // it was told to stop meanwhile
+    if ((error as MillraceError).code === 'ERR_MILLRACE_NOT_RUNNING') return;
     print(error as MillraceError);
     line(process.stderr, 'millrace: the workers stay as they are until the next change');
   }
