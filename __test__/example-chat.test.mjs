@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import test from 'ava';
 
+import { signalTests } from './support/cli.mjs';
 import { until } from './support/deadline.mjs';
-import { browserTests, Example, launchBrowser } from './support/example.mjs';
+import { browserTests, ENDED, Example, launchBrowser } from './support/example.mjs';
 import { exchange, handshake } from './support/http.mjs';
 import { ownServer, worker } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
@@ -236,18 +237,21 @@ test('pages of other hosts cannot connect, and only the page is served', async (
   }
 });
 
-test('it ends with 0 on SIGINT and SIGTERM, tells the pages, and says when its port is taken', async (t) => {
-  for (const signal of ['SIGINT', 'SIGTERM']) {
-    const own = await Example.start(SCRIPT, ['--port', '0']);
-    t.teardown(() => own.kill());
-    t.is(own.output, `Chat example: ${own.url}\n`);
-    const client = await connect(t, own.address, { path: '/socket' });
-    await t.throwsAsync(Example.start(SCRIPT, ['--port', own.port]), { message: /another port: --port/ });
-    t.is(await own.end(signal), 0);
-    await until(() => client.over, 'the end of the connection');
-    t.is(client.closeFrame?.code, 1001);
-  }
-});
+signalTests(test)(
+  'it ends with 0 on SIGINT and SIGTERM, tells the pages, and says when its port is taken',
+  async (t) => {
+    for (const signal of ['SIGINT', 'SIGTERM']) {
+      const own = await Example.start(SCRIPT, ['--port', '0']);
+      t.teardown(() => own.kill());
+      t.is(own.output, `Chat example: ${own.url}\n`);
+      const client = await connect(t, own.address, { path: '/socket' });
+      await t.throwsAsync(Example.start(SCRIPT, ['--port', own.port]), { message: /another port: --port/ });
+      t.is(await own.end(signal), 0);
+      await until(() => client.over, 'the end of the connection');
+      t.is(client.closeFrame?.code, 1001);
+    }
+  },
+);
 
 // --- The page
 
@@ -427,7 +431,7 @@ inBrowser('the page comes back by itself after the server was restarted', async 
   const ben = await person(t, 'Ben', 'general', { url });
   await anna.say('before');
   await ben.see('before');
-  t.is(await own.end(), 0);
+  t.is(await own.end(), ENDED);
   for (const { page } of [anna, ben]) {
     await page.getByText('The connection was lost. Trying again in').waitFor();
     await page.locator('[data-joined="false"]').waitFor();

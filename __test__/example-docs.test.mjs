@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import test from 'ava';
 
-import { Example } from './support/example.mjs';
+import { ENDED, Example } from './support/example.mjs';
 import { handshake } from './support/http.mjs';
 import { blocksOf, ROOT } from './support/markdown.mjs';
 import { open, ownServer } from './support/server.mjs';
@@ -46,7 +46,7 @@ test('getting started: the first server', async (t) => {
   const said = await one.text();
   t.regex(said, /^\d+: hello$/);
   t.is(await two.text(), said);
-  t.is(await server.end(), 0);
+  t.is(await server.end(), ENDED);
 });
 
 test('channels: rooms', async (t) => {

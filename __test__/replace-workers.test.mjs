@@ -66,7 +66,7 @@ for (const runtime of RUNTIMES) {
       const before = state.answers;
       const heard = until(async () => state.answers > before, 'answers between two replacements');
       await Promise.race([heard, failed]);
-      server.signal('SIGUSR2');
+      server.tell('replace');
       const replaced = until(
         async () => count(server, 'REPLACED') === round,
         () => `replacement ${round}\n${server.out}${server.err}`,
@@ -75,7 +75,7 @@ for (const runtime of RUNTIMES) {
     }
     state.over = true;
     await Promise.all(talks);
-    server.signal('SIGTERM');
+    server.tell('stop');
     t.is(await server.exit(), 0);
     const { opened, closed, unhandledCloses, workers } = JSON.parse(/^STATS (.*)$/m.exec(server.out)[1]);
     t.true(opened > 12);
@@ -91,12 +91,12 @@ test('a module that cannot be loaded any more: the workers stay', async (t) => {
   const { server, file } = run(t, 2);
   const client = await connect(t, await server.address());
   writeFileSync(file, 'export const = 1;\n');
-  server.signal('SIGUSR2');
+  server.tell('replace');
   await server.prints(/FAILED ERR_MILLRACE_WORKER_FAILED/);
   client.send('still there');
   t.is((await client.next()).data, 'still there');
   writeFileSync(file, WORKER);
-  server.signal('SIGUSR2');
+  server.tell('replace');
   await server.prints(/REPLACED/);
   await client.closed();
   t.is(client.closeFrame.code, 1012);
@@ -105,9 +105,9 @@ test('a module that cannot be loaded any more: the workers stay', async (t) => {
 test('without worker threads, and after the stop, there is nothing to replace', async (t) => {
   const { server } = run(t, 0);
   await server.address();
-  server.signal('SIGUSR2');
+  server.tell('replace');
   await server.prints(/FAILED ERR_MILLRACE_NOT_RUNNING/);
-  server.signal('SIGTERM');
+  server.tell('stop');
   t.is(await server.exit(), 0);
   t.is([...server.out.matchAll(/FAILED ERR_MILLRACE_NOT_RUNNING/g)].length, 2);
 });
@@ -125,7 +125,7 @@ export function handleStop() { console.log('STOPPED'); }
   const client = await connect(t, await server.address());
   client.send('work');
   await server.prints(/BEGUN/);
-  server.signal('SIGUSR2');
+  server.tell('replace');
   await server.prints(/BEGUN\nDONE\nSTOPPED\nREPLACED/);
   t.is(client.closeFrame.code, 1012);
 });

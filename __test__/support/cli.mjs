@@ -1,9 +1,9 @@
-// The command line as its user runs it: a child process in a runtime, its output, its exit code. Exactly the
-// processes started here are ever signalled.
+// The command line as its user runs it: a child process in a runtime, its input, its output, its exit code. Exactly
+// the processes started here are ever signalled.
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { runtimePath } from '../../scripts/runtimes.mjs';
 import { SOON, until, within } from './deadline.mjs';
@@ -30,7 +30,7 @@ export class Millrace {
     // ava sets it, and Node.js warns where NO_COLOR is set as well
     delete inherited.FORCE_COLOR;
     this.#child = spawn(runtimePath(runtime), [...BEFORE[runtime], program, ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
       cwd,
       env: { ...inherited, ...env },
     });
@@ -43,13 +43,27 @@ export class Millrace {
     this.#exited = new Promise((resolve) => {
       this.#child.once('close', (code, signal) => resolve(signal ?? code));
     });
-    t.teardown(() => {
+    // a process that has ended reads no more
+    this.#child.stdin.on('error', () => {});
+    t.teardown(async () => {
       if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.kill('SIGKILL');
+      await this.#exited;
     });
   }
 
   signal(name) {
     this.#child.kill(name);
+  }
+
+  /** A line on its standard input. */
+  tell(command) {
+    this.#child.stdin.write(`${command}\n`);
+  }
+
+  /** Nobody reads what it prints any more. */
+  closeOutput() {
+    this.#child.stdout.destroy();
+    this.#child.stderr.destroy();
   }
 
   /** The exit code, or the signal that ended it. */
@@ -91,7 +105,7 @@ export async function millrace(t, args, options) {
 export function folderWith(t, files) {
   mkdirSync(path.join(root, 'target'), { recursive: true });
   const folder = mkdtempSync(path.join(root, 'target', 'cli-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
     writeFileSync(path.join(folder, name), text);
@@ -100,4 +114,10 @@ export function folderWith(t, files) {
 }
 
 /** How a worker imports the package under test. */
-export const PACKAGE = path.join(root, 'js/dist/index.mjs');
+export const PACKAGE = pathToFileURL(path.join(root, 'js/dist/index.mjs')).href;
+
+/** `test` for what programs do on a signal: on Windows none can be sent to another process, which is just ended. */
+export function signalTests(test) {
+  if (process.platform !== 'win32') return test;
+  return (title, run) => test.skip(`${title} (Windows cannot send signals)`, run);
+}

@@ -13,6 +13,9 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..')
 /** The runtime the examples run in: node (default), bun or deno, from MILLRACE_TEST_RUNTIME. */
 const RUNTIME = process.env.MILLRACE_TEST_RUNTIME ?? 'node';
 
+/** How a program that was asked to end has ended: on Windows nothing can ask it, it is just ended. */
+export const ENDED = process.platform === 'win32' ? 'SIGINT' : 0;
+
 export class Example {
   output = '';
   #child;

@@ -53,7 +53,7 @@ function versionOf(program) {
  */
 export function project(t, { main, platforms }, { type = 'module', npmArgs = [], files = {} } = {}) {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-package-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
   const overrides = Object.entries(platforms).map(([name, file]) => [`millrace-${name}`, `file:${file}`]);
   const manifest = {
     private: true,
@@ -93,7 +93,12 @@ export function runIn(folder, [program, ...args]) {
  */
 export async function serve(t, folder, [program, ...args]) {
   const child = spawn(program, args, { cwd: folder, env: WITHOUT_RUST, stdio: ['ignore', 'pipe', 'pipe'] });
-  t.teardown(() => child.kill('SIGKILL'));
+  const exited = new Promise((resolve) => child.once('close', resolve));
+  // the folder can be removed on every system only once nothing runs in it
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+    await exited;
+  });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (chunk) => {

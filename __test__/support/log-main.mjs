@@ -1,5 +1,9 @@
 // A server that prints every line of its log as JSON, run by log.test.mjs in any runtime. Its options are the first
-// argument; `onLog` is set unless `print` is, and throws if `throws` is.
+// argument; `onLog` is set unless `print` is, and throws if `throws` is. Lines of the standard input are commands:
+// `stop`, and `block <file>`, which holds this thread until the file is there.
+import { existsSync, writeSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+
 import { start } from './millrace.mjs';
 
 const { print, throws, ...options } = JSON.parse(process.argv[2]);
@@ -14,9 +18,16 @@ const server = await start({
   ...(print ? {} : { onLog }),
   ...options,
 });
-process.once('SIGTERM', async () => {
-  await server.stop();
-  console.log('STOPPED');
-  process.exit(0);
+createInterface({ input: process.stdin }).on('line', async (line) => {
+  const [command, file] = line.split(' ', 2);
+  if (command === 'block') {
+    writeSync(1, 'BLOCKED\n');
+    const nothing = new Int32Array(new SharedArrayBuffer(4));
+    while (!existsSync(file)) Atomics.wait(nothing, 0, 0, 10);
+  } else if (command === 'stop') {
+    await server.stop();
+    console.log('STOPPED');
+    process.exit(0);
+  }
 });
 for (const address of server.addresses) console.log(`Listening on ws://${address}`);

@@ -1,5 +1,8 @@
-// A server whose workers are replaced at SIGUSR2, run by replace-workers.test.mjs in any runtime. The first argument
-// is the number of threads, the second the worker module.
+// A server whose workers are replaced at the command `replace`, run by replace-workers.test.mjs in any runtime; `stop`
+// ends it. Commands are lines of the standard input. The first argument is the number of threads, the second the
+// worker module.
+import { createInterface } from 'node:readline';
+
 import { start } from './millrace.mjs';
 
 const server = await start({
@@ -14,13 +17,17 @@ const replace = async () => {
     (error) => console.log(`FAILED ${error.code}`),
   );
 };
-process.on('SIGUSR2', replace);
-process.once('SIGTERM', async () => {
+const stop = async () => {
   const workers = server.stats().workers.length;
   await server.stop();
   const { opened, closed, unhandledCloses } = server.stats();
   console.log(`STATS ${JSON.stringify({ opened, closed, unhandledCloses, workers })}`);
   await replace();
   process.exit(0);
-});
+};
+const commands = new Map([
+  ['replace', replace],
+  ['stop', stop],
+]);
+createInterface({ input: process.stdin }).on('line', (line) => commands.get(line)());
 console.log(`Listening on ws://${server.addresses[0]}`);
