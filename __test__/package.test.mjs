@@ -22,7 +22,7 @@ test.before(() => {
   [platform] = Object.keys(tarballs.platforms);
 });
 
-test.after.always(() => rmSync(out, { recursive: true, force: true }));
+test.after.always(() => rmSync(out, { recursive: true, force: true, maxRetries: 10 }));
 
 /** The README's example, on a free port. */
 async function readmeFiles() {
@@ -165,6 +165,7 @@ test.serial('TypeScript, nodenext, in a CommonJS project: compiles', (t) => {
 });
 
 const ASK = "import { stats } from 'millrace';\nstats();\n";
+const ASK_COMMONJS = "require('millrace').stats();\n";
 
 test.serial('without the platform package the error names it and how to install it', (t) => {
   const folder = project(t, tarballs, { npmArgs: ['--omit=optional'], files: { 'ask.mjs': ASK } });
@@ -179,6 +180,21 @@ test.serial('without the platform package the error names it and how to install 
   }
 });
 
+test.serial('where no package can be had, none is named: Alpine Linux on armv7', (t) => {
+  const alpine = `
+for (const [name, value] of [['platform', 'linux'], ['arch', 'arm']]) Object.defineProperty(process, name, { value });
+const fs = require('node:fs');
+const { existsSync } = fs;
+fs.existsSync = (file) => file === '/lib/ld-musl-armhf.so.1' || existsSync(file);
+process.report.getReport = () => ({ header: {} });
+`;
+  const folder = project(t, tarballs, { files: { 'ask.cjs': alpine + ASK_COMMONJS } });
+  const { status, output } = runIn(folder, [process.execPath, 'ask.cjs']);
+  t.is(status, 1, output);
+  t.regex(output, /No package is published for this platform; there are millrace-/);
+  t.notRegex(output, /npm install/);
+});
+
 test.serial('a platform package that cannot be loaded is told from one that is missing', (t) => {
   const folder = project(t, tarballs, { files: { 'ask.mjs': ASK } });
   writeFileSync(path.join(folder, `node_modules/millrace-${platform}/millrace.${platform}.node`), 'no addon');
@@ -189,7 +205,7 @@ test.serial('a platform package that cannot be loaded is told from one that is m
 });
 
 test.serial('an addon of another version is refused', (t) => {
-  const folder = project(t, tarballs, { files: { 'ask.cjs': "require('millrace').stats();\n" } });
+  const folder = project(t, tarballs, { files: { 'ask.cjs': ASK_COMMONJS } });
   const main = changeManifest(path.join(folder, 'node_modules/millrace'), { version: '99.0.0' });
   const { status, output } = runIn(folder, [process.execPath, 'ask.cjs']);
   t.not(status, 0);
@@ -201,24 +217,45 @@ test.serial('an addon of another version is refused', (t) => {
   t.true(runIn(folder, [process.execPath, 'ask.cjs']).output.includes('npm run build'));
 });
 
-test.serial('an addon that is older than the JavaScript is told by what it lacks', (t) => {
-  const folder = project(t, tarballs, { files: { 'ask.cjs': "require('millrace').stats();\n" } });
-  const addon = path.join(folder, 'node_modules', `millrace-${platform}`);
-  // The real addon, without one function.
-  writeFiles(addon, {
-    'older.cjs': `
-const addon = require('./millrace.${platform}.node');
-const { bind } = addon;
-addon.bind = (id) => ({ ...bind(id), stats: undefined });
-module.exports = addon;
-`,
+/** What the real addon may lack, and a program that meets it. */
+const OLDER = [
+  [
+    'function stats',
+    `const { bind } = addon;
+     module.exports = { ...addon, bind: (id) => ({ ...bind(id), stats: undefined }) };`,
+    ASK_COMMONJS,
+  ],
+  [
+    'function wake',
+    `const { bind } = addon;
+     const older = (gateway) => {
+       const { addWorker } = gateway;
+       gateway.addWorker = (...given) => Object.assign(addWorker(...given), { wake: undefined });
+       return gateway;
+     };
+     module.exports = { ...addon, bind: (id) => older(bind(id)) };`,
+    `require('millrace')
+       .start({ bind: '127.0.0.1:0', workerPath: require('node:path').join(__dirname, 'worker.cjs'), threads: 0 })
+       .catch((error) => {
+         console.error(error.cause);
+         process.exitCode = 1;
+       });`,
+  ],
+  ['state', 'module.exports = { ...addon, state: undefined };', ASK_COMMONJS],
+];
+
+for (const [lacks, older, ask] of OLDER) {
+  test.serial(`an addon that is older than the JavaScript is told by what it lacks: ${lacks}`, (t) => {
+    const folder = project(t, tarballs, { files: { 'ask.cjs': ask, 'worker.cjs': COMMONJS['worker.cjs'] } });
+    const addon = path.join(folder, 'node_modules', `millrace-${platform}`);
+    writeFiles(addon, { 'older.cjs': `const addon = require('./millrace.${platform}.node');\n${older}\n` });
+    changeManifest(addon, { main: 'older.cjs' });
+    const { status, output } = runIn(folder, [process.execPath, 'ask.cjs']);
+    t.is(status, 1, output);
+    t.true(output.includes('ERR_MILLRACE_BINDING_MISMATCH'), output);
+    t.true(output.includes(`is older than the JavaScript: it has no ${lacks}:`), output);
   });
-  changeManifest(addon, { main: 'older.cjs' });
-  const { status, output } = runIn(folder, [process.execPath, 'ask.cjs']);
-  t.not(status, 0);
-  t.true(output.includes('ERR_MILLRACE_BINDING_MISMATCH'), output);
-  t.true(output.includes('is older than the JavaScript: it has no function stats'), output);
-});
+}
 
 /** Changes some of an installed package's package.json. */
 function changeManifest(folder, change) {

@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { MillraceError } from './errors.js';
+import { needsGlibc, whyForbidden } from './runtime.js';
 
 const requireHere = createRequire(__filename);
 
@@ -30,13 +31,15 @@ export const VERSION = manifest.version;
 export function openAddon<T>(isAddon: (value: unknown) => value is T): T {
   const tried: string[] = [];
   let missing: string | undefined;
+  let forbidden: string | undefined;
   const [wanted, ...others] = platforms();
   for (const platform of [wanted, ...others]) {
     const local = path.join(ROOT, 'js', 'native', `millrace.${platform}.node`);
-    // not `existsSync`, which asks for a permission under Deno
+    // not `existsSync`, for which not every runtime has leave
     if (resolve(local) !== undefined) {
       const addon = open(local, isAddon, tried);
       if (addon !== undefined) return addon;
+      forbidden ??= whyForbidden(local);
     } else {
       tried.push(`${local}: does not exist`);
     }
@@ -48,9 +51,10 @@ export function openAddon<T>(isAddon: (value: unknown) => value is T): T {
     } else {
       const addon = open(file, isAddon, tried);
       if (addon !== undefined) return addon;
+      forbidden ??= whyForbidden(file);
     }
   }
-  throw new MillraceError('ERR_MILLRACE_BINDING_MISSING', explain(tried, missing));
+  throw new MillraceError('ERR_MILLRACE_BINDING_MISSING', explain(tried, missing, forbidden));
 }
 
 /** This platform as packages and files are named, the likelier first. On Linux both C libraries may be installed. */
@@ -58,18 +62,21 @@ function platforms(): [string, ...string[]] {
   const base = `${process.platform}-${process.arch}`;
   if (process.platform === 'win32') return [`${base}-msvc`];
   if (process.platform !== 'linux') return [base];
-  if (process.arch === 'arm') return [`${base}-gnueabihf`];
+  if (process.arch === 'arm') return usesMusl() ? [`${base}-musleabihf`] : [`${base}-gnueabihf`];
   return usesMusl() ? [`${base}-musl`, `${base}-gnu`] : [`${base}-gnu`, `${base}-musl`];
 }
 
 /** Whether musl's loader is there and the runtime does not report that it uses glibc all the same. */
 function usesMusl(): boolean {
-  if (process.versions['deno'] !== undefined) return false; // it exists for glibc only, and asks before it looks
-  const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64';
-  if (!existsSync(`/lib/ld-musl-${machine}.so.1`)) return false;
+  if (needsGlibc()) return false;
+  const machine = MACHINES[process.arch];
+  if (machine === undefined || !existsSync(`/lib/ld-musl-${machine}.so.1`)) return false;
   const report = process.report?.getReport() as { header?: { glibcVersionRuntime?: string } } | undefined;
   return report?.header?.glibcVersionRuntime === undefined;
 }
+
+/** Processors as musl's loader names them. */
+const MACHINES: Partial<Record<NodeJS.Architecture, string>> = { x64: 'x86_64', arm64: 'aarch64', arm: 'armhf' };
 
 function resolve(place: string): string | undefined {
   try {
@@ -95,9 +102,10 @@ function open<T>(file: string, isAddon: (value: unknown) => value is T, tried: s
   return undefined;
 }
 
-function explain(tried: string[], missing: string | undefined): string {
+function explain(tried: string[], missing: string | undefined, forbidden: string | undefined): string {
   const platform = `${process.platform}-${process.arch}`;
   const looked = `the native addon for ${platform} cannot be found. Looked for:\n${tried.map((line) => `  ${line}\n`).join('')}`;
+  if (forbidden !== undefined) return `${looked}${forbidden}`;
   const prebuilt = Object.keys(manifest.optionalDependencies ?? {}).filter((name) => name.startsWith(manifest.name));
   if (prebuilt.length === 0) return `${looked}In a clone of the repository it is built by: npm run build`;
   if (missing === undefined) return `${looked}Install again: remove node_modules, then npm install.`;

@@ -3,7 +3,7 @@
 import { openAddon, VERSION } from './addon.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { LogLine } from './log.js';
-import { addonOfThread, isOfThisThread, type NativeState } from './runtime.js';
+import { addonOfThread, hasState, isOfThisThread, type NativeState } from './runtime.js';
 import type { Stats } from './stats.js';
 import type { Data, Name, Target } from './target.js';
 
@@ -112,54 +112,92 @@ export function binding(): Binding {
 function load(): Binding {
   const addon = addonOfThread(() => openAddon(isOfThisThread));
   if (addon.version !== VERSION) throw mismatch(`has version ${addon.version} but the package has version ${VERSION}`);
+  if (!hasState(addon)) throw tooOld('state');
   addon.setErrorClass(MillraceError);
   return Object.assign(Object.create(addon) as Binding, {
     createGateway: () => {
-      const made = addon.createGateway();
-      checkAge(made.gateway);
-      return made;
+      const { id, gateway } = addon.createGateway();
+      return { id, gateway: checked(gateway) };
     },
-    bind: (id: number) => checkAge(addon.bind(id)),
+    bind: (id: number) => checked(addon.bind(id)),
   });
 }
 
 /** What a gateway of the addon must have: a build of another day has another set. */
-const FUNCTIONS: Record<keyof NativeGateway, true> = {
-  send: true,
-  sendLong: true,
-  reply: true,
-  subscribe: true,
-  unsubscribe: true,
-  copySubscriptions: true,
-  hasSubscriptions: true,
-  createVirtualSocket: true,
-  deleteVirtualSocket: true,
-  setToken: true,
-  token: true,
-  getKey: true,
-  setKey: true,
-  setKeyIf: true,
-  close: true,
-  openLog: true,
-  takeLog: true,
-  start: true,
-  isRunning: true,
-  listen: true,
-  stopListeners: true,
-  shutdown: true,
-  takeNotices: true,
-  suspendLiveness: true,
-  ended: true,
-  addWorker: true,
-  debugState: true,
-  stats: true,
+const GATEWAY: Record<keyof NativeGateway, 'function'> = {
+  send: 'function',
+  sendLong: 'function',
+  reply: 'function',
+  subscribe: 'function',
+  unsubscribe: 'function',
+  copySubscriptions: 'function',
+  hasSubscriptions: 'function',
+  createVirtualSocket: 'function',
+  deleteVirtualSocket: 'function',
+  setToken: 'function',
+  token: 'function',
+  getKey: 'function',
+  setKey: 'function',
+  setKeyIf: 'function',
+  close: 'function',
+  openLog: 'function',
+  takeLog: 'function',
+  start: 'function',
+  isRunning: 'function',
+  listen: 'function',
+  stopListeners: 'function',
+  shutdown: 'function',
+  takeNotices: 'function',
+  suspendLiveness: 'function',
+  ended: 'function',
+  addWorker: 'function',
+  debugState: 'function',
+  stats: 'function',
+};
+
+/** What a worker of the addon must have. */
+const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
+  id: 'number',
+  tokenWords: 'object',
+  exchange: 'object',
+  replyList: 'object',
+  activate: 'function',
+  leave: 'function',
+  connections: 'function',
+  retire: 'function',
+  hold: 'function',
+  release: 'function',
+  claimClose: 'function',
+  acceptOpen: 'function',
+  refuseOpen: 'function',
+  rebatch: 'function',
+  drainNow: 'function',
+  isIdle: 'function',
+  wake: 'function',
+  observe: 'function',
 };
 
 /** A clone whose JavaScript was built after the addon has the right version, and still not the right addon. */
-function checkAge(gateway: NativeGateway): NativeGateway {
-  const missing = Object.keys(FUNCTIONS).find((name) => typeof gateway[name as keyof NativeGateway] !== 'function');
-  if (missing === undefined) return gateway;
-  throw mismatch(`is older than the JavaScript: it has no function ${missing}`);
+function checked(gateway: NativeGateway): NativeGateway {
+  checkAge(gateway, GATEWAY);
+  const { addWorker } = gateway;
+  gateway.addWorker = (handlers, drain) => {
+    const worker = addWorker(handlers, drain);
+    checkAge(worker, WORKER);
+    return worker;
+  };
+  return gateway;
+}
+
+/** @throws {MillraceError} ERR_MILLRACE_BINDING_MISMATCH, if something that the addon made lacks one of its parts */
+function checkAge<T extends object>(made: T, parts: Record<keyof T & string, string>): void {
+  const names = Object.keys(parts) as (keyof T & string)[];
+  const missing = names.find((name) => typeof made[name] !== parts[name]);
+  if (missing !== undefined) throw tooOld(parts[missing] === 'function' ? `function ${missing}` : missing);
+}
+
+function tooOld(lacks: string): MillraceError {
+  return mismatch(`is older than the JavaScript: it has no ${lacks}`);
 }
 
 function mismatch(what: string): MillraceError {

@@ -3,7 +3,9 @@
  * docs/runtimes.md lists what cannot be hidden. Owns no state.
  */
 
+import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { workerData } from 'node:worker_threads';
 import type { Binding } from './binding.js';
@@ -36,14 +38,24 @@ export function addonOfThread(find: () => Binding): Binding {
   const main = ownWorkerData()?.native;
   if (main === undefined) return find();
   const same = loadByPath(main.file);
-  if (isOfThisThread(same) && same.state === main.state) return same;
+  if (isOfThisThread(same) && haveOneState(same, main)) return same;
   const found = find();
-  if (found.state === main.state) return found;
+  if (haveOneState(found, main)) return found;
   throw new MillraceError(
     'ERR_MILLRACE_BINDING_FOREIGN',
     `this worker got another native addon than the thread that started it (${main.file}): its file was replaced ` +
       'while the process ran, or the package is installed twice. Restart the process, or remove one of the two',
   );
+}
+
+/** Addons of other builds may have none to tell. */
+function haveOneState(one: Partial<NativeState>, other: Partial<NativeState>): boolean {
+  return hasState(one) && one.state === other.state;
+}
+
+/** Whether an addon tells its native state. */
+export function hasState({ state }: Partial<NativeState>): boolean {
+  return typeof state === 'string' && state !== '';
 }
 
 function loadByPath(url: string): unknown {
@@ -60,6 +72,28 @@ function loadByPath(url: string): unknown {
 export function isOfThisThread(value: unknown): value is Binding {
   const addon = value as Partial<Binding> | null | undefined;
   return typeof addon?.isOfThisThread === 'function' && addon.isOfThisThread();
+}
+
+/** Whether the runtime exists for glibc alone, as Deno does, which asks for a permission to look what there is. */
+export function needsGlibc(): boolean {
+  return process.versions['deno'] !== undefined;
+}
+
+/** Why an addon's file may not be loaded and how to mend that; undefined: nothing forbids it. */
+export function whyForbidden(file: string): string | undefined {
+  const { Deno: deno } = globalThis as { Deno?: DenoPermissions };
+  const state = deno?.permissions.querySync({ name: 'ffi', path: file }).state ?? 'granted';
+  if (state === 'granted') return undefined;
+  return `Deno must be allowed to load it: deno run --allow-ffi=${file}`;
+}
+
+/**
+ * Of files that watchers in `folder` told of, those that are there; all, if none is. Deno tells a folder's watcher of
+ * what is in the folders below it too, by its last name alone.
+ */
+export function filesThere(folder: string, files: string[]): string[] {
+  const there = files.filter((file) => existsSync(path.join(folder, file)));
+  return there.length > 0 ? there : files;
 }
 
 /** Whether a debugger may hold threads still. Bun does not tell, so there the answer is always no. */
@@ -82,5 +116,7 @@ export function environmentVariable(name: string): string | undefined {
 }
 
 interface DenoPermissions {
-  permissions: { querySync(wanted: { name: 'env'; variable: string }): { state: string } };
+  permissions: {
+    querySync(wanted: { name: 'env'; variable: string } | { name: 'ffi'; path: string }): { state: string };
+  };
 }
