@@ -2,6 +2,7 @@
 
 import type { NativeGateway } from './binding.js';
 import { MillraceError } from './errors.js';
+import { write } from './output.js';
 import { print } from './report.js';
 import { environmentVariable } from './runtime.js';
 
@@ -135,7 +136,7 @@ export function wantsColour(stream: { isTTY?: boolean }): boolean {
 
 /** Writes a line to the standard error output. */
 export function printLine(line: LogLine): void {
-  process.stderr.write(`${formatLine(line, wantsColour(process.stderr))}\n`);
+  write(process.stderr, `${formatLine(line, wantsColour(process.stderr))}\n`);
 }
 
 function levelOf(word: string): LogLevel | undefined {
@@ -146,7 +147,7 @@ function fromEnvironment(text: string): LogRule[] {
   const { rules, problems } = parseLogRules(text, true);
   if (problems.length > 0) {
     const levels = LOG_LEVELS.join(', ');
-    process.stderr.write(`millrace: RUST_LOG: ${problems.join(', ')} is left out; the levels are ${levels}\n`);
+    write(process.stderr, `millrace: RUST_LOG: ${problems.join(', ')} is left out; the levels are ${levels}\n`);
   }
   return rules;
 }

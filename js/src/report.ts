@@ -4,6 +4,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { type ErrorCode, MillraceError } from './errors.js';
+import { write } from './output.js';
 
 /** A thrown value that can be posted to another thread. */
 export interface PostedError {
@@ -80,7 +81,7 @@ export function workerFailure(cause: unknown): MillraceError {
 /** Writes an error to the standard error output, with the stack of what caused it. */
 export function print(error: MillraceError): void {
   const cause = error.cause === undefined ? '' : `\n${stackOf(error.cause)}`;
-  process.stderr.write(`millrace: ${error.message} (${error.code})${cause}\n`);
+  write(process.stderr, `millrace: ${error.message} (${error.code})${cause}\n`);
 }
 
 function stackOf(value: unknown): string {

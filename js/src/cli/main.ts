@@ -53,6 +53,9 @@ const OK = 0;
 const FAILED = 1;
 const WRONG_USAGE = 2;
 
+// what workers print goes through these too: a pipe that nobody reads any more must not end a server that drains
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+
 main(process.argv.slice(2)).then(
   (code) => {
     process.exitCode = code;

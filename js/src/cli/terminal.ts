@@ -1,13 +1,11 @@
 /** Writing for people and pipes: lines, colours where they are wanted, a progress line. */
 
 import { wantsColour } from '../log.js';
-
-/** A place to write to. */
-export type Stream = Pick<NodeJS.WriteStream, 'write' | 'isTTY'>;
+import { type Stream, write } from '../output.js';
 
 /** Writes one line, or several. */
 export function line(stream: Stream, text: string): void {
-  stream.write(`${text}\n`);
+  write(stream, `${text}\n`);
 }
 
 /** Text in bold, where a terminal shows colours. */
@@ -17,10 +15,10 @@ export function bold(stream: Stream, text: string): string {
 
 /** A line of progress: on a terminal it takes the place of the one before. */
 export function progress(stream: Stream, text: string): void {
-  stream.write(stream.isTTY ? `\r\x1b[K${text}` : `${text}\n`);
+  write(stream, stream.isTTY ? `\r\x1b[K${text}` : `${text}\n`);
 }
 
 /** After the last line of progress. */
 export function endProgress(stream: Stream): void {
-  if (stream.isTTY) stream.write('\r\x1b[K');
+  if (stream.isTTY) write(stream, '\r\x1b[K');
 }

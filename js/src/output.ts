@@ -1,0 +1,18 @@
+/** Writing to the standard streams. Owns that nobody reading them any more ends no server; formats nothing. */
+
+/** A place to write to. */
+export type Stream = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'once' | 'listeners'>;
+
+/** Writes a text. One that cannot be written is lost, as with `console.error`. */
+export function write(stream: Stream, text: string): void {
+  try {
+    stream.write(text, (error) => {
+      // the event follows; to listen besides others is needed, because a pipe throws where it listened alone
+      if (error && !stream.listeners('error').includes(ignore)) stream.once('error', ignore);
+    });
+  } catch {
+    // some runtimes throw what others emit
+  }
+}
+
+function ignore(): void {}
