@@ -1,95 +1,183 @@
 /** Watching a folder of sources. Owns the watchers and the short wait that makes one change of many; acts on none. */
 
-import { existsSync, type FSWatcher, readdirSync, watch } from 'node:fs';
+import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs';
 import path from 'node:path';
+import { readable } from '../report.js';
+import { filesThere } from '../runtime.js';
 import { line } from './terminal.js';
 
-/** A watched folder. */
-export interface WatchedFolder {
+/** Sources that are watched. */
+export interface Watch {
   close(): void;
+}
+
+/** A folder whose watcher is open. */
+interface WatchedFolder {
+  watcher: FSWatcher;
+  /** Which folder has that path: see `identityOf`. */
+  identity: string;
 }
 
 /**
  * Calls `changed` with the names of sources that changed in `folder` and the folders in it, but not in `node_modules`
  * nor in folders whose name begins with a dot. What changes while a call's promise is pending comes with the next one.
+ * Folders may be deleted and made again, `folder` too: what is in them then has changed.
  *
  * Folder by folder: where `fs.watch` is recursive, it cannot be kept out of `node_modules`.
  */
-export function watchFolder(folder: string, changed: (files: string[]) => Promise<void>): WatchedFolder {
-  const watchers = new Map<string, FSWatcher>();
-  const files = new Set<string>();
-  let timer: NodeJS.Timeout | undefined;
-  /** When the first of the changes came that are not told yet; 0: there is none. */
-  let since = 0;
-  let busy = false;
-  let complete = true;
-
-  const later = (): void => {
-    const now = performance.now();
-    if (since === 0) since = now;
-    clearTimeout(timer);
-    timer = setTimeout(tell, Math.min(SETTLE_MS, since + LONGEST_MS - now));
-  };
-  const tell = async (): Promise<void> => {
-    since = 0;
-    if (busy || files.size === 0) return;
-    busy = true;
-    const now = [...files].sort();
-    // Deno tells a folder's watcher of what is in the folders below it too, by its last name alone
-    const there = now.filter((file) => existsSync(path.join(folder, file)));
-    files.clear();
-    await changed(there.length > 0 ? there : now);
-    busy = false;
-    if (files.size > 0) later();
-  };
-  const forget = (at: string): void => {
-    watchers.get(at)?.close();
-    watchers.delete(at);
-  };
-  const add = (at: string): void => {
-    if (watchers.has(at)) return;
-    if (watchers.size >= MOST_FOLDERS) {
-      if (complete) line(process.stderr, `millrace: only ${MOST_FOLDERS} folders are watched, not ${at}`);
-      complete = false;
-      return;
-    }
-    try {
-      const watcher = watch(at, (event, name) => {
-        if (name === null) return;
-        // a new folder, or one that is gone
-        if (event === 'rename') addFolders(at);
-        if (!SOURCE.test(name)) return;
-        files.add(path.relative(folder, path.join(at, name)));
-        later();
-      });
-      watcher.on('error', () => forget(at));
-      watchers.set(at, watcher);
-    } catch {
-      return; // gone already
-    }
-    addFolders(at);
-  };
-  const addFolders = (at: string): void => {
-    for (const name of foldersIn(at)) add(path.join(at, name));
-  };
-
-  add(folder);
+export function watchFolder(folder: string, changed: (files: string[]) => Promise<void>): Watch {
+  const changes = new Changes(folder, changed);
+  const tree = new Tree(folder, (file) => changes.add(file));
   return {
     close() {
-      clearTimeout(timer);
-      for (const at of [...watchers.keys()]) forget(at);
+      changes.close();
+      tree.close();
     },
   };
 }
 
-function foldersIn(folder: string): string[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory() && entry.name !== 'node_modules' && !entry.name.startsWith('.'))
-      .map((entry) => entry.name);
-  } catch {
-    return []; // gone already
+/** Names of changed files, until they are told. */
+class Changes {
+  readonly #folder: string;
+  readonly #changed: (files: string[]) => Promise<void>;
+  readonly #files = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+  /** When the first of the changes came that are not told yet; 0: there is none. */
+  #since = 0;
+  #busy = false;
+
+  constructor(folder: string, changed: (files: string[]) => Promise<void>) {
+    this.#folder = folder;
+    this.#changed = changed;
   }
+
+  add(file: string): void {
+    this.#files.add(path.relative(this.#folder, file));
+    this.#later();
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#files.clear();
+  }
+
+  #later(): void {
+    const now = performance.now();
+    if (this.#since === 0) this.#since = now;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#tell(), Math.min(SETTLE_MS, this.#since + LONGEST_MS - now));
+  }
+
+  async #tell(): Promise<void> {
+    this.#since = 0;
+    if (this.#busy || this.#files.size === 0) return;
+    this.#busy = true;
+    const files = filesThere(this.#folder, [...this.#files].sort());
+    this.#files.clear();
+    await this.#changed(files);
+    this.#busy = false;
+    if (this.#files.size > 0) this.#later();
+  }
+}
+
+/** The watchers of a folder and of those in it. */
+class Tree {
+  readonly #root: string;
+  readonly #changed: (file: string) => void;
+  readonly #folders = new Map<string, WatchedFolder>();
+  /** No watcher of a folder tells everywhere that it, or one above it, was deleted or moved. */
+  readonly #looks: NodeJS.Timeout;
+  #complete = true;
+
+  constructor(root: string, changed: (file: string) => void) {
+    this.#root = root;
+    this.#changed = changed;
+    this.#add(root, false);
+    this.#looks = setInterval(() => this.#check(root), LOOK_MS);
+  }
+
+  close(): void {
+    clearInterval(this.#looks);
+    this.#forget(this.#root);
+  }
+
+  /** Watches a folder and those in it. `isNew`: the sources in them have changed. */
+  #add(at: string, isNew: boolean): void {
+    const identity = identityOf(at);
+    if (identity === undefined || this.#folders.has(at)) return;
+    if (this.#folders.size >= MOST_FOLDERS) return this.#miss(`only ${MOST_FOLDERS} folders are watched, not ${at}`);
+    try {
+      const watcher = watch(at, (event, name) => this.#heed(at, event, name));
+      watcher.on('error', (error) => {
+        this.#forget(at);
+        this.#fail(at, error);
+      });
+      this.#folders.set(at, { watcher, identity });
+      for (const entry of readdirSync(at, { withFileTypes: true })) {
+        const full = path.join(at, entry.name);
+        if (entry.isDirectory()) {
+          if (isWatched(entry.name)) this.#add(full, isNew);
+        } else if (isNew && SOURCE.test(entry.name)) this.#changed(full);
+      }
+    } catch (error) {
+      this.#fail(at, error);
+    }
+  }
+
+  #heed(at: string, event: string, name: string | null): void {
+    if (name === null) return;
+    const full = path.join(at, name);
+    if (event === 'rename') {
+      // where a folder is told of its own end, it is by its own name
+      if (name === path.basename(at)) this.#check(at);
+      if (isWatched(name)) this.#check(full);
+    }
+    if (SOURCE.test(name)) this.#changed(full);
+  }
+
+  /** What has this path may be new, gone, or another folder than the one that is watched. */
+  #check(at: string): void {
+    const before = this.#folders.get(at);
+    if (before !== undefined) {
+      if (before.identity === identityOf(at)) return;
+      this.#forget(at);
+    }
+    this.#add(at, true);
+  }
+
+  #forget(at: string): void {
+    for (const [other, { watcher }] of this.#folders) {
+      if (other !== at && !other.startsWith(at + path.sep)) continue;
+      watcher.close();
+      this.#folders.delete(other);
+    }
+  }
+
+  /** A folder that is gone already is no failure. */
+  #fail(at: string, error: unknown): void {
+    if (identityOf(at) !== undefined) this.#miss(`${at} is not watched: ${readable(error)}`);
+  }
+
+  /** Once: the system's limits are met many times in a row. */
+  #miss(what: string): void {
+    if (this.#complete) line(process.stderr, `millrace: ${what}; changes there, or in more folders, are not seen`);
+    this.#complete = false;
+  }
+}
+
+/** Tells the folder at a path from another one that has the path later; undefined: there is no folder. */
+function identityOf(at: string): string | undefined {
+  try {
+    const found = statSync(at, { bigint: true });
+    // a number may be given again at once: then the time differs
+    return found.isDirectory() ? `${found.dev} ${found.ino} ${found.birthtimeNs}` : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isWatched(name: string): boolean {
+  return name !== 'node_modules' && !name.startsWith('.');
 }
 
 const SOURCE = /\.(?:[cm]?[jt]sx?|json)$/;
@@ -99,6 +187,9 @@ const SETTLE_MS = 100;
 
 /** Something that writes all the time does not put a change off for ever. */
 const LONGEST_MS = 1_000;
+
+/** How often it is looked whether the folder is still the same. */
+const LOOK_MS = 500;
 
 /** Systems bound how many folders can be watched. */
 const MOST_FOLDERS = 1_000;
