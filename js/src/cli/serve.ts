@@ -15,7 +15,8 @@ import { watchFolder } from './watch.js';
 export async function serve(args: string[]): Promise<number> {
   const { options, worker, watch } = readServeOptions(args);
   const starting = start(options);
-  // from the beginning: a change while the workers start is seen too
+  // from the beginning: a signal or a change while the workers start is seen too
+  const signals = stopOnSignal(starting);
   const replaceIn = (files: string[]): Promise<void> =>
     starting.then(
       (server) => replace(server, files),
@@ -27,17 +28,16 @@ export async function serve(args: string[]): Promise<number> {
     server = await starting;
   } catch (error) {
     watcher?.close();
+    signals.forget();
     if (error instanceof MillraceError) print(error);
     else line(process.stderr, `millrace: ${readable(error)}`);
     return FAILED;
   }
-  // first: whoever waits for the address may send a signal at once
-  const stopped = stopOnSignal(server);
   for (const address of server.addresses) {
     const url = address.startsWith('unix:') ? address : `ws://${address}`;
     line(process.stdout, `Listening on ${bold(process.stdout, url)}`);
   }
-  await stopped;
+  await signals.stopped;
   watcher?.close();
   // not every runtime ends by itself while it listens for signals
   process.exit(OK);
@@ -110,19 +110,37 @@ async function replace(server: Server, files: string[]): Promise<void> {
   }
 }
 
-/** Resolves when the server has stopped, because of the first signal; the second one ends the process. */
-function stopOnSignal(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
+/** What signals do. */
+interface Signals {
+  /** Resolves when the server has stopped; not at all if it does not start. */
+  stopped: Promise<void>;
+  /** Leaves signals to the system again. */
+  forget(): void;
+}
+
+/** The first signal stops the server, once it has started; the second one ends the process. */
+function stopOnSignal(starting: Promise<Server>): Signals {
+  const heeded: [NodeJS.Signals, () => void][] = [];
+  const stopped = new Promise<void>((resolve, reject) => {
     let stopping = false;
     for (const [signal, code] of SIGNALS) {
-      process.on(signal, () => {
+      const heed = (): void => {
         if (stopping) process.exit(code);
         stopping = true;
         line(process.stdout, 'Stopping');
-        server.stop().then(resolve, reject);
-      });
+        // a start that fails is told by whoever waits for it
+        starting.then((server) => server.stop().then(resolve, reject)).catch(() => undefined);
+      };
+      heeded.push([signal, heed]);
+      process.on(signal, heed);
     }
   });
+  return {
+    stopped,
+    forget() {
+      for (const [signal, heed] of heeded) process.off(signal, heed);
+    },
+  };
 }
 
 const TABLE: OptionTable = {
