@@ -11,6 +11,7 @@ export async function bench(args: string[]): Promise<number> {
   const load = new Load(plan);
   let interrupted = false;
   const interrupt = (): void => {
+    if (interrupted) process.exit(INTERRUPTED);
     interrupted = true;
     load.stop();
   };
@@ -27,6 +28,10 @@ export async function bench(args: string[]): Promise<number> {
     clearInterval(ticker);
     process.off('SIGINT', interrupt);
     endProgress(process.stderr);
+  }
+  if (interrupted && load.latencies.count === 0) {
+    line(process.stderr, 'millrace: bench: interrupted before anything came back');
+    return INTERRUPTED;
   }
   if (json) line(process.stdout, JSON.stringify(asJson(load, plan)));
   else show(load, plan);

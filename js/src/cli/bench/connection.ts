@@ -15,38 +15,40 @@ export interface Listener {
   ended(code: number): void;
 }
 
-/** An open connection. */
+/** A connection, from its first packet on. It can be destroyed at any time. */
 export class LoadConnection {
+  readonly #url: URL;
   readonly #socket: net.Socket;
   readonly #frames = new ServerFrames();
   readonly #listener: Listener;
   #code = 1006;
 
+  /** Begins to connect. */
+  constructor(url: URL, listener: Listener) {
+    this.#url = url;
+    this.#socket = connect(url);
+    this.#listener = listener;
+  }
+
   /**
-   * Connects and shakes hands, for at most `ms`.
+   * Connects and shakes hands, for at most `ms`. The listener is told nothing of a connection that does not open.
    *
    * @throws {Error} that says in one line why not
    */
-  static async open(url: URL, ms: number, listener: Listener): Promise<LoadConnection> {
-    const socket = connect(url);
+  async open(ms: number): Promise<void> {
+    const socket = this.#socket;
     const timer = setTimeout(() => socket.destroy(new Error(`no answer to the handshake within ${ms} ms`)), ms);
     try {
-      const early = await shakeHands(socket, url);
-      return new LoadConnection(socket, early, listener);
+      const early = await shakeHands(socket, this.#url);
+      socket.on('data', (bytes: Buffer) => this.#read(bytes));
+      socket.once('close', () => this.#listener.ended(this.#code));
+      if (early.length > 0) this.#read(early);
     } catch (error) {
       socket.destroy();
       throw error;
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  private constructor(socket: net.Socket, early: Buffer, listener: Listener) {
-    this.#socket = socket;
-    this.#listener = listener;
-    socket.on('data', (bytes: Buffer) => this.#read(bytes));
-    socket.once('close', () => listener.ended(this.#code));
-    if (early.length > 0) this.#read(early);
   }
 
   /** Sends a whole frame. */

@@ -2,7 +2,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { readable } from '../../report.js';
-import { LoadConnection } from './connection.js';
+import { type Listener, LoadConnection } from './connection.js';
 import { clientFrame, TEXT } from './frames.js';
 import { Latencies } from './latencies.js';
 
@@ -25,14 +25,19 @@ export class Load {
   /** Messages that were not what was sent. */
   others = 0;
   readonly #plan: LoadPlan;
-  readonly #open = new Set<LoadConnection>();
+  /** Those that are open, and those that are being opened. */
+  readonly #connections = new Set<LoadConnection>();
+  readonly #whenOver: Promise<void>;
   #over = false;
-  #end: () => void = () => {};
+  #tellOver: () => void = () => {};
   #began = 0;
   #ended = 0;
 
   constructor(plan: LoadPlan) {
     this.#plan = plan;
+    this.#whenOver = new Promise((resolve) => {
+      this.#tellOver = resolve;
+    });
   }
 
   /** How long it has run, in milliseconds. */
@@ -49,37 +54,40 @@ export class Load {
   async run(): Promise<void> {
     const { connections, mode, seconds } = this.#plan;
     const work = mode === 'echo' ? () => this.#echo() : () => this.#comeAndGo();
-    const ended = new Promise<void>((resolve) => {
-      this.#end = resolve;
-    });
     await this.#try();
+    if (this.#over) return;
     this.#began = performance.now();
-    const timer = setTimeout(() => this.#end(), seconds * 1000);
+    const timer = setTimeout(() => this.stop(), seconds * 1000);
     for (let index = 0; index < connections; index += 1) void work();
-    await ended;
+    await this.#whenOver;
     clearTimeout(timer);
-    this.#ended = performance.now();
-    this.#over = true;
-    for (const connection of this.#open) connection.destroy();
   }
 
-  /** Ends it early. */
+  /** Ends it, also while it waits for a handshake. */
   stop(): void {
-    this.#end();
+    if (this.#over) return;
+    this.#over = true;
+    this.#ended = performance.now();
+    for (const connection of this.#connections) connection.destroy();
+    this.#tellOver();
   }
 
   /** One connection that does nothing: what is wrong with it is wrong with all. */
   async #try(): Promise<void> {
-    const connection = await LoadConnection.open(this.#plan.url, HANDSHAKE_MS, {
-      message: () => {},
-      ended: () => {},
-    });
-    connection.close();
+    try {
+      const connection: LoadConnection = await this.#open({
+        message: () => {},
+        ended: () => this.#connections.delete(connection),
+      });
+      connection.close();
+    } catch (error) {
+      if (!this.#over) throw error;
+    }
   }
 
   /** One connection that sends, waits for the same, and sends again. */
   async #echo(): Promise<void> {
-    const payload = Buffer.alloc(this.#plan.size, `millrace ${this.#open.size} `);
+    const payload = Buffer.alloc(this.#plan.size, `millrace ${this.#connections.size} `);
     const frame = clientFrame(TEXT, payload);
     let sent = 0;
     const connection = await this.#connect({
@@ -120,22 +128,29 @@ export class Load {
       if (!this.#over) this.latencies.add(performance.now() - began);
       connection.close();
       await end;
-      this.#open.delete(connection);
+      this.#connections.delete(connection);
     }
   }
 
-  async #connect(listener: Parameters<typeof LoadConnection.open>[2]): Promise<LoadConnection | undefined> {
+  async #connect(listener: Listener): Promise<LoadConnection | undefined> {
     try {
-      const connection = await LoadConnection.open(this.#plan.url, HANDSHAKE_MS, listener);
-      if (this.#over) {
-        connection.destroy();
-        return undefined;
-      }
-      this.#open.add(connection);
-      return connection;
+      return await this.#open(listener);
     } catch (error) {
       if (!this.#over) this.#fail(readable(error));
       return undefined;
+    }
+  }
+
+  /** @throws {Error} why not, or because it was destroyed when all was over */
+  async #open(listener: Listener): Promise<LoadConnection> {
+    const connection = new LoadConnection(this.#plan.url, listener);
+    this.#connections.add(connection);
+    try {
+      await connection.open(HANDSHAKE_MS);
+      return connection;
+    } catch (error) {
+      this.#connections.delete(connection);
+      throw error;
     }
   }
 
