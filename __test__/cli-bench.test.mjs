@@ -1,8 +1,9 @@
 // `millrace bench` against real servers: what it counts, what it says, and how it ends.
+import { once } from 'node:events';
 import net from 'node:net';
 import test from 'ava';
 
-import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES } from './support/cli.mjs';
+import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES, signalTests } from './support/cli.mjs';
 
 const worker = (answer) => `
 import { send } from '${PACKAGE}';
@@ -92,11 +93,24 @@ test('connections that the server closes are counted, and are a failure', async 
   t.regex(err, /closed by the server with 1011 \(5 times\)/);
 });
 
-test('SIGINT ends it early, with what was measured', async (t) => {
+signalTests(test)('SIGINT ends it early, with what was measured', async (t) => {
   const url = await serverOf(t, 'send(id, text);');
   const run = new Millrace(t, ['bench', url, '--seconds', '3600', '--connections', '2']);
   await run.prints(/of 3600 s: /, 'err');
   run.signal('SIGINT');
   t.is(await run.exit(), 130);
   t.regex(run.out, /round trips per second/);
+});
+
+signalTests(test)('SIGINT ends it while a handshake is not answered', async (t) => {
+  const listener = net.createServer((socket) => socket.on('error', () => {}));
+  await new Promise((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => listener.close());
+  const run = new Millrace(t, ['bench', `ws://127.0.0.1:${listener.address().port}`, ...SHORT]);
+  const [socket] = await once(listener, 'connection');
+  await once(socket, 'data');
+  run.signal('SIGINT');
+  t.is(await run.exit(), 130);
+  t.regex(run.err, /interrupted before anything came back\n$/);
+  t.is(run.out, '');
 });

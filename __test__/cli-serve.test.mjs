@@ -1,9 +1,9 @@
 // `millrace serve`: a real server in a child process, its signals, and new code without a restart.
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import test from 'ava';
 
-import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES } from './support/cli.mjs';
+import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES, signalTests } from './support/cli.mjs';
 import { until } from './support/deadline.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -16,6 +16,8 @@ export function handleStop() { console.log('handleStop'); }
 `;
 
 const files = () => ({ 'worker.mjs': WORKER, 'lib/version.mjs': "export const version = 'one';\n" });
+const prefixed = (folder, named) =>
+  Object.fromEntries(Object.entries(named).map(([name, text]) => [`${folder}/${name}`, text]));
 const LOCAL = ['--bind', '127.0.0.1:0', '--threads', '2'];
 
 async function answer(client, text) {
@@ -24,7 +26,7 @@ async function answer(client, text) {
 }
 
 for (const runtime of RUNTIMES) {
-  test(`${runtime}: serves, replaces its workers when a source changes, and drains on a signal`, async (t) => {
+  test(`${runtime}: serves, and replaces its workers when a source changes`, async (t) => {
     const cwd = folderWith(t, files());
     const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { runtime, cwd });
     const address = await run.address();
@@ -39,14 +41,125 @@ for (const runtime of RUNTIMES) {
     await run.prints(/handleStop/);
     const second = await connect(t, address);
     t.is(await answer(second, 'hello'), 'two hello');
+  });
 
+  signalTests(test)(`${runtime}: drains on a signal`, async (t) => {
+    const cwd = folderWith(t, files());
+    const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { runtime, cwd });
+    const client = await connect(t, await run.address());
+    t.is(await answer(client, 'hello'), 'one hello');
+    run.signal('SIGTERM');
+    await client.closed();
+    t.is(client.closeFrame.code, 1001);
+    t.is(await run.exit(), 0);
+    t.regex(run.out, /Stopping\n[\s\S]*handleClose 1001/);
+  });
+
+  signalTests(test)(`${runtime}: drains also when nobody reads what it prints`, async (t) => {
+    const cwd = folderWith(t, files());
+    const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { runtime, cwd });
+    const address = await run.address();
+    const first = await connect(t, address);
+    run.closeOutput();
+    writeFileSync(path.join(cwd, 'lib/version.mjs'), "export const version = 'two';\n");
+    await first.closed();
+    t.is(first.closeFrame.code, 1012);
+    const second = await connect(t, address);
+    t.is(await answer(second, 'hello'), 'two hello');
     run.signal('SIGTERM');
     await second.closed();
     t.is(second.closeFrame.code, 1001);
     t.is(await run.exit(), 0);
-    t.regex(run.out, /Stopping\n[\s\S]*handleClose 1001/);
   });
 }
+
+/** On Windows a folder that is watched cannot be made again. */
+const replacing = process.platform === 'win32' ? test.skip : test;
+
+for (const runtime of RUNTIMES) {
+  replacing(`${runtime}: folders that are deleted and made again are watched again`, async (t) => {
+    const cwd = folderWith(t, { ...prefixed('app', files()), ...prefixed('next', files()) });
+    const run = new Millrace(t, ['serve', 'app/worker.mjs', ...LOCAL, '--watch'], { runtime, cwd });
+    const address = await run.address();
+    const says = (version) =>
+      until(
+        async () => {
+          // its worker may be replaced meanwhile
+          const client = await connect(undefined, address).catch(() => undefined);
+          const said = client && (await answer(client, 'hello').catch(() => undefined));
+          client?.destroy();
+          return said === `${version} hello`;
+        },
+        () => `version ${version}\n${run.out}${run.err}`,
+      );
+    const write = (file, version) => writeFileSync(path.join(cwd, file), `export const version = '${version}';\n`);
+    t.true(await says('one'));
+    const library = path.join(cwd, 'app/lib');
+    rmSync(library, { recursive: true });
+    mkdirSync(library);
+    write('app/lib/version.mjs', 'two');
+    t.true(await says('two'));
+    write('app/lib/version.mjs', 'three');
+    t.true(await says('three'));
+
+    write('next/lib/version.mjs', 'four');
+    rmSync(path.join(cwd, 'app'), { recursive: true });
+    cpSync(path.join(cwd, 'next'), path.join(cwd, 'app'), { recursive: true });
+    t.true(await says('four'));
+    write('app/lib/version.mjs', 'five');
+    t.true(await says('five'));
+  });
+}
+
+test('folders that the system does not watch are told once', async (t) => {
+  // as where the system's limit is met, which cannot be had here without changing it for everybody
+  const fault = `
+const fs = require('node:fs');
+const { watch } = fs;
+fs.watch = (folder, ...rest) => {
+  if (folder.endsWith('lib') || folder.endsWith('more')) throw new Error('ENOSPC: limit reached');
+  return watch(folder, ...rest);
+};
+`;
+  const cwd = folderWith(t, { ...files(), 'more/one.mjs': '', 'fault.cjs': fault });
+  const env = { NODE_OPTIONS: `--require "${path.join(cwd, 'fault.cjs').replaceAll('\\', '/')}"` };
+  const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { cwd, env });
+  await run.prints(/in more folders/, 'err');
+  await run.address();
+  t.regex(run.err, /^millrace: .+lib is not watched: ENOSPC: limit reached; changes there, .+ are not seen\n$/);
+  // what can be watched is
+  writeFileSync(path.join(cwd, 'worker.mjs'), `${WORKER}// changed\n`);
+  await run.prints(/worker\.mjs changed: workers replaced/);
+  t.is(run.err.split('\n').length, 2, run.err);
+});
+
+signalTests(test)('a signal while it starts stops it once it has started', async (t) => {
+  const slow = `
+import { existsSync } from 'node:fs';
+export async function handleStart() {
+  console.log('starting');
+  while (!existsSync('go')) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+export function handleStop() { console.log('handleStop'); }
+`;
+  const cwd = folderWith(t, { 'worker.mjs': slow });
+  const args = ['serve', 'worker.mjs', '--bind', '127.0.0.1:0', '--threads', '1'];
+  const run = new Millrace(t, args, { cwd });
+  await run.prints(/starting/);
+  run.signal('SIGTERM');
+  await run.prints(/Stopping/);
+  writeFileSync(path.join(cwd, 'go'), '');
+  t.is(await run.exit(), 0);
+  t.regex(run.out, /handleStop/);
+
+  rmSync(path.join(cwd, 'go'));
+  const hasty = new Millrace(t, args, { cwd });
+  await hasty.prints(/starting/);
+  hasty.signal('SIGTERM');
+  await hasty.prints(/Stopping/);
+  hasty.signal('SIGTERM');
+  t.is(await hasty.exit(), 143, 'the second one does not wait for it');
+});
 
 test('code that cannot be loaded changes nothing, and the next change is tried again', async (t) => {
   const cwd = folderWith(t, files());
@@ -77,7 +190,7 @@ test('a new folder is watched too; node_modules and other files are not', async 
   t.notRegex(run.out, /node_modules|notes/);
 });
 
-test('a second signal ends at once, with the exit code that shells know', async (t) => {
+signalTests(test)('a second signal ends at once, with the exit code that shells know', async (t) => {
   const cwd = folderWith(t, {
     'worker.mjs': 'export async function handleTextMessage() { console.log("busy"); await new Promise(() => {}); }\n',
   });
