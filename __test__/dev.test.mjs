@@ -1,13 +1,14 @@
 // `npm run dev`: a program is started again when a source changes, after a build; a build that fails is tried again.
 // The build is the test's own here: the real one takes a compiler's time and changes what other tests run.
+import { spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import test from 'ava';
 
 import { develop } from '../scripts/dev.mjs';
 import { Failure } from '../scripts/process.mjs';
-import { folderWith } from './support/cli.mjs';
-import { until } from './support/deadline.mjs';
+import { folderWith, signalTests } from './support/cli.mjs';
+import { until, within } from './support/deadline.mjs';
 
 /** Notes its beginning and its end in a file, and runs until it is told to end. */
 const program = (name) => `
@@ -18,7 +19,7 @@ setInterval(() => {}, 1000);
 note('begin ${name} ' + process.argv[2]);
 `;
 
-test('builds, runs, and does both again with each change', async (t) => {
+signalTests(test)('builds, runs, and does both again with each change', async (t) => {
   const folder = folderWith(t, { 'server.mjs': program('one'), 'src/lib.rs': '', 'notes.txt': '' });
   const told = [];
   let builds = 0;
@@ -78,4 +79,35 @@ test('a program that ends by itself is told, and started with the next change', 
   writeFileSync(path.join(folder, 'server.mjs'), 'process.exit(4);');
   await until(async () => ends().includes('4'), 'the second end');
   t.is(ends()[0], '3');
+});
+
+signalTests(test)('Ctrl-C, which reaches the program too, is the only signal that it gets', async (t) => {
+  const noting = `
+import { appendFileSync } from 'node:fs';
+const note = (text) => appendFileSync(new URL('./notes.txt', import.meta.url), text + '\\n');
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, () => {
+    note(signal);
+    setTimeout(() => process.exit(0), 300);
+  });
+}
+setInterval(() => {}, 1000);
+note('begin');
+`;
+  const developing = `
+import { develop, stopOnSignal } from '${new URL('../scripts/dev.mjs', import.meta.url).href}';
+const program = process.argv[2];
+stopOnSignal(develop({ program, args: [], folders: [], build: async () => {}, tell: console.log }));
+`;
+  const folder = folderWith(t, { 'server.mjs': noting, 'dev.mjs': developing, 'notes.txt': '' });
+  const notes = () => readFileSync(path.join(folder, 'notes.txt'), 'utf8');
+  // a group of its own, as a terminal makes for each command
+  const args = [path.join(folder, 'dev.mjs'), path.join(folder, 'server.mjs')];
+  const child = spawn(process.execPath, args, { detached: true, stdio: 'ignore' });
+  const exited = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
+  t.teardown(() => child.exitCode ?? child.signalCode ?? process.kill(-child.pid, 'SIGKILL'));
+  await until(async () => notes() === 'begin\n', 'the program');
+  process.kill(-child.pid, 'SIGINT');
+  t.is(await within(exited, 'the end'), 0);
+  t.is(notes(), 'begin\nSIGINT\n');
 });

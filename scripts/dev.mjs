@@ -1,6 +1,7 @@
 // `npm run dev`: builds the addon without optimisation and the TypeScript, runs the chat example, and does both again
 // when a source changes. `npm run dev -- path/to/server.mjs arguments` runs another program. A build that fails is
-// told, and tried again with the next change. Ends with SIGINT or SIGTERM.
+// told, and tried again with the next change. Ends with SIGINT or SIGTERM. Ctrl-C reaches the program too, so SIGINT
+// is left to it, and only what does not end by that is ended.
 import { spawn } from 'node:child_process';
 import { watch } from 'node:fs';
 import path from 'node:path';
@@ -23,7 +24,7 @@ const DEFAULT_PROGRAM = 'examples/chat/server.mjs';
  * @param {string[]} plan.folders watched, with what is in them
  * @param {() => Promise<void>} plan.build before each run
  * @param {(text: string) => void} plan.tell lines for the developer
- * @returns {() => Promise<void>} ends it all
+ * @returns {(told?: boolean) => Promise<void>} ends it all; `told`: the program has had the signal to end already
  */
 export function develop({ program, args, folders, build, tell }) {
   let running;
@@ -55,23 +56,32 @@ export function develop({ program, args, folders, build, tell }) {
     busy = false;
   };
 
-  const watchers = folders.map((folder) =>
-    watch(folder, { recursive: true }, (_event, name) => {
+  const watchers = folders.map((folder) => {
+    const shown = path.relative(ROOT, folder);
+    const watcher = watch(folder, { recursive: true }, (_event, name) => {
       if (name === null || !isSource(name)) return;
       clearTimeout(timer);
       timer = setTimeout(() => {
-        tell(`${path.join(path.relative(ROOT, folder), name)} changed`);
+        tell(`${path.join(shown, name)} changed`);
         void round();
       }, SETTLE_MS);
-    }),
-  );
+    });
+    return watcher.on('error', (error) => tell(`Changes in ${shown} may not be seen: ${error.message}`));
+  });
   void round();
-  return async () => {
+  return async (told = false) => {
     over = true;
     clearTimeout(timer);
     for (const watcher of watchers) watcher.close();
-    await running?.end();
+    await running?.end(told);
   };
+}
+
+/** Calls `stop` at the first signal, and then ends the process. */
+export function stopOnSignal(stop) {
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, () => stop(signal === 'SIGINT').then(() => process.exit(0), fail));
+  }
 }
 
 /** A running program. */
@@ -84,12 +94,13 @@ function launch(program, args, tell) {
     if (!ending) tell(`${program} ended with ${signal ?? `exit code ${code}`}; waiting for a change`);
   });
   return {
-    async end() {
+    async end(told = false) {
       ending = true;
-      child.kill('SIGTERM');
-      const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+      const signals = told ? ['SIGTERM', 'SIGKILL'] : ['SIGKILL'];
+      if (!told) child.kill('SIGTERM');
+      const timer = setInterval(() => child.kill(signals.shift()), PATIENCE_MS);
       await exited;
-      clearTimeout(timer);
+      clearInterval(timer);
     },
   };
 }
@@ -115,7 +126,7 @@ async function main() {
     build: () => setUp({ debug: true }),
     tell: (text) => console.log(`[dev] ${text}`),
   });
-  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop().then(() => process.exit(0), fail));
+  stopOnSignal(stop);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) await main();
