@@ -100,7 +100,7 @@ async function deny() {
 async function workflows() {
   if (spawnSync('actionlint', ['--version'], { stdio: 'ignore' }).status !== 0) {
     const missing =
-      'actionlint is not installed: go install github.com/rhysd/actionlint/cmd/actionlint@latest, and put it on the PATH';
+      'actionlint is not installed: go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12, and put it on the PATH';
     if (process.env.MILLRACE_REQUIRE_ALL) throw new Failure(missing);
     return missing;
   }
