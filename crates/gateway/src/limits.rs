@@ -109,6 +109,10 @@ limits! {
         channel_name_bytes: usize = 64 * 1024, "refused with a `TypeError`";
         /// Bytes of a token.
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
+        /// Lines that the I/O threads log and JavaScript has not taken yet.
+        log_lines_waiting: usize = 1_024, "the line is dropped and counted";
+        /// Lines that the I/O threads log in one second.
+        log_lines_per_second: usize = 1_000, "the line is dropped and counted";
     }
 }
 

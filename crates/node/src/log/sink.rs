@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use millrace_gateway::Doorbell;
+use millrace_gateway::limits::FixedLimits;
 use parking_lot::Mutex;
 use tracing::field::Visit;
 use tracing::level_filters::LevelFilter;
@@ -28,6 +29,7 @@ pub(super) struct Sink {
 
 #[derive(Debug)]
 struct State {
+    limits: FixedLimits,
     lines: Vec<Line>,
     dropped: u64,
     /// The doorbell was rung and nobody has come yet.
@@ -92,6 +94,7 @@ impl Sink {
             filter,
             door,
             state: Mutex::new(State {
+                limits: FixedLimits::default(),
                 lines: Vec::new(),
                 dropped: 0,
                 rung: false,
@@ -133,7 +136,8 @@ impl State {
             (self.window, self.in_window) = (now, 0);
         }
         self.in_window += 1;
-        self.lines.len() < WAITING_LINES && self.in_window <= LINES_PER_WINDOW
+        self.lines.len() < self.limits.log_lines_waiting
+            && self.in_window <= self.limits.log_lines_per_second
     }
 }
 
@@ -231,12 +235,7 @@ fn level_name(level: Level) -> &'static str {
     }
 }
 
-/// Lines kept for a JavaScript thread that is busy.
-const WAITING_LINES: usize = 1_024;
-
-/// Lines kept in one window: a flood of events must not become a flood of JavaScript.
-const LINES_PER_WINDOW: usize = 1_000;
-
+/// A flood of events must not become a flood of JavaScript: so many lines at most are kept in one window.
 const WINDOW: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
@@ -331,31 +330,33 @@ mod tests {
 
     #[test]
     fn what_is_too_much_for_a_second_is_dropped_and_counted() {
+        let most = FixedLimits::default().log_lines_per_second;
         let (sink, _) = sink(&[("", 5)]);
         let now = Instant::now();
-        for _ in 0..LINES_PER_WINDOW + 5 {
+        for _ in 0..most + 5 {
             sink.push(line(), now);
         }
         let (lines, dropped) = sink.take();
-        assert_eq!((lines.len(), dropped), (LINES_PER_WINDOW, 5));
+        assert_eq!((lines.len(), dropped), (most, 5));
         sink.push(line(), now + WINDOW);
         assert_eq!(sink.take().0.len(), 1);
     }
 
     #[test]
     fn a_thread_that_does_not_come_gets_no_more_than_the_bound() {
+        let limits = FixedLimits::default();
         let (sink, _) = sink(&[("", 5)]);
         let now = Instant::now();
         for second in 0..3 {
-            for _ in 0..LINES_PER_WINDOW {
+            for _ in 0..limits.log_lines_per_second {
                 sink.push(line(), now + second * WINDOW);
             }
         }
         let (lines, dropped) = sink.take();
-        assert_eq!(lines.len(), WAITING_LINES);
+        assert_eq!(lines.len(), limits.log_lines_waiting);
         assert_eq!(
             usize::try_from(dropped).ok(),
-            Some(3 * LINES_PER_WINDOW - WAITING_LINES)
+            Some(3 * limits.log_lines_per_second - limits.log_lines_waiting)
         );
     }
 }
