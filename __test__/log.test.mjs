@@ -1,9 +1,10 @@
 // The log: what onLog is told, what is filtered, what is bounded. The server runs in a child process.
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
-import { Millrace, RUNTIMES } from './support/cli.mjs';
+import { folderWith, Millrace, RUNTIMES } from './support/cli.mjs';
 import { until } from './support/deadline.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -26,7 +27,7 @@ function line(run, message) {
 }
 
 async function end(run) {
-  run.signal('SIGTERM');
+  run.tell('stop');
   return run.exit();
 }
 
@@ -136,10 +137,25 @@ test('an onLog that throws is told once, and the server goes on', async (t) => {
   t.regex(run.err, /onLog broke\n +at /);
 });
 
-test('a flood of lines is bounded, and says how many were dropped', async (t) => {
-  const run = logged(t, { logLevel: 'debug', limits: { connections: 100_000 } });
+test('printed lines that nobody reads end nothing', async (t) => {
+  const run = logged(t, { print: true, logLevel: 'debug' });
   const address = await run.address();
-  // each connection is two lines, and a second takes 1,000
+  run.closeOutput();
+  for (let i = 0; i < 3; i += 1) {
+    const client = await connect(t, address);
+    client.send('hello');
+    t.is((await client.next()).data, 'hello');
+  }
+  t.is(await end(run), 0);
+});
+
+test('a flood of lines is bounded, and says how many were dropped', async (t) => {
+  const run = logged(t, { logLevel: 'debug' });
+  const address = await run.address();
+  // nobody takes lines meanwhile, so that 1,024 are kept; each connection is two
+  const done = path.join(folderWith(t, {}), 'done');
+  run.tell(`block ${done}`);
+  await run.prints(/BLOCKED/);
   const busy = Array.from({ length: 8 }, async () => {
     for (let i = 0; i < 150; i += 1) {
       const client = await connect(undefined, address);
@@ -147,9 +163,11 @@ test('a flood of lines is bounded, and says how many were dropped', async (t) =>
     }
   });
   await Promise.all(busy);
+  writeFileSync(done, '');
   t.is(await end(run), 0);
   const dropped = linesOf(run).filter(({ target }) => target === 'millrace::log');
   const kept = linesOf(run).filter(({ target }) => target === 'millrace::connection');
   const sum = dropped.reduce((total, { fields }) => total + fields.dropped, 0);
   t.is(kept.length + sum, 2 * 8 * 150, 'every line was kept or counted');
+  t.true(sum > 0, 'some were dropped');
 });
