@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fastwebsockets::upgrade::UpgradeFut;
-use http_body_util::Full;
-use hyper::body::Body;
+use hyper::body::Body as _;
 use hyper::header::{ALLOW, CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
 use hyper::upgrade::Upgraded;
 use hyper::{Method, Response, StatusCode, Version};
@@ -17,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 
 use super::{WebSocket, head};
-use crate::http::{Answer, Asked, Exchange, Visitor, plain};
+use crate::http::{Answer, Asked, Body, Exchange, Visitor, plain};
 use crate::shard::Shard;
 use crate::shard::connection::{Admission, Shared};
 use crate::stream::Stream;
@@ -75,7 +74,7 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
     admit(
         guard,
         answer,
-        response.map(|_| Full::default()),
+        response.map(|_| Body::empty()),
         upgrade,
         &protocols,
     )
@@ -142,7 +141,7 @@ fn offered(request: &Asked) -> Result<Vec<String>, Refusal> {
 
 fn refuse(refusal: Refusal) -> Answer {
     let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
-    let mut answer = Response::new(Full::new(Bytes::from(refusal.to_string())));
+    let mut answer = Response::new(Body::from(Bytes::from(refusal.to_string())));
     *answer.status_mut() = status;
     let headers = answer.headers_mut();
     match refusal.status() {
@@ -210,7 +209,7 @@ fn connected(shard: &Rc<Shard>, connection: &Shared, upgraded: Upgraded) {
 }
 
 fn rejected(rejection: Rejection) -> Answer {
-    let mut answer = Response::new(Full::new(rejection.body));
+    let mut answer = Response::new(Body::from(rejection.body));
     *answer.status_mut() = StatusCode::from_u16(rejection.status).unwrap_or(StatusCode::FORBIDDEN);
     for (name, value) in rejection.headers {
         // the length and the end of the answer are ours to say

@@ -1,6 +1,8 @@
 //! HTTP in front of everything: hyper parses the request, an endpoint of the adapter registry
 //! answers it. Knows no protocol but HTTP.
 
+mod body;
+
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -9,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
@@ -22,8 +23,10 @@ use crate::listener::{ListenerState, Peer, Seat};
 use crate::shard::Shard;
 use crate::stream::Stream;
 
+pub(crate) use body::Body;
+
 /// What an endpoint answers with.
-pub(crate) type Answer = Response<Full<Bytes>>;
+pub(crate) type Answer = Response<Body>;
 
 /// One request's surroundings.
 pub(crate) struct Exchange {
@@ -115,7 +118,7 @@ impl Drop for Kept {
 
 /// An answer with a short text.
 pub(crate) fn plain(status: StatusCode, text: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
+    let mut answer = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
     *answer.status_mut() = status;
     answer.headers_mut().insert(
         CONTENT_TYPE,
