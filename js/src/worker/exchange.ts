@@ -1,0 +1,68 @@
+/**
+ * A request and its answer, as whatever handles requests in a worker sees them: the `fetch` glue and the apps of
+ * `millrace/http`. Owns the contract only; how bytes come and go is behind it.
+ */
+
+/** One request that waits for its answer. Reading a property costs nothing until it is read. */
+export interface HttpExchange {
+  /** As sent: `'GET'`. */
+  readonly method: string;
+  /** As sent: `'/a?b=c'`; `'*'` for `OPTIONS *`. */
+  readonly target: string;
+  readonly httpVersion: '1.0' | '1.1' | '2.0';
+  /** Name, value, name, value …, in the order sent; names in lower case, a repeated header once for each line. */
+  readonly headerList: readonly string[];
+  /** The client's address; empty on a unix socket. */
+  readonly ip: string;
+  /** The client's port; 0 on a unix socket. */
+  readonly port: number;
+  /** Whether it came over TLS. */
+  readonly encrypted: boolean;
+  /** Whether the request has a body, which may still be empty. */
+  readonly hasBody: boolean;
+  /** Whether the answer has begun: `respond` or `respondStream` was called, or it was given up. */
+  readonly answered: boolean;
+  /**
+   * The whole body; empty if there is none. The same promise each time. A body is read once: by this or by `stream`.
+   *
+   * @param limit bytes, if fewer than `limits.bodyBytes` are wanted
+   * @throws {MillraceError} (as a rejection) ERR_MILLRACE_BODY_TOO_LARGE (answer 413), ERR_MILLRACE_REQUEST_ABORTED if
+   *   the client left
+   */
+  body(limit?: number): Promise<Uint8Array>;
+  /** The body if all of it came with the request, as small ones do; empty if there is none. Else undefined: use `body`. */
+  bodyNow(): Uint8Array | undefined;
+  /** The body in pieces as they come; the client is read only as fast as they are taken. Fails as `body` does. */
+  stream(): ReadableStream<Uint8Array>;
+  /** Called once if the client leaves before the answer is complete; at once if it has left already. */
+  onAbort(callback: () => void): void;
+  /**
+   * The whole answer. `Content-Length` is added; for HEAD, 204 and 304 the body is left out. Does nothing if the client
+   * has left or the answer was given up (see `answered`).
+   *
+   * @param headers name, value, name, value …; names in any case
+   * @throws {TypeError} naming a header or status that cannot be sent; nothing was
+   * @throws {MillraceError} ERR_MILLRACE_ALREADY_ANSWERED, the second time
+   */
+  respond(status: number, headers: readonly string[], body?: string | Uint8Array): void;
+  /** An answer whose body comes in pieces. Throws as `respond` does. A `Content-Length` among the headers is kept. */
+  respondStream(status: number, headers: readonly string[]): AnswerStream;
+}
+
+/** The body of an answer, while it is written. After the client left, or after `end`, everything here does nothing. */
+export interface AnswerStream {
+  /** Takes a piece in any case. False: enough waits already, so go on after `drained`. */
+  write(chunk: Uint8Array | string): boolean;
+  /** Resolves when more may be written, or when nobody reads any more (see `onAbort`). */
+  drained(): Promise<void>;
+  /** The answer is complete. */
+  end(): void;
+  /** The answer cannot be completed: the connection is cut, so that nobody takes it for whole. */
+  abort(): void;
+}
+
+/** Answers requests. What it throws or rejects with is reported and answered with 500, if it has not answered. */
+export type ExchangeHandler = (exchange: HttpExchange) => void | Promise<void>;
+
+/** Under this symbol the default export of a worker module has its `ExchangeHandler`, as apps of `millrace/http` do. */
+export const EXCHANGE_HANDLER: unique symbol = Symbol.for('millrace.exchange');
