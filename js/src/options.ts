@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { MillraceError } from './errors.js';
+import { type Fields, NOTHING, readFunction, readNumber, readObject, shown } from './fields.js';
 import {
   GATEWAY_RANGES,
   LISTENER_RANGES,
@@ -155,22 +156,6 @@ const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[]
 const MOST_THREADS = 1024;
 const MOST_IO_THREADS = 64;
 
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Stands in for an object that was not one. */
-const NOTHING: Fields = Object.freeze({});
-
-function readObject(value: unknown, at: string, keys: readonly string[], problems: string[]): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    problems.push(`${at} must be an object, not ${shown(value)}`);
-    return NOTHING;
-  }
-  for (const key of Object.keys(value)) {
-    if (!keys.includes(key)) problems.push(`unknown option ${at}.${key}`);
-  }
-  return value as Fields;
-}
-
 function readBind(
   value: unknown,
   defaults: { limits: Fields; origins: Origins | undefined },
@@ -302,15 +287,6 @@ function readOrigins(value: unknown, at: string, problems: string[]): Origins | 
   return [...value];
 }
 
-function readNumber(value: unknown, at: string, range: Range, problems: string[]): number | undefined {
-  if (value === undefined) return undefined;
-  if (typeof value === 'number' && Number.isInteger(value) && value >= range.least && value <= range.most) {
-    return value + 0;
-  }
-  problems.push(`${at} must be a whole number from ${range.least} to ${range.most}, not ${shown(value)}`);
-  return undefined;
-}
-
 function readLogLevel(value: unknown, problems: string[]): string | undefined {
   if (value === undefined) return undefined;
   if (typeof value === 'string' && parseLogRules(value, false).problems.length === 0) return value;
@@ -318,20 +294,4 @@ function readLogLevel(value: unknown, problems: string[]): string | undefined {
     `options.logLevel must be ${LOG_LEVELS.join(', ')} or rules such as "warn,millrace::connection=debug", not ${shown(value)}`,
   );
   return undefined;
-}
-
-function readFunction<T>(value: unknown, at: string, problems: string[]): ((given: T) => void) | undefined {
-  if (value === undefined || typeof value === 'function') return value as undefined;
-  problems.push(`${at} must be a function, not ${shown(value)}`);
-  return undefined;
-}
-
-/** A value in a message. */
-function shown(value: unknown): string {
-  if (typeof value === 'string') return value.length > 80 ? 'a long string' : JSON.stringify(value);
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'an array';
-  if (typeof value === 'object') return 'an object';
-  if (typeof value === 'function') return 'a function';
-  return typeof value === 'bigint' ? `${value}n` : String(value);
 }

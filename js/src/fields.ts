@@ -1,0 +1,48 @@
+/** Reading option objects: fields of the right kind, and a problem in words for each that is not. Knows no option. */
+
+import type { Range } from './limits.js';
+
+/** An object's fields. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Stands in for an object that was not one. */
+export const NOTHING: Fields = Object.freeze({});
+
+/** An object with no other keys; otherwise `NOTHING`, or the problems of its keys. */
+export function readObject(value: unknown, at: string, keys: readonly string[], problems: string[]): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    problems.push(`${at} must be an object, not ${shown(value)}`);
+    return NOTHING;
+  }
+  for (const key of Object.keys(value)) {
+    if (!keys.includes(key)) problems.push(`unknown option ${at}.${key}`);
+  }
+  return value as Fields;
+}
+
+/** A whole number in a range. */
+export function readNumber(value: unknown, at: string, range: Range, problems: string[]): number | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= range.least && value <= range.most) {
+    return value + 0;
+  }
+  problems.push(`${at} must be a whole number from ${range.least} to ${range.most}, not ${shown(value)}`);
+  return undefined;
+}
+
+/** A function. */
+export function readFunction<T>(value: unknown, at: string, problems: string[]): ((given: T) => void) | undefined {
+  if (value === undefined || typeof value === 'function') return value as undefined;
+  problems.push(`${at} must be a function, not ${shown(value)}`);
+  return undefined;
+}
+
+/** A value in a message. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') return value.length > 80 ? 'a long string' : JSON.stringify(value);
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'function') return 'a function';
+  return typeof value === 'bigint' ? `${value}n` : String(value);
+}
