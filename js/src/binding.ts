@@ -84,6 +84,8 @@ export interface NativeWorker {
   rebatch(): ArrayBuffer | undefined;
   drainNow(): boolean;
   isIdle(): boolean;
+  /** As `NativeGateway.sendLong`, of the ASCII text that is sidecar number `index` of the batch being handled. */
+  forward(target: Target, index: number, except: number | number[] | undefined, replies: number, texts: string): number;
   /** The I/O threads send now what the running drain posted so far, not only when it ends. */
   wake(): void;
   /** A handler took so many µs. */
@@ -173,6 +175,7 @@ const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   rebatch: 'function',
   drainNow: 'function',
   isIdle: 'function',
+  forward: 'function',
   wake: 'function',
   observe: 'function',
 };

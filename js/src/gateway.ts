@@ -75,6 +75,7 @@ export class Gateway {
     }
     const native = this.#native;
     if (typeof data === 'string' && data.length > LONG) {
+      if (replies?.isReceived(data)) return replies.forward(target, options?.except);
       return native.sendLong(target, data, options?.except, replies?.count ?? 0, replies?.release() ?? '');
     }
     if (replies !== undefined && replies.count > 0) {

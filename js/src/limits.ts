@@ -51,7 +51,7 @@ export interface GatewayLimits {
   unhandledBytes?: number;
   /** Events waiting for one worker; its connections are not read above. Default 16,384. */
   workerQueueEvents?: number;
-  /** Bytes of these. Default 64 MiB. */
+  /** Bytes of these. Default 2 MiB. */
   workerQueueBytes?: number;
   /** Bytes posted to one I/O thread and not yet processed; deliveries are refused and counted above. Default 256 MiB. */
   shardInboxBytes?: number;

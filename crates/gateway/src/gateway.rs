@@ -20,6 +20,7 @@ use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::worker::{Roster, Worker};
 
 pub use lifecycle::{Listening, StartError};
+pub use messaging::Forwardable;
 
 /// See the module.
 pub struct Gateway {

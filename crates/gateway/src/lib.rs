@@ -23,7 +23,7 @@ mod worker;
 pub use address::{BindAddress, ListenError};
 pub use config::{GatewayConfig, ListenerConfig, Origins};
 pub use frame::HEAD_ROOM;
-pub use gateway::{Gateway, Listening, StartError};
+pub use gateway::{Forwardable, Gateway, Listening, StartError};
 pub use millrace_core::{
     Annotation, AnnotationError, ChannelState, Core, Counts, Kind, ShardSet, SocketId, SocketState,
     Target, TokenError,
@@ -34,7 +34,8 @@ pub use notice::Notice;
 pub use shard::bench;
 pub use stats::{Stats, Traffic, WorkerStats};
 pub use worker::{
-    Acceptance, Batch, Doorbell, Handlers, Rejection, Sidecar, TOKEN_WORDS, TokenWords, Worker,
+    Acceptance, AsciiText, Batch, Doorbell, Handlers, Rejection, Sidecar, TOKEN_WORDS, TokenWords,
+    Worker,
 };
 
 /// Whether an application may close with this code: 1000 to 1003, 1007 to 1014, 3000 to 4999.

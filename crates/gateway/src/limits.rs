@@ -88,7 +88,7 @@ limits! {
         /// Events waiting for one worker.
         worker_queue_events: usize = 16_384, "reading pauses";
         /// Bytes of the events waiting for one worker.
-        worker_queue_bytes: usize = 64 * 1024 * 1024, "reading pauses";
+        worker_queue_bytes: usize = 2 * 1024 * 1024, "reading pauses";
         /// Bytes posted to one I/O shard and not yet processed; from a quarter of it on, workers stop taking events.
         shard_inbox_bytes: usize = 256 * 1024 * 1024, "the delivery is refused, counted and reported";
         /// Time a worker may leave its doorbell unanswered; zero is off.

@@ -53,7 +53,7 @@ pub(crate) fn drain(
         true
     } else {
         // taken before `finish`, so that no borrow is held while shards are woken
-        let batch = thread.batch().take();
+        let batch = thread.take_batch();
         batch.is_some_and(|batch| worker.finish(batch))
     };
     if more {
@@ -99,12 +99,16 @@ fn arguments<'s>(
     let beside = if sidecars.is_empty() {
         js.null()?
     } else {
+        let mut texts = thread.texts().borrow_mut();
         let list = js.array(sidecars.len())?;
         for (index, sidecar) in (0_u32..).zip(sidecars) {
-            let value = if sidecar.ascii_text {
-                js.ascii_string(&sidecar.bytes)?
-            } else {
-                js.adopted_array_buffer(sidecar.bytes)?
+            let value = match sidecar {
+                Sidecar::Text(text) => {
+                    let value = js.ascii_string(text.as_bytes())?;
+                    texts.keep(index, text);
+                    value
+                }
+                Sidecar::Bytes(bytes) => js.adopted_array_buffer(bytes)?,
             };
             js.set_element(list, index, value)?;
         }

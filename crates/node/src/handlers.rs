@@ -16,6 +16,7 @@ use crate::drain;
 use crate::entry::{Call, Owner, define};
 use crate::environment::{Environment, Source};
 use crate::failure::{Failure, Outcome};
+use crate::forward::{self, Texts};
 use crate::js::{Js, Reference, Type, Value};
 use crate::memory::Memory;
 use crate::{numbers, replies};
@@ -33,6 +34,8 @@ pub(crate) struct HandlerThread {
     number: Cell<Option<usize>>,
     /// Kept until every record is handled, because JavaScript may ask for it again.
     batch: RefCell<Option<Batch>>,
+    /// The long texts of that batch, which handlers may send on.
+    texts: RefCell<Texts>,
     /// Where batches go whose records handlers are not shown in place.
     exchange: RefCell<Option<Memory>>,
 }
@@ -51,6 +54,21 @@ impl HandlerThread {
         &self.batch
     }
 
+    pub(crate) fn texts(&self) -> &RefCell<Texts> {
+        &self.texts
+    }
+
+    /// The batch is handled; it is the caller's.
+    pub(crate) fn take_batch(&self) -> Option<Batch> {
+        self.texts.borrow_mut().clear();
+        self.batch.take()
+    }
+
+    /// The gateway as this thread sees it.
+    pub(crate) fn bound(&self) -> &'static Bound {
+        self.bound
+    }
+
     /// Writes a batch to the memory that JavaScript always sees; false: it does not fit.
     pub(crate) fn exchange(&self, bytes: &[u8]) -> bool {
         let exchange = self.exchange.borrow();
@@ -63,7 +81,7 @@ impl HandlerThread {
         if let Some(worker) = worker {
             worker.retire();
         }
-        self.batch.take();
+        self.take_batch();
     }
 
     fn present(&self) -> Outcome<Arc<Worker>> {
@@ -103,6 +121,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         drain: Cell::new(Some(js.keep(function)?)),
         number: Cell::new(None),
         batch: RefCell::new(None),
+        texts: RefCell::default(),
         exchange: RefCell::new(None),
     }));
     let object = js.object()?;
@@ -119,6 +138,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"rebatch" => rebatch,
         c"drainNow" => drain_now,
         c"isIdle" => is_idle,
+        c"forward" => forward::forward,
         c"observe" => observe,
         c"wake" => wake,
     });

@@ -15,6 +15,7 @@ mod drain;
 mod entry;
 mod environment;
 mod failure;
+mod forward;
 mod handlers;
 mod hot;
 mod js;

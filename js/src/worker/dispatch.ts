@@ -216,7 +216,7 @@ export class Dispatcher {
     if (connection === undefined) return;
     if ((head & FLAG_SIDECAR) !== 0) {
       const beside = this.#sidecar(start);
-      if (typeof beside === 'string') this.#runner.text(connection, beside, beside.length);
+      if (typeof beside === 'string') this.#longText(connection, beside, start);
       else this.#runner.text(connection, beside.utf8Slice(0, beside.length), beside.length);
       return;
     }
@@ -226,6 +226,12 @@ export class Dispatcher {
     else if (length > WINDOWED) text = this.#buffer.latin1Slice(start, end);
     else text = this.#windowed(start, end);
     this.#runner.text(connection, text, length);
+  }
+
+  #longText(connection: Connection, text: string, start: number): void {
+    this.#replies.receiving(text, this.#words[start >>> 2] as number);
+    this.#runner.text(connection, text, text.length);
+    this.#replies.received();
   }
 
   /** A short ASCII text: one native call decodes many of them, of which this is a part. */

@@ -1,9 +1,11 @@
 /**
- * Replies, collected: short texts that handlers send to the very socket whose message they are handling leave in one
- * native call for many of them. Owns what is collected, never for longer than the running drain.
+ * What handlers send of what they are given. Replies, collected: short texts that handlers send to the very socket
+ * whose message they are handling leave in one native call for many of them. And a long text that is sent on as it
+ * came: the native side still has it. Owns what is collected, never for longer than the running drain.
  */
 
 import type { NativeGateway, NativeWorker } from '../binding.js';
+import type { Target } from '../target.js';
 
 /** See the module. */
 export class Replies {
@@ -15,9 +17,14 @@ export class Replies {
   /** The socket whose message is being handled; 0: none, or it is not within a drain. */
   #socket = 0;
   #draining = false;
+  readonly #worker: NativeWorker;
+  /** The long text being handled, and its place in the batch; '': none. */
+  #received = '';
+  #place = 0;
 
   constructor(native: NativeGateway, worker: NativeWorker) {
     this.#native = native;
+    this.#worker = worker;
     this.#list = new Float64Array(worker.replyList);
   }
 
@@ -36,6 +43,27 @@ export class Replies {
   /** A message of this socket is handled next; 0: some other event, after which it may be gone. */
   handling(socketId: number): void {
     if (this.#draining) this.#socket = socketId;
+  }
+
+  /** A long text, sidecar number `place` of the batch, is handled next. */
+  receiving(text: string, place: number): void {
+    this.#received = text;
+    this.#place = place;
+  }
+
+  /** … and its handler has returned, or waits for something. */
+  received(): void {
+    this.#received = '';
+  }
+
+  /** Whether a text is the long one being handled: sent on as it is, it is the same string, compared by address. */
+  isReceived(data: string): boolean {
+    return data === this.#received;
+  }
+
+  /** Sends the long text being handled on, from where the native side has it. */
+  forward(target: Target, except: number | number[] | undefined): number {
+    return this.#worker.forward(target, this.#place, except, this.#count, this.release());
   }
 
   /** Takes what is sent to the socket being handled, if it is a short text; false: it is the caller's to send. */

@@ -227,7 +227,8 @@ fn records<'a>(bytes: &'a [u8], sidecars: &'a [Sidecar]) -> impl Iterator<Item =
         let payload = if head & SIDECAR == 0 {
             inside
         } else {
-            &sidecars.get(usize::try_from(word(inside, 0)?).ok()?)?.bytes
+            let index = usize::try_from(word(inside, 0)?).ok()?;
+            sidecars.get(index)?.payload()
         };
         Some(Record {
             kind: head & 15,

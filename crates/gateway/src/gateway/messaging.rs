@@ -13,6 +13,11 @@ use crate::shard::inbox::Command;
 use crate::shard::poster::{Outgoing, Poster};
 use crate::stats::{Stats, WorkerStats};
 use crate::sync::Ordering;
+use crate::worker::AsciiText;
+
+/// A text that a worker was handed, as everybody it is sent on to shares it.
+#[derive(Debug)]
+pub struct Forwardable(Arc<Publication>);
 
 impl Gateway {
     /// Sends to sockets and channels; returns the deliveries posted. Never blocks.
@@ -39,6 +44,27 @@ impl Gateway {
     ) -> usize {
         let publication = Arc::new(Publication::in_place(kind, bytes, &self.ledger));
         self.send_message(targets, &Outgoing::shared(&publication), except, touched)
+    }
+
+    /// Makes an ASCII text that a worker was handed ready to be sent on, without copying it.
+    pub fn forwardable(&self, text: AsciiText) -> Forwardable {
+        let bytes = text.into_roomy();
+        Forwardable(Arc::new(Publication::in_place(
+            Kind::Text,
+            bytes,
+            &self.ledger,
+        )))
+    }
+
+    /// As [`send`](Self::send), of a text that a worker was handed.
+    pub fn forward(
+        &self,
+        targets: &[Target<'_>],
+        text: &Forwardable,
+        except: &[SocketId],
+        touched: &mut ShardSet,
+    ) -> usize {
+        self.send_message(targets, &Outgoing::shared(&text.0), except, touched)
     }
 
     fn send_message(

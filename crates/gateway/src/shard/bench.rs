@@ -71,7 +71,7 @@ impl WorkerQueue {
     /// Takes and finishes everything; returns the bytes of all records.
     pub fn drain(&self) -> usize {
         let mut bytes = 0;
-        while let Some(batch) = self.queue.take() {
+        while let Some((batch, _)) = self.queue.take() {
             bytes += batch.bytes.len();
             self.queue.finish(batch);
         }

@@ -35,6 +35,16 @@ pub(crate) struct Connection {
     pub(crate) seat: Cell<Option<Seat>>,
 }
 
+/// Whether reading waits for the worker to catch up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    Never,
+    /// In the shard's line of those that wait.
+    InLine,
+    /// Let go from there, and nothing read since.
+    LetGo,
+}
+
 /// What changes while the connection lives.
 pub(crate) struct Io {
     pub(crate) phase: Phase,
@@ -45,8 +55,8 @@ pub(crate) struct Io {
     pub(crate) credit: Credit,
     /// Bytes read and not yet decoded, for lack of credit.
     pub(crate) stash: Box<[u8]>,
-    /// In the shard's list of connections that wait for their worker.
-    pub(crate) waiting: bool,
+    /// Whether reading waits for the worker.
+    pub(crate) wait: Wait,
     /// Once the outbox exceeded its read pause; a drain event is due when it falls.
     pub(crate) swollen: bool,
     /// The outbox overflowed before the connection was admitted: it is closed once it is.
@@ -172,7 +182,7 @@ impl Io {
             outbox: Outbox::default(),
             credit: Credit::default(),
             stash: Box::default(),
-            waiting: false,
+            wait: Wait::Never,
             swollen: false,
             overflown: false,
             armed: u64::MAX,
@@ -189,7 +199,7 @@ impl Io {
 
     /// Whether reading stands still, or did a moment ago: the peer cannot show that it lives.
     pub(crate) fn is_paused(&self) -> bool {
-        self.waiting || self.swollen
+        self.wait == Wait::InLine || self.swollen
     }
 
     /// Whether the application may still be told of messages and send some.

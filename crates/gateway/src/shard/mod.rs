@@ -19,6 +19,7 @@ mod stop;
 mod timers;
 mod transfer;
 mod turn;
+mod waiting;
 mod wheel;
 
 use std::cell::{Cell, RefCell};
@@ -60,7 +61,7 @@ pub(crate) struct Shard {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     ahead: RefCell<ahead::Ahead>,
     /// Connections that wait for their worker.
-    waiting: RefCell<Vec<Shared>>,
+    waiting: RefCell<waiting::Waiting>,
     /// Workers to ring at the end of the turn.
     to_ring: RefCell<Vec<Arc<Worker>>>,
     /// What every connection reads into.

@@ -15,7 +15,7 @@ use millrace_core::Kind;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Shard;
-use super::connection::{Credit, Io, Phase, Shared};
+use super::connection::{Credit, Io, Phase, Shared, Wait};
 use super::outbox::Outbox;
 use super::rate::Rate;
 use crate::adapter::Intake;
@@ -83,6 +83,7 @@ impl Shard {
             }
             if !io.stash.is_empty() {
                 let mut stash = std::mem::take(&mut io.stash);
+                io.wait = Wait::Never;
                 self.decode(connection, io, &mut stash);
                 continue;
             }
@@ -92,8 +93,12 @@ impl Shard {
             let mut shared = self.read_buffer.borrow_mut();
             let mut buffer = ReadBuf::new(&mut shared);
             match Pin::new(stream).poll_read(cx, &mut buffer) {
-                Poll::Pending => return,
+                Poll::Pending => {
+                    io.wait = Wait::Never;
+                    return;
+                }
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    io.wait = Wait::Never;
                     let count = buffer.filled().len();
                     self.stats
                         .bytes_in
@@ -125,14 +130,13 @@ impl Shard {
                 return false;
             }
         }
-        if io.waiting {
+        if io.wait == Wait::InLine {
             return false;
         }
         if self.worker_has_room(connection, io) {
             return true;
         }
-        io.waiting = true;
-        self.waiting.borrow_mut().push(Rc::clone(connection));
+        self.wait_for_worker(connection, io);
         false
     }
 

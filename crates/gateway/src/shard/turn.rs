@@ -226,28 +226,6 @@ impl Shard {
             self.give_way(&fullest, &mut fullest.io.borrow_mut());
         }
     }
-
-    /// Lets connections read again whose worker has caught up.
-    fn resume_waiting(&self) {
-        if self.waiting.borrow().is_empty() {
-            return;
-        }
-        let mut waiting = std::mem::take(&mut *self.waiting.borrow_mut());
-        // whoever stands in front reads first and queues up again first: another one every time
-        let first = usize::try_from(self.now.get()).unwrap_or_default() % waiting.len();
-        waiting.rotate_left(first);
-        waiting.retain(|connection| {
-            let io = &mut *connection.io.borrow_mut();
-            if io.is_live() && !self.worker_has_room(connection, io) {
-                return true;
-            }
-            io.waiting = false;
-            self.restart_clocks(io);
-            connection.wake();
-            false
-        });
-        self.waiting.borrow_mut().append(&mut waiting);
-    }
 }
 
 /// Whether a command is one more publication to all of this channel.

@@ -5,6 +5,7 @@ mod liveness;
 pub(crate) mod queue;
 pub(crate) mod record;
 mod roster;
+mod sidecar;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
@@ -13,8 +14,9 @@ use bytes::Bytes;
 use millrace_core::{ShardSet, SocketId};
 
 pub(crate) use liveness::watch;
-pub use queue::{Batch, Sidecar};
+pub use queue::Batch;
 pub(crate) use roster::Roster;
+pub use sidecar::{AsciiText, Sidecar};
 
 use crate::gateway::Gateway;
 use crate::shard::inbox::Command;
@@ -149,7 +151,11 @@ impl Worker {
                 return None;
             }
         }
-        self.queue.take()
+        let (batch, paused) = self.queue.take()?;
+        if paused != 0 {
+            gateway.inboxes().wake_bits(paused);
+        }
+        Some(batch)
     }
 
     /// Every record of the batch is handled or held. True: more is pending, ring again.

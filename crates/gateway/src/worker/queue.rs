@@ -10,6 +10,7 @@ use bytes::Bytes;
 use millrace_core::SocketId;
 
 use super::record::{self, Closing, NO_SLOT, Opening, RecordKind};
+use super::sidecar::{AsciiText, Sidecar};
 use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
@@ -23,15 +24,6 @@ pub struct Batch {
     /// Whether a binary payload lies among the records, which handlers are shown in place.
     pub has_binary: bool,
     seq: u64,
-}
-
-/// A payload beside the records.
-#[derive(Debug)]
-pub struct Sidecar {
-    /// The payload.
-    pub bytes: Vec<u8>,
-    /// Whether it is a text and all ASCII.
-    pub ascii_text: bool,
 }
 
 /// A close that no worker has begun to handle.
@@ -182,8 +174,8 @@ impl Queue {
         self.state.lock().closes.remove(&socket).is_some()
     }
 
-    /// Takes the oldest batch.
-    pub(crate) fn take(&self) -> Option<Batch> {
+    /// Takes the oldest batch, and which I/O shards wait for the room that it leaves.
+    pub(crate) fn take(&self) -> Option<(Batch, u64)> {
         let mut state = self.state.lock();
         if state.retired {
             return None;
@@ -191,12 +183,14 @@ impl Queue {
         let chunk = state.chunks.pop_front()?;
         state.events -= chunk.events;
         state.bytes -= chunk.bytes.len() + chunk.sidecar_bytes;
-        Some(Batch {
+        drop(state);
+        let batch = Batch {
             bytes: chunk.bytes,
             sidecars: chunk.sidecars,
             has_binary: chunk.has_binary,
             seq: chunk.seq,
-        })
+        };
+        Some((batch, self.paused.swap(0, Ordering::SeqCst)))
     }
 
     /// Every record of `batch` is handled or held. Returns whether more is pending and which I/O
@@ -300,9 +294,10 @@ impl Intake<'_> {
         let length = payload.len();
         let ascii_text = ascii && kind == RecordKind::Text;
         if length > SIDECAR_BYTES || ascii_text && length > ASCII_SIDECAR_BYTES {
-            let sidecar = Sidecar {
-                bytes: payload.into_owned(),
-                ascii_text,
+            let sidecar = if ascii_text {
+                Sidecar::Text(AsciiText::new(&payload))
+            } else {
+                Sidecar::Bytes(payload.into_owned())
             };
             return self.sidecar(kind, slot, ascii, sidecar);
         }
@@ -313,7 +308,7 @@ impl Intake<'_> {
     }
 
     fn sidecar(&mut self, kind: RecordKind, slot: u32, ascii: bool, payload: Sidecar) -> u64 {
-        let length = payload.bytes.len();
+        let length = payload.payload().len();
         let chunk = self.state.room(8);
         let index = (
             u32::try_from(chunk.sidecars.len()).unwrap_or(u32::MAX),

@@ -85,8 +85,8 @@ pub(crate) fn decode(bytes: &[u8], sidecars: &[Sidecar]) -> Vec<Event> {
             bytes[start..start + length].to_vec()
         } else {
             sidecars[usize::try_from(word(start)).unwrap()]
-                .bytes
-                .clone()
+                .payload()
+                .to_vec()
         };
         events.push(match head & 15 {
             1 => Event::Open {

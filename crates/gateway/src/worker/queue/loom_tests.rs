@@ -10,7 +10,7 @@ fn drain(queue: &Queue, clear_first: bool) -> usize {
     if clear_first {
         queue.stop_ringing();
     }
-    while let Some(batch) = queue.take() {
+    while let Some((batch, _)) = queue.take() {
         events += batch.bytes.len() / record::record_bytes(0);
         queue.finish(batch);
     }
@@ -58,7 +58,7 @@ fn a_pause_ends(look_again: bool) {
     loom::model(move || {
         let queue = Arc::new(Queue::new());
         queue.drained(0);
-        let batch = queue.take().expect("one batch");
+        let (batch, _) = queue.take().expect("one batch");
         let seq = batch.seq;
         let worker = {
             let queue = Arc::clone(&queue);

@@ -18,7 +18,7 @@ fn batches_are_bounded_and_keep_their_order() {
     }
     let mut total = 0;
     let mut last = 0;
-    while let Some(batch) = queue.take() {
+    while let Some((batch, _)) = queue.take() {
         assert!(batch.bytes.len() <= BATCH_BYTES);
         assert!(batch.seq > last);
         last = batch.seq;
@@ -40,16 +40,16 @@ fn large_payloads_travel_beside_the_batch() {
     ];
     for (kind, ascii, most) in kinds {
         message(&queue, kind, ascii, &vec![b'y'; most + 1]);
-        let batch = queue.take().unwrap();
-        assert_eq!(batch.sidecars[0].bytes.len(), most + 1);
+        let (batch, _) = queue.take().unwrap();
+        assert_eq!(batch.sidecars[0].payload().len(), most + 1);
         let ascii_text = kind == RecordKind::Text && ascii;
-        assert_eq!(batch.sidecars[0].ascii_text, ascii_text);
+        assert_eq!(matches!(batch.sidecars[0], Sidecar::Text(_)), ascii_text);
         assert_eq!(batch.bytes.len(), record::record_bytes(8));
         assert!(!batch.has_binary, "no handler sees the records in place");
         assert_eq!(queue.backlog(), (0, 0));
         queue.finish(batch);
         message(&queue, kind, ascii, &vec![b'y'; most]);
-        let batch = queue.take().unwrap();
+        let (batch, _) = queue.take().unwrap();
         assert!(batch.sidecars.is_empty());
         assert_eq!(batch.has_binary, kind == RecordKind::Binary);
         queue.finish(batch);

@@ -1,0 +1,45 @@
+//! Payloads that travel beside a batch's records because they are long.
+
+use crate::frame::HEAD_ROOM;
+
+/// A payload beside the records.
+#[derive(Debug)]
+pub enum Sidecar {
+    /// A long text, all ASCII.
+    Text(AsciiText),
+    /// Any other payload.
+    Bytes(Vec<u8>),
+}
+
+/// A long ASCII text that can be sent on without being copied: it lies behind [`HEAD_ROOM`].
+#[derive(Debug, Default)]
+pub struct AsciiText(Vec<u8>);
+
+impl Sidecar {
+    /// The payload.
+    pub fn payload(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+impl AsciiText {
+    pub(super) fn new(payload: &[u8]) -> Self {
+        let mut bytes = Vec::with_capacity(HEAD_ROOM + payload.len());
+        bytes.extend_from_slice(&[0; HEAD_ROOM]);
+        bytes.extend_from_slice(payload);
+        Self(bytes)
+    }
+
+    /// The text.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.get(HEAD_ROOM..).unwrap_or_default()
+    }
+
+    /// The text behind [`HEAD_ROOM`] bytes of anything.
+    pub(crate) fn into_roomy(self) -> Vec<u8> {
+        self.0
+    }
+}
