@@ -55,9 +55,9 @@ test('anything else is named with its place', (t) => {
 });
 
 test('all problems are reported at once', (t) => {
-  const message = messageOf({ bind: 'x', threads: -1, limits: { outboxBytes: 'a' }, tls: {}, onError: 1 });
+  const message = messageOf({ bind: 'x', threads: -1, limits: { outboxBytes: 'a' }, metrics: {}, onError: 1 });
   for (const part of [
-    'unknown option options.tls',
+    'unknown option options.metrics',
     'options.limits.outboxBytes must be a whole number',
     'options.bind must be',
     'options.threads must be a whole number from 0',
@@ -69,9 +69,45 @@ test('all problems are reported at once', (t) => {
 });
 
 test('options that are not built yet are unknown', (t) => {
-  for (const name of ['tls', 'static', 'compression', 'backplane', 'metrics']) {
+  for (const name of ['static', 'compression', 'backplane', 'metrics']) {
     t.is(messageOf({ bind: ':0', ...MODULE, [name]: true }), `unknown option options.${name}`);
   }
+});
+
+test('the options of TLS are checked', (t) => {
+  const pem = '-----BEGIN CERTIFICATE-----';
+  const [cert, key] = [pem, '/key.pem'];
+  for (const [tls, message] of [
+    [true, 'options.tls must be an object, not true'],
+    [{}, 'options.tls must have cert and key, or names'],
+    [{ cert }, 'options.tls.key must be PEM, or the path or file: URL of a PEM file, not undefined'],
+    [{ cert: new URL('http://a/'), key }, /^options\.tls\.cert must be PEM, or the path .*, not an object$/],
+    [{ cert: '', key }, /^options\.tls\.cert must be PEM/],
+    [{ cert: new Uint8Array(), key }, /^options\.tls\.cert must be PEM/],
+    [{ cert, key, ciphers: 'x' }, 'unknown option options.tls.ciphers'],
+    [{ cert, key, minVersion: 'TLSv1.1' }, "options.tls.minVersion must be 'TLSv1.2' or 'TLSv1.3', not \"TLSv1.1\""],
+    [{ cert, key, ca: pem }, 'options.tls.ca needs options.tls.clientCertificates'],
+    [{ cert, key, clientCertificates: 'required' }, 'options.tls.clientCertificates needs options.tls.ca'],
+    [{ cert, key, ca: pem, clientCertificates: true }, /^options\.tls\.clientCertificates must be 'optional' or/],
+    [{ cert, key, ca: [pem, 1], clientCertificates: 'optional' }, /^options\.tls\.ca\[1\] must be PEM/],
+    [{ names: [] }, /^options\.tls\.names must be an object/],
+    [{ names: { 'a b': { cert, key } } }, 'options.tls.names["a b"] must be named like "a.example" or "*.example"'],
+    [{ names: { a: { cert } } }, /^options\.tls\.names\["a"\]\.key must be PEM/],
+  ]) {
+    const found = messageOf({ bind: ':0', ...MODULE, tls });
+    if (typeof message === 'string') t.is(found, message);
+    else t.regex(found, message);
+    const ofListener = messageOf({ bind: { address: ':0', tls }, ...MODULE });
+    t.is(ofListener, found.replaceAll('options.tls', 'options.bind.tls'));
+  }
+  const { listeners } = parseStartOptions(
+    { bind: [':1', { address: ':2', tls: false }], tls: { cert, key }, ...MODULE },
+    true,
+  );
+  t.deepEqual(
+    listeners.map((listener) => 'tls' in listener),
+    [true, false],
+  );
 });
 
 test('no number is coerced', (t) => {

@@ -44,6 +44,7 @@ const operations = {
     await server.stop(decode(options));
     servers.delete(handle);
   },
+  reloadTls: ({ handle, tls }) => servers.get(handle).reloadTls(decode(tls)),
   replaceWorkers: ({ handle }) => servers.get(handle).replaceWorkers(),
   usage() {
     const status = readFileSync('/proc/self/status', 'utf8');

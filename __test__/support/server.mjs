@@ -99,6 +99,11 @@ export class ServerProcess {
     await this.#request({ op: 'replaceWorkers', handle }, 2 * SOON);
   }
 
+  /** `reloadTls()` of one earlier start. */
+  async reloadTls(tls = undefined, handle = this.handle) {
+    await this.#request({ op: 'reloadTls', handle, tls: encode(tls) });
+  }
+
   /** `{rss, descriptors, threads}` of the child, now. */
   async usage() {
     return this.#request({ op: 'usage' });

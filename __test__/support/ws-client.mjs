@@ -1,6 +1,7 @@
 // A strict raw WebSocket client over node:net. It sends whatever bytes a test wants and takes from the server
 // only what RFC 6455 allows; everything else is recorded as a violation and fails the test that waits.
 import net from 'node:net';
+import secure from 'node:tls';
 
 import { SOON, within } from './deadline.mjs';
 import {
@@ -33,7 +34,7 @@ export class Refused extends Error {
 /**
  * Connects and performs the handshake. Options: path, headers (as `handshakeBytes`), protocols (offered
  * subprotocols), after (bytes sent in the same segment as the handshake), autoPong, autoClose (both true),
- * paused (nothing is read after the handshake until `resume()`), localAddress, ms. Pass ava's `t` to have the connection destroyed with it.
+ * paused (nothing is read after the handshake until `resume()`), localAddress, tls (options of `tls.connect`), ms. Pass ava's `t` to have the connection destroyed with it.
  */
 export async function connect(t, address, options = {}) {
   const client = new WsClient(address, options);
@@ -67,9 +68,11 @@ export class WsClient {
 
   constructor(address, options = {}) {
     this.#options = { autoPong: true, autoClose: true, ...options };
-    const { localAddress, path = '/', headers, protocols, after } = this.#options;
+    const { localAddress, path = '/', headers, protocols, after, tls } = this.#options;
     const key = options.key ?? KEY;
-    this.#socket = net.connect({ ...connectOptions(address), localAddress, noDelay: true });
+    const where = { ...connectOptions(address), localAddress, noDelay: true };
+    // certificates are for names; `net` would look one up and `tls` asks for it
+    this.#socket = tls === undefined ? net.connect(where) : secure.connect({ ...where, ...tls });
     this.#socket.on('error', () => {});
     this.#socket.on('end', () => {
       this.finished = true;

@@ -6,6 +6,7 @@ import type { LogLine } from './log.js';
 import { addonOfThread, hasState, isOfThisThread, type NativeState } from './runtime.js';
 import type { Stats } from './stats.js';
 import type { Data, Name, Target } from './target.js';
+import type { NativeTls } from './tls.js';
 
 /** The addon's exports. */
 export interface Binding extends NativeState {
@@ -41,6 +42,8 @@ export interface NativeGateway {
   start(config: Record<string, unknown>, onNotice: () => void): void;
   isRunning(): boolean;
   listen(config: Record<string, unknown>): { id: number; address: string };
+  /** All of them or, if one does not work, none. */
+  reloadTls(listeners: { id: number; tls: NativeTls }[]): void;
   stopListeners(ids: number[], drainMs: number): number;
   shutdown(): void;
   takeNotices(): Notice[];
@@ -147,6 +150,7 @@ const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   start: 'function',
   isRunning: 'function',
   listen: 'function',
+  reloadTls: 'function',
   stopListeners: 'function',
   shutdown: 'function',
   takeNotices: 'function',

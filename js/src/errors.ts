@@ -22,6 +22,8 @@ export const ERROR_CODES = {
     '`handleOpen` accepted with a subprotocol that was not offered, or with a header that is invalid or belongs to the handshake.',
   ERR_MILLRACE_INVALID_ADDRESS: 'The address is none of the accepted forms.',
   ERR_MILLRACE_INVALID_OPTION: 'An option has a value that the gateway cannot work with; the message says which.',
+  ERR_MILLRACE_INVALID_TLS:
+    'A certificate, a key or an authority cannot be read or used; the message says which. Nothing was changed.',
   ERR_MILLRACE_NOT_AN_OBJECT:
     'A text message to a virtual socket with user data is no JSON object; it was sent unchanged.',
   ERR_MILLRACE_NOT_RUNNING: 'The gateway has not been started, or has been stopped.',

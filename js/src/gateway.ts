@@ -7,6 +7,7 @@ import { ownWorkerData } from './runtime.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import { type Begun, Supervisor } from './supervisor.js';
 import type { Data, Name, SendOptions, Target } from './target.js';
+import { parseTlsOptions, type TlsOptions } from './tls.js';
 import type { Replies } from './worker/replies.js';
 
 /** What `start` resolves to: the listeners of one call. */
@@ -29,6 +30,14 @@ export interface Server {
    *   comes before all are replaced
    */
   replaceWorkers(): Promise<void>;
+  /**
+   * Takes renewed certificates: reads the files that `tls` names again, or goes by `tls` from now on on every listener of
+   * this call that speaks TLS. Connections that are up stay; handshakes that begin later see the new ones.
+   *
+   * @throws {TypeError} (as a rejection) naming what is wrong with `tls`
+   * @throws {MillraceError} (as a rejection) ERR_MILLRACE_INVALID_TLS if something cannot be read or used: the old ones stay
+   */
+  reloadTls(tls?: TlsOptions): Promise<void>;
   /** As `stats()` of the gateway. */
   stats(): Stats;
 }
@@ -182,6 +191,8 @@ class RunningServer implements Server {
   readonly #supervisor: Supervisor;
   readonly #begun: Begun;
   #stopping: Promise<void> | undefined;
+  /** Reloads come one after the other: the last call's files are what stays. */
+  #reloading: Promise<void> = Promise.resolve();
 
   constructor(gateway: Gateway, supervisor: Supervisor, begun: Begun) {
     this.addresses = [...begun.addresses];
@@ -198,6 +209,13 @@ class RunningServer implements Server {
 
   replaceWorkers(): Promise<void> {
     return this.#supervisor.replaceWorkers();
+  }
+
+  async reloadTls(tls?: TlsOptions): Promise<void> {
+    const plan = parseTlsOptions(tls);
+    const reloaded = this.#reloading.then(() => this.#supervisor.reloadTls(this.#begun, plan));
+    this.#reloading = reloaded.catch(() => undefined);
+    return reloaded;
   }
 
   stats(): Stats {

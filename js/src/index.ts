@@ -13,6 +13,7 @@ export type { LogLevel, LogLine } from './log.js';
 export type { Listener, Origins, StartOptions } from './options.js';
 export type { ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
 export type { Data, Name, SendOptions, Target } from './target.js';
+export type { TlsIdentity, TlsOptions, TlsSource } from './tls.js';
 export type {
   Acceptance,
   OpenAnswer,

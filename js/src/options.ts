@@ -15,6 +15,7 @@ import {
   type Range,
 } from './limits.js';
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
+import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
 
 /** One address to listen on, with options of its own. */
 export interface Listener {
@@ -24,6 +25,8 @@ export interface Listener {
   protocol?: 'http';
   /** As in `StartOptions`, for this listener. */
   origins?: Origins;
+  /** As in `StartOptions`, for this listener; `false` is plain. */
+  tls?: TlsOptions | false;
   /** Over those of `StartOptions`, for this listener. */
   limits?: ListenerLimits;
 }
@@ -55,6 +58,8 @@ export interface StartOptions {
   limits?: Limits;
   /** Which browser origins may connect. Default `'*'`. */
   origins?: Origins;
+  /** TLS on every listener that does not say otherwise: `https:` and `wss:`. Default: plain. */
+  tls?: TlsOptions;
   /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
   onError?(error: MillraceError): void;
   /**
@@ -70,7 +75,7 @@ export interface StartOptions {
 }
 
 /** What the native side needs to listen. */
-export type ListenerPlan = { address: string; origins: Origins | undefined } & ListenerLimits;
+export type ListenerPlan = { address: string; origins: Origins | undefined; tls?: TlsPlan } & ListenerLimits;
 
 /** What the native side needs to start. Only what was given. */
 export type GatewayPlan = Record<string, number | string | boolean>;
@@ -103,8 +108,9 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   const root = readObject(options, 'options', START_KEYS, problems);
   const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
   const origins = readOrigins(root['origins'], 'options.origins', problems);
+  const tls = readTls(root['tls'], 'options.tls', problems);
   const plan: StartPlan = {
-    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins }, problems),
+    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins, tls }, problems),
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
@@ -146,11 +152,12 @@ const START_KEYS = [
   'ioUring',
   'limits',
   'origins',
+  'tls',
   'onError',
   'onLog',
   'logLevel',
 ];
-const LISTENER_KEYS = ['address', 'protocol', 'origins', 'limits'];
+const LISTENER_KEYS = ['address', 'protocol', 'origins', 'tls', 'limits'];
 const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
 const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[];
 const MOST_THREADS = 1024;
@@ -158,7 +165,7 @@ const MOST_IO_THREADS = 64;
 
 function readBind(
   value: unknown,
-  defaults: { limits: Fields; origins: Origins | undefined },
+  defaults: { limits: Fields; origins: Origins | undefined; tls: TlsPlan | false | undefined },
   problems: string[],
 ): ListenerPlan[] {
   if (value === undefined) {
@@ -177,6 +184,8 @@ function readBind(
       address: address as string,
       origins: readOrigins(listener?.['origins'], `${at}.origins`, problems) ?? defaults.origins,
     };
+    const tls = readTls(listener?.['tls'], `${at}.tls`, problems) ?? defaults.tls;
+    if (tls) plan.tls = tls;
     for (const name of LISTENER_LIMITS) {
       const limit = own[name] ?? defaults.limits[name];
       if (limit !== undefined) plan[name] = limit as number;

@@ -20,6 +20,8 @@ export interface Stats {
   closed: number;
   /** Connections refused during the handshake. */
   refused: number;
+  /** TLS handshakes that failed. */
+  failedHandshakes: number;
   /** Messages received. */
   messagesIn: number;
   /** Bytes of messages received, without framing. */

@@ -9,8 +9,9 @@ import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
 import { HANDLER_TIMEOUT_MS } from './limits.js';
 import { Log, type LogPlan } from './log.js';
-import { type GatewayPlan, parseStartOptions, type StartPlan, type WorkerPlan } from './options.js';
+import { type GatewayPlan, type ListenerPlan, parseStartOptions, type StartPlan, type WorkerPlan } from './options.js';
 import { print, workerFailure } from './report.js';
+import { loadTls, type TlsPlan } from './tls.js';
 import { Host } from './worker/host.js';
 import type { WorkerData } from './worker/messages.js';
 import { Seat } from './worker/seat.js';
@@ -19,6 +20,8 @@ import { Seat } from './worker/seat.js';
 export interface Begun {
   addresses: string[];
   listeners: number[];
+  /** What those of the listeners that speak TLS go by. */
+  tls: Map<number, TlsPlan>;
 }
 
 /** See the module. */
@@ -78,20 +81,35 @@ export class Supervisor {
     return replaced;
   }
 
+  /**
+   * Reads the TLS files of one call's listeners again; `plan`, if there is one, replaces what they go by.
+   *
+   * @throws {MillraceError} ERR_MILLRACE_INVALID_TLS, if something does not work: everything stays as it was
+   */
+  async reloadTls(begun: Begun, plan: TlsPlan | undefined): Promise<void> {
+    const plans = [...begun.tls].map(([id, own]) => ({ id, plan: plan ?? own }));
+    const listeners = await Promise.all(plans.map(async (one) => ({ id: one.id, tls: await loadTls(one.plan) })));
+    this.#native.reloadTls(listeners);
+    for (const { id, plan: used } of plans) begun.tls.set(id, used);
+    this.#fixed?.log?.write('info', 'millrace::listener', 'TLS reloaded', { listeners: listeners.length });
+  }
+
   async #begin(options: unknown): Promise<Begun> {
     await this.#ending;
     const plan = parseStartOptions(options, this.#fixed === undefined);
     const arg = plan.workers === undefined ? undefined : structuredClone(plan.workers.arg);
+    const listeners = await Promise.all(plan.listeners.map(readFiles));
     this.#users += 1;
-    const begun: Begun = { addresses: [], listeners: [] };
+    const begun: Begun = { addresses: [], listeners: [], tls: new Map() };
     const seats: Seat[] = [];
     const hosts: Host[] = [];
     try {
       const fixed = await this.#startNative(plan);
       if (plan.workers !== undefined) await this.#startWorkers({ ...plan.workers, arg }, fixed, seats, hosts);
-      for (const { address, ...rest } of plan.listeners) {
-        const listening = this.#native.listen({ address, ...rest });
+      for (const { plan, config } of listeners) {
+        const listening = this.#native.listen(config);
         begun.listeners.push(listening.id);
+        if (plan !== undefined) begun.tls.set(listening.id, plan);
         begun.addresses.push(listening.address);
         fixed.log?.write('info', 'millrace::listener', 'listening', { address: listening.address });
       }
@@ -268,6 +286,14 @@ export class Supervisor {
       print(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', 'onError failed', { cause: thrown }));
     }
   }
+}
+
+/** A listener's options as the native side takes them, TLS files read. */
+async function readFiles({
+  tls,
+  ...rest
+}: ListenerPlan): Promise<{ plan: TlsPlan | undefined; config: Record<string, unknown> }> {
+  return { plan: tls, config: { ...rest, tls: tls && (await loadTls(tls)) } };
 }
 
 /** How long I/O threads have to end before another start gives up waiting for them. */

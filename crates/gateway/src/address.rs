@@ -4,6 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use crate::tls::TlsError;
+
 /// A parsed bind address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BindAddress {
@@ -39,6 +41,9 @@ pub enum ListenError {
     /// The gateway has not been started, or has been shut down.
     #[error("the gateway is not running")]
     NotRunning,
+    /// It cannot speak TLS as configured.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
 }
 
 impl ListenError {
@@ -49,6 +54,7 @@ impl ListenError {
             Self::InUse { .. } => "ERR_MILLRACE_ADDRESS_IN_USE",
             Self::Bind { .. } => "ERR_MILLRACE_BIND_FAILED",
             Self::NotRunning => "ERR_MILLRACE_NOT_RUNNING",
+            Self::Tls(error) => error.code(),
         }
     }
 }

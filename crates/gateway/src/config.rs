@@ -2,6 +2,7 @@
 //! immutable while running.
 
 use crate::limits::{GatewayLimits, ListenerLimits};
+use crate::tls::TlsConfig;
 
 /// What the first start fixes for the whole gateway.
 #[derive(Clone, Debug)]
@@ -49,4 +50,6 @@ pub struct ListenerConfig {
     pub origins: Origins,
     /// Bounds of its connections.
     pub limits: ListenerLimits,
+    /// Encryption; `None` is plain.
+    pub tls: Option<TlsConfig>,
 }

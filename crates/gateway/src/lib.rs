@@ -6,6 +6,7 @@
 
 mod adapter;
 mod address;
+mod arrival;
 mod close_reason;
 pub mod config;
 mod frame;
@@ -18,6 +19,7 @@ mod shard;
 mod stats;
 mod stream;
 mod sync;
+mod tls;
 mod worker;
 
 pub use address::{BindAddress, ListenError};
@@ -33,6 +35,7 @@ pub use notice::Notice;
 #[doc(hidden)]
 pub use shard::bench;
 pub use stats::{Stats, Traffic, WorkerStats};
+pub use tls::{ClientCertificates, Identity, TlsConfig, TlsError};
 pub use worker::{
     Acceptance, AsciiText, Batch, Doorbell, Handlers, Rejection, Sidecar, TOKEN_WORDS, TokenWords,
     Worker,

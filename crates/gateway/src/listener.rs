@@ -22,6 +22,7 @@ use crate::shard::Shard;
 use crate::shard::inbox::Command;
 use crate::stream::{RawStream, Stream};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::tls::Terms;
 
 /// A listener, shared by everything accepted on it.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct ListenerState {
     pub(crate) config: ListenerConfig,
     /// The bounds as the WebSocket decoder wants them.
     pub(crate) decoder: Arc<DecoderConfig>,
+    /// Where it speaks TLS.
+    pub(crate) tls: Option<Terms>,
     stopping: AtomicBool,
 }
 
@@ -49,6 +52,8 @@ pub(crate) struct Peer {
     pub(crate) seat: Seat,
     /// Its address has too many connections already.
     pub(crate) crowded: bool,
+    /// Its TLS certificate in DER, checked.
+    pub(crate) certificate: Option<Box<[u8]>>,
 }
 
 /// An accepted connection dealt to another shard.
@@ -87,7 +92,7 @@ pub(crate) struct Stopping {
 }
 
 impl ListenerState {
-    pub(crate) fn new(id: u32, config: ListenerConfig) -> Self {
+    pub(crate) fn new(id: u32, config: ListenerConfig, tls: Option<Terms>) -> Self {
         let decoder = Arc::new(DecoderConfig {
             message_bytes: config.limits.message_bytes,
             role: Role::Server,
@@ -98,6 +103,7 @@ impl ListenerState {
             id,
             config,
             decoder,
+            tls,
             stopping: AtomicBool::new(false),
         }
     }
@@ -304,6 +310,7 @@ fn deal(shard: &Rc<Shard>, stream: Stream, address: Option<IpAddr>, listener: &A
         listener: Arc::clone(listener),
         seat,
         crowded,
+        certificate: None,
     };
     let target = gateway.next_shard();
     if target == shard.index() {

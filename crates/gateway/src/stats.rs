@@ -46,6 +46,8 @@ counters! {
     overflow_closes,
     /// Connections refused during the handshake.
     refused,
+    /// TLS handshakes that failed.
+    failed_handshakes,
     /// Peers that did not answer a ping.
     ping_timeouts,
     /// Bugs of ours that ended a connection.

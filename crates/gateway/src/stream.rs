@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
+use tokio_rustls::server::TlsStream;
 
 /// See the module.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub(crate) enum Stream {
     Tcp(TcpStream),
     #[cfg(unix)]
     Unix(UnixStream),
+    Tls(Box<TlsStream<Stream>>),
 }
 
 /// A stream on its way to the shard that will own it, not registered with any event loop.
@@ -32,6 +34,8 @@ impl Stream {
             Self::Tcp(stream) => RawStream::Tcp(stream.into_std()?),
             #[cfg(unix)]
             Self::Unix(stream) => RawStream::Unix(stream.into_std()?),
+            // its state is no descriptor's: it stays on the shard that made it
+            Self::Tls(_) => return Err(io::ErrorKind::Unsupported.into()),
         })
     }
 
@@ -45,12 +49,40 @@ impl Stream {
     }
 }
 
-#[cfg(unix)]
-impl std::os::fd::AsFd for Stream {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+impl Stream {
+    /// The first byte that the peer sent, which stays unread; `None` where that cannot be seen.
+    pub(crate) async fn first_byte(&mut self) -> io::Result<Option<u8>> {
+        let mut first = [0];
         match self {
-            Self::Tcp(stream) => stream.as_fd(),
-            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => match stream.peek(&mut first).await? {
+                0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                _ => Ok(Some(first[0])),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether its end needs no word of its own.
+    pub(crate) fn is_plain(&self) -> bool {
+        !matches!(self, Self::Tls(_))
+    }
+
+    /// Whether bytes that were taken have not reached the kernel.
+    pub(crate) fn has_unsent(&self) -> bool {
+        match self {
+            Self::Tls(stream) => stream.get_ref().1.wants_write(),
+            _ => false,
+        }
+    }
+
+    /// The descriptor, where what is written there reaches the peer as it is.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    pub(crate) fn bare(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        use std::os::fd::AsFd;
+        match self {
+            Self::Tcp(stream) => Some(stream.as_fd()),
+            Self::Unix(stream) => Some(stream.as_fd()),
+            Self::Tls(_) => None,
         }
     }
 }
@@ -61,6 +93,7 @@ macro_rules! each {
             Stream::Tcp($stream) => $call,
             #[cfg(unix)]
             Stream::Unix($stream) => $call,
+            Stream::Tls($stream) => $call,
         }
     };
 }

@@ -80,6 +80,7 @@ impl Bound {
             c"start" => control::start,
             c"isRunning" => control::is_running,
             c"listen" => control::listen,
+            c"reloadTls" => control::reload_tls,
             c"stopListeners" => control::stop_listeners,
             c"shutdown" => control::shutdown,
             c"takeNotices" => control::take_notices,

@@ -1,6 +1,8 @@
 //! Configuration objects from JavaScript, which has checked them: every number is whole and in range.
 //! Owns the names of the options; the defaults are the gateway's.
 
+mod tls;
+
 use std::ffi::CStr;
 use std::time::Duration;
 
@@ -64,6 +66,7 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
     let mut config = ListenerConfig {
         address,
         origins: origins(&options)?,
+        tls: tls::optional(&options)?,
         ..ListenerConfig::default()
     };
     listener_limits(&options, &mut config.limits)?;
@@ -110,6 +113,8 @@ fn origins(options: &Options<'_>) -> Outcome<Origins> {
         }
     }
 }
+
+pub(crate) use tls::tls;
 
 /// An options object.
 struct Options<'s> {

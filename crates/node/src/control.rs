@@ -153,6 +153,25 @@ pub(crate) fn listen<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     Ok(Some(object))
 }
 
+/// `reloadTls(listeners)`: `{id, tls}` for each; all of them or none.
+pub(crate) fn reload_tls<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, list) = (call.js, call.arguments[0]);
+    if !js.is_array(list)? {
+        return Err(arguments::wrong(js, list, "listeners", "an array"));
+    }
+    let mut configs = Vec::new();
+    for index in 0..js.array_length(list)? {
+        let entry = js.element(list, index)?;
+        let id = arguments::whole(js, js.get(entry, c"id")?, "id")?;
+        configs.push((id, config::tls(js, js.get(entry, c"tls")?)?));
+    }
+    call.own
+        .gateway()?
+        .reload_tls(&configs)
+        .map_err(|error| Failure::Coded(error.code(), error.to_string()))?;
+    Ok(None)
+}
+
 /// `stopListeners(ids, drainMs): ticket`
 pub(crate) fn stop_listeners<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [list, drain, ..]) = (call.js, call.arguments);

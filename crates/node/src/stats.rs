@@ -27,6 +27,7 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
             (c"opened", from_u64(traffic.opened)),
             (c"closed", from_u64(traffic.closed)),
             (c"refused", from_u64(traffic.refused)),
+            (c"failedHandshakes", from_u64(traffic.failed_handshakes)),
             (c"messagesIn", from_u64(traffic.messages_in)),
             (c"messageBytesIn", from_u64(traffic.message_bytes_in)),
             (c"bytesIn", from_u64(traffic.bytes_in)),

@@ -14,6 +14,7 @@ use crate::notice::Notice;
 use crate::shard::inbox::Command;
 use crate::stats::ShardStats;
 use crate::sync::{AtomicU64, Ordering};
+use crate::tls::{Terms, TlsConfig, TlsError};
 use crate::worker::queue::PendingClose;
 use crate::worker::{Doorbell, Handlers, Worker};
 
@@ -119,10 +120,13 @@ impl Gateway {
     }
 
     /// Binds an address, at once, and accepts connections there from now on.
-    pub fn listen(self: &Arc<Self>, config: ListenerConfig) -> Result<Listening, ListenError> {
+    pub fn listen(self: &Arc<Self>, mut config: ListenerConfig) -> Result<Listening, ListenError> {
         if !self.is_running() {
             return Err(ListenError::NotRunning);
         }
+        // the keys themselves are not kept
+        let tls = config.tls.take();
+        let tls = tls.map(|tls| Terms::new(&tls)).transpose()?;
         // not under the lock: looking for a unix socket's owner may take a moment
         let (bound, address) = address::bind(&config.address)?;
         let mut state = self.state.lock();
@@ -132,7 +136,7 @@ impl Gateway {
         }
         state.next_listener += 1;
         let id = state.next_listener;
-        let listener = Arc::new(ListenerState::new(id, config));
+        let listener = Arc::new(ListenerState::new(id, config, tls));
         state.listeners.push(Arc::clone(&listener));
         let home = usize::try_from(id).unwrap_or_default() % shards;
         if let Some(home) = shard_index(home) {
@@ -146,6 +150,23 @@ impl Gateway {
             self.inboxes.wake_bits(1 << home.get());
         }
         Ok(Listening { id, address })
+    }
+
+    /// Gives listeners other certificates, keys and authorities, all of them or, where one does not
+    /// work, none. Connections that are up stay. A listener that is gone or plain is passed over.
+    pub fn reload_tls(&self, configs: &[(u32, TlsConfig)]) -> Result<(), TlsError> {
+        let mut made = Vec::with_capacity(configs.len());
+        for (id, config) in configs {
+            made.push((*id, Terms::new(config)?));
+        }
+        let state = self.state.lock();
+        for (id, terms) in made {
+            let listener = state.listeners.iter().find(|listener| listener.id == id);
+            if let Some(old) = listener.and_then(|listener| listener.tls.as_ref()) {
+                old.replace(terms);
+            }
+        }
+        Ok(())
     }
 
     /// Stops listeners: no more connections, 1001 to the clients, and whoever has not left after

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -19,6 +19,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 
 use crate::adapter;
+use crate::arrival::arrive;
 use crate::listener::{ListenerState, Peer, Seat};
 use crate::shard::Shard;
 use crate::stream::Stream;
@@ -40,6 +41,9 @@ pub(crate) struct Visitor {
     pub(crate) listener: Arc<ListenerState>,
     /// Its address has too many connections already.
     pub(crate) crowded: bool,
+    /// Its TLS certificate in DER, checked.
+    #[expect(dead_code, reason = "handleOpen is shown it next")]
+    pub(crate) certificate: Option<Box<[u8]>>,
     /// Moves on when the connection is upgraded.
     pub(crate) seat: RefCell<Option<Seat>>,
 }
@@ -52,23 +56,29 @@ pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {
     key.set(shard.keep_handshake(listener, task.abort_handle()));
 }
 
-async fn handshake(shard: Rc<Shard>, stream: Stream, peer: Peer, key: Rc<Cell<usize>>) {
+async fn handshake(shard: Rc<Shard>, stream: Stream, mut peer: Peer, key: Rc<Cell<usize>>) {
     let _kept = Kept {
         shard: Rc::clone(&shard),
         key,
+    };
+    let begun = Instant::now();
+    let timeout = if peer.crowded {
+        let whole = peer.listener.config.limits.handshake_timeout;
+        whole.min(CROWDED_TIMEOUT)
+    } else {
+        peer.listener.config.limits.handshake_timeout
+    };
+    let Some(stream) = arrive(&shard, stream, &mut peer, timeout).await else {
+        return;
     };
     let Peer {
         address,
         listener,
         seat,
         crowded,
+        certificate,
     } = peer;
     let limits = &listener.config.limits;
-    let timeout = if crowded {
-        limits.handshake_timeout.min(CROWDED_TIMEOUT)
-    } else {
-        limits.handshake_timeout
-    };
     let mut builder = http1::Builder::new();
     builder
         .half_close(false)
@@ -80,6 +90,7 @@ async fn handshake(shard: Rc<Shard>, stream: Stream, peer: Peer, key: Rc<Cell<us
         address,
         listener,
         crowded,
+        certificate,
         seat: RefCell::new(Some(seat)),
     });
     let service = service_fn(move |request| {
@@ -101,7 +112,7 @@ async fn handshake(shard: Rc<Shard>, stream: Stream, peer: Peer, key: Rc<Cell<us
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     // a peer that breaks off or is too slow is closed, whatever stage it is at
-    let _ended = tokio::time::timeout(timeout, connection).await;
+    let _ended = tokio::time::timeout(timeout.saturating_sub(begun.elapsed()), connection).await;
 }
 
 /// Takes the handshake off the shard's list, however it ends.

@@ -3,7 +3,6 @@
 //! found by the ordinary write that follows.
 
 use std::cell::RefMut;
-use std::os::fd::AsFd;
 
 use millrace_sockets::{SendRing, Sent};
 
@@ -53,7 +52,13 @@ impl Shard {
         let mut ready: Vec<RefMut<'_, Io>> = connections
             .iter()
             .map(|connection| connection.io.borrow_mut())
-            .filter(|io| io.times.blocked == 0 && io.stream.is_some())
+            .filter(|io| {
+                io.times.blocked == 0
+                    && io
+                        .stream
+                        .as_ref()
+                        .is_some_and(|stream| stream.bare().is_some())
+            })
             .filter(|io| io.outbox.single().is_some())
             .collect();
         if ready.len() < FEWEST {
@@ -61,7 +66,7 @@ impl Shard {
         }
         let sends = ready.iter().filter_map(|io| {
             let (stream, bytes) = (io.stream.as_ref()?, io.outbox.single()?);
-            Some((stream.as_fd(), bytes))
+            Some((stream.bare()?, bytes))
         });
         let outcome = ring.send_each(sends).map(drop);
         let mut total = 0;

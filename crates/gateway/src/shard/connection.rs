@@ -202,6 +202,11 @@ impl Io {
         self.wait == Wait::InLine || self.swollen
     }
 
+    /// Whether something waits for the kernel.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.outbox.is_backlogged() || self.stream.as_ref().is_some_and(Stream::has_unsent)
+    }
+
     /// Whether the application may still be told of messages and send some.
     pub(crate) fn is_live(&self) -> bool {
         !self.overflown

@@ -5,6 +5,7 @@ use super::Shard;
 use super::connection::{Connection, Heard, Io, Phase, Shared};
 use crate::close_reason::{CloseReason, Farewell};
 use crate::limits::OutboxPolicy;
+use crate::stream::Stream;
 use crate::worker::queue::PendingClose;
 
 use std::pin::Pin;
@@ -175,7 +176,9 @@ impl Shard {
             Heard::Goodbye => {
                 // nothing can follow, so the stream is closed without another look at it
                 io.phase = Phase::Gone;
-                return connection.wake();
+                if io.stream.as_ref().is_none_or(Stream::is_plain) {
+                    return connection.wake();
+                }
             }
             Heard::Mistake => io.phase = Phase::Draining,
         }

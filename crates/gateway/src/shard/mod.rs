@@ -130,6 +130,11 @@ impl Shard {
         &self.gateway
     }
 
+    /// This shard's counters.
+    pub(crate) fn stats(&self) -> &ShardStats {
+        &self.stats
+    }
+
     /// Remembers the accepting tasks of a listener, to abort them when it stops.
     pub(crate) fn keep_acceptors(&self, listener: u32, tasks: Vec<AbortHandle>) {
         self.acceptors.borrow_mut().push((listener, tasks));

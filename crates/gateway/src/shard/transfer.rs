@@ -60,10 +60,14 @@ impl Shard {
         if connection.with_waker(|waker| waker.will_wake(cx.waker())) != Some(true) {
             connection.waker.set(Some(cx.waker().clone()));
         }
-        if io.outbox.is_backlogged() {
+        if io.is_behind() {
             self.flush(connection, io);
         }
         self.read(connection, io, cx);
+        // reading may have made something to say that is no message: TLS does that
+        if io.stream.as_ref().is_some_and(Stream::has_unsent) {
+            self.touch(connection);
+        }
         if !matches!(io.phase, Phase::Gone) {
             return Poll::Pending;
         }
@@ -255,7 +259,7 @@ impl Shard {
         self.stats
             .bytes_out
             .add(u64::try_from(wrote).unwrap_or_default());
-        if io.outbox.is_backlogged() {
+        if io.is_behind() {
             if (wrote > 0 || io.times.blocked == 0) && io.stream.is_some() {
                 io.times.blocked = self.now.get().max(1);
                 self.arm(
@@ -275,7 +279,7 @@ impl Shard {
         if io.swollen && io.outbox.charge() <= self.limits.outbox_read_pause_bytes / DRAINED_PART {
             self.drained(connection, io);
         }
-        if io.outbox.is_empty() {
+        if io.outbox.is_empty() && io.times.blocked == 0 {
             Self::said(connection, io);
         }
     }
@@ -367,6 +371,11 @@ fn write_out(
             Poll::Ready(Err(error)) => return Err(error),
             Poll::Pending => break,
         }
+    }
+    if stream.has_unsent()
+        && let Poll::Ready(Err(error)) = stream.poll_flush(cx)
+    {
+        return Err(error);
     }
     Ok(total)
 }

@@ -1,0 +1,75 @@
+//! One TLS handshake.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls;
+
+use super::Terms;
+use crate::stream::Stream;
+
+/// A handshake that succeeded.
+pub(crate) struct Accepted {
+    pub(crate) stream: Stream,
+    /// The client's certificate in DER, checked, where it showed one.
+    pub(crate) certificate: Option<Box<[u8]>>,
+}
+
+/// Speaks TLS with a client. Ends with the reason where that fails; the caller sets the deadline.
+pub(crate) async fn accept(mut stream: Stream, terms: &Terms) -> io::Result<Accepted> {
+    if stream
+        .first_byte()
+        .await?
+        .is_some_and(|first| first != HANDSHAKE)
+    {
+        explain(stream).await;
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the client does not speak TLS",
+        ));
+    }
+    let limit = |session: &mut rustls::ServerConnection| session.set_buffer_limit(Some(UNSENT));
+    let accepting = TlsAcceptor::from(terms.now()).accept_with(stream, limit);
+    let stream = accepting.await?;
+    let (_, session) = stream.get_ref();
+    let certificate = session
+        .peer_certificates()
+        .and_then(|chain| chain.first())
+        .map(|certificate| certificate.as_ref().into());
+    Ok(Accepted {
+        stream: Stream::Tls(Box::new(stream)),
+        certificate,
+    })
+}
+
+/// The first byte of a record that begins a handshake.
+const HANDSHAKE: u8 = 22;
+
+/// Encrypted bytes that wait for the kernel; what is behind them stays in the outbox, where it counts.
+const UNSENT: usize = 16 * 1024;
+
+/// Tells a client that began in clear, most likely a browser that was given `http:`.
+async fn explain(mut stream: Stream) {
+    if stream.write_all(ANSWER).await.is_err() || stream.shutdown().await.is_err() {
+        return;
+    }
+    // closing on unread bytes would take the answer from it
+    let mut rest = [0; 1024];
+    for _ in 0..PATIENCE {
+        match stream.read(&mut rest).await {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+    }
+}
+
+/// Reads of what a client sends to whom it misunderstood.
+const PATIENCE: usize = 16;
+
+const ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+    Content-Type: text/plain; charset=utf-8\r\n\
+    Content-Length: 43\r\n\
+    Connection: close\r\n\
+    \r\n\
+    This port speaks TLS: use https: or wss:.\r\n";

@@ -1,0 +1,162 @@
+//! From what was configured to what rustls works with: PEM, keys, authorities, versions.
+
+use std::sync::Arc;
+
+use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+use tokio_rustls::rustls::sign::CertifiedKey;
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig};
+
+use super::names::Names;
+use super::{ClientCertificates, Identity, TlsConfig};
+
+/// Why a listener cannot speak TLS as configured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// Neither a certificate for everybody nor one for a name.
+    #[error("tls has no certificate")]
+    Nothing,
+    /// A part is no PEM.
+    #[error("tls.{at} is not valid PEM: {source}")]
+    Pem {
+        /// The option.
+        at: String,
+        /// What is wrong with it.
+        source: pem::Error,
+    },
+    /// A part holds something else.
+    #[error("tls.{at} has no {what} in it")]
+    Missing {
+        /// The option.
+        at: String,
+        /// What should be there.
+        what: &'static str,
+    },
+    /// A certificate and its key do not work, or not together.
+    #[error("tls.{at} cannot be used: {source}")]
+    Unusable {
+        /// The option.
+        at: String,
+        /// What rustls says.
+        source: rustls::Error,
+    },
+    /// A name is no host name.
+    #[error("tls.names: '{0}' is no host name")]
+    Name(String),
+    /// Client certificates cannot be checked.
+    #[error("tls.ca cannot be used: {0}")]
+    Authorities(VerifierBuilderError),
+}
+
+impl TlsError {
+    /// The stable code shown to JavaScript.
+    pub fn code(&self) -> &'static str {
+        "ERR_MILLRACE_INVALID_TLS"
+    }
+}
+
+pub(super) fn server_config(config: &TlsConfig) -> Result<Arc<ServerConfig>, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let names = names(config, &provider)?;
+    let versions: &[_] = if config.only_1_3 {
+        &[&TLS13]
+    } else {
+        &[&TLS13, &TLS12]
+    };
+    let unusable = |source| TlsError::Unusable {
+        at: "minVersion".to_owned(),
+        source,
+    };
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(versions)
+        .map_err(unusable)?;
+    let builder = match verifier(config, provider)? {
+        Some(verifier) => builder.with_client_cert_verifier(verifier),
+        None => builder.with_no_client_auth(),
+    };
+    let mut made = builder.with_cert_resolver(Arc::new(names));
+    // kept by the clients: a table of sessions here would be memory that strangers fill
+    made.ticketer = ring::Ticketer::new().map_err(unusable)?;
+    made.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(made))
+}
+
+fn names(config: &TlsConfig, provider: &CryptoProvider) -> Result<Names, TlsError> {
+    if config.identity.is_none() && config.names.is_empty() {
+        return Err(TlsError::Nothing);
+    }
+    let identity = config.identity.as_ref();
+    let identity = identity.map(|identity| certified(identity, "", provider));
+    let mut names = Names::new(identity.transpose()?);
+    for (name, identity) in &config.names {
+        let key = certified(identity, &format!("names['{name}']."), provider)?;
+        if !names.add(name, key) {
+            return Err(TlsError::Name(name.clone()));
+        }
+    }
+    Ok(names)
+}
+
+fn certified(
+    identity: &Identity,
+    at: &str,
+    provider: &CryptoProvider,
+) -> Result<Arc<CertifiedKey>, TlsError> {
+    let chain = certificates(&identity.chain, &format!("{at}cert"))?;
+    let key = PrivateKeyDer::from_pem_slice(&identity.key).map_err(|error| match error {
+        pem::Error::NoItemsFound => TlsError::Missing {
+            at: format!("{at}key"),
+            what: "private key (one without a password)",
+        },
+        source => TlsError::Pem {
+            at: format!("{at}key"),
+            source,
+        },
+    })?;
+    let made = CertifiedKey::from_der(chain, key, provider);
+    made.map(Arc::new).map_err(|source| TlsError::Unusable {
+        at: format!("{at}key"),
+        source,
+    })
+}
+
+fn certificates(pem: &[u8], at: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let found = found.map_err(|source| TlsError::Pem {
+        at: at.to_owned(),
+        source,
+    })?;
+    if found.is_empty() {
+        return Err(TlsError::Missing {
+            at: at.to_owned(),
+            what: "certificate",
+        });
+    }
+    Ok(found)
+}
+
+fn verifier(
+    config: &TlsConfig,
+    provider: Arc<CryptoProvider>,
+) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsError> {
+    if config.clients == ClientCertificates::Ignored {
+        return Ok(None);
+    }
+    let mut roots = RootCertStore::empty();
+    for authority in certificates(&config.authorities, "ca")? {
+        roots.add(authority).map_err(|source| TlsError::Unusable {
+            at: "ca".to_owned(),
+            source,
+        })?;
+    }
+    let mut builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+    if config.clients == ClientCertificates::Optional {
+        builder = builder.allow_unauthenticated();
+    }
+    builder.build().map(Some).map_err(TlsError::Authorities)
+}

@@ -1,0 +1,66 @@
+//! TLS options from JavaScript: PEM in bytes, files read already.
+
+use std::ffi::CStr;
+
+use millrace_gateway::{ClientCertificates, Identity, TlsConfig};
+
+use super::Options;
+use crate::arguments;
+use crate::failure::{Failure, Outcome};
+use crate::js::{Js, Value};
+
+/// The option `tls` of a listener, where it is given.
+pub(super) fn optional(options: &Options<'_>) -> Outcome<Option<TlsConfig>> {
+    let js = options.js;
+    let value = js.get(options.object, c"tls")?;
+    if arguments::is_undefined(js, value)? {
+        return Ok(None);
+    }
+    tls(js, value).map(Some)
+}
+
+/// TLS options.
+pub(crate) fn tls(js: Js<'_>, value: Value<'_>) -> Outcome<TlsConfig> {
+    let options = Options { js, object: value };
+    let mut config = TlsConfig {
+        identity: identity(&options)?,
+        authorities: options.bytes(c"ca")?.unwrap_or_default(),
+        clients: match options.text(c"clientCertificates")?.as_deref() {
+            None => ClientCertificates::Ignored,
+            Some("optional") => ClientCertificates::Optional,
+            Some("required") => ClientCertificates::Required,
+            Some(_) => return Err(Failure::internal("unknown kind of client certificates")),
+        },
+        ..TlsConfig::default()
+    };
+    options.boolean(c"only13", &mut config.only_1_3)?;
+    let names = js.get(value, c"names")?;
+    for index in 0..js.array_length(names)? {
+        let entry = Options {
+            js,
+            object: js.element(names, index)?,
+        };
+        if let (Some(name), Some(identity)) = (entry.text(c"name")?, identity(&entry)?) {
+            config.names.push((name, identity));
+        }
+    }
+    Ok(config)
+}
+
+fn identity(options: &Options<'_>) -> Outcome<Option<Identity>> {
+    let (chain, key) = (options.bytes(c"cert")?, options.bytes(c"key")?);
+    Ok(chain.zip(key).map(|(chain, key)| Identity { chain, key }))
+}
+
+impl Options<'_> {
+    fn bytes(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
+        let value = self.js.get(self.object, name)?;
+        if arguments::is_undefined(self.js, value)? {
+            return Ok(None);
+        }
+        let copied = self.js.with_bytes(value, <[u8]>::to_vec)?;
+        copied
+            .map(Some)
+            .ok_or_else(|| arguments::wrong(self.js, value, &name.to_string_lossy(), "bytes"))
+    }
+}
