@@ -38,8 +38,8 @@ export default {
     'TypeAlias',
   ],
   intentionallyNotDocumented: [
-    ...codes.map(([, code]) => `ERROR_CODES.__type.${code}`),
-    'MillraceError.constructor', // an application catches these errors, it makes none
+    ...codes.map(([, code]) => `millrace.ERROR_CODES.__type.${code}`),
+    'millrace.MillraceError.constructor', // an application catches these errors, it makes none
   ],
   validation: { notExported: true, invalidLink: true, notDocumented: true },
 };

@@ -90,7 +90,7 @@ test.serial('the tarballs hold what is needed and nothing else', (t) => {
     readdirSync(path.join(folder, 'node_modules'))
       .filter((name) => !name.startsWith('.'))
       .sort(),
-    ['millrace', `millrace-${platform}`],
+    ['millrace', `millrace-${platform}`, 'path-to-regexp'],
   );
   const addon = path.join(folder, 'node_modules', `millrace-${platform}`);
   t.deepEqual(readdirSync(addon).sort(), ['LICENSE', 'README.md', `millrace.${platform}.node`, 'package.json']);

@@ -67,6 +67,11 @@ export class Gateway {
     this.#supervisor = supervises ? new Supervisor(native, this, id) : undefined;
   }
 
+  /** @internal Whether it has been started, by whomever. */
+  get isRunning(): boolean {
+    return this.#native.isRunning();
+  }
+
   /** See the module function `start`. */
   async start(options: StartOptions): Promise<Server> {
     if (this.#supervisor === undefined) {

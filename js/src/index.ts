@@ -1,4 +1,8 @@
-/** Millrace: the functions of the default gateway. In a worker they mean the gateway that started it. */
+/**
+ * Millrace: the functions of the default gateway. In a worker they mean the gateway that started it.
+ *
+ * @module millrace
+ */
 
 import { binding } from './binding.js';
 import { Gateway, type Server, threadGateway } from './gateway.js';

@@ -1,0 +1,5 @@
+// `millrace/http`, as the tests name it; see millrace.mjs.
+// biome-ignore lint/correctness/useImportExtensions: the built file, not its types
+export * from '../../js/dist/http.mjs';
+// biome-ignore lint/correctness/useImportExtensions: the built file, not its types
+export { default } from '../../js/dist/http.mjs';

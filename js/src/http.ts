@@ -1,0 +1,86 @@
+/**
+ * Apps with routes and middlewares, in the manner of Express.
+ *
+ * @module millrace/http
+ */
+
+import { App } from './http/app.js';
+import { json, urlencoded } from './http/body.js';
+import { Routes } from './http/router.js';
+
+export type { Settings } from './http/app.js';
+export { type BodyOptions, json, urlencoded } from './http/body.js';
+export type { CookieOptions } from './http/cookies.js';
+export type { AppServer, ListenCallback, ListenOptions } from './http/listen.js';
+export type { Params } from './http/pattern.js';
+export type { Fields } from './http/query.js';
+export type { ClientInfo, Request } from './http/request.js';
+export type { Piece, Response, Streamable } from './http/response.js';
+export type { ErrorHandler, Handler, Middleware, Next } from './http/router.js';
+export type { Socket, SocketHandlers } from './http/sockets.js';
+export { HttpError } from './http/status.js';
+export { App, Routes };
+
+/**
+ * Makes an app.
+ *
+ * @example
+ * ```ts
+ * import { createApp } from 'millrace/http';
+ *
+ * const app = createApp();
+ * app.get('/users/:id', (req, res) => res.json({ id: req.params.id }));
+ * app.listen(3000, '127.0.0.1', () => console.log('listening'));
+ * ```
+ */
+export function createApp(): App {
+  return new App();
+}
+
+/** Makes a router, to be mounted with `use`. */
+export interface RouterMaker {
+  /** With `new`. */
+  new (): Routes;
+  /** Without. */
+  (): Routes;
+}
+
+/** Makes an app. */
+export interface AppMaker {
+  /** With `new`. */
+  new (): App;
+  /** Without. */
+  (): App;
+}
+
+/** `createApp`, with what programs written for Express find on their `express`. */
+export interface ExpressMaker {
+  /** Makes an app. */
+  (): App;
+  /** As the export. */
+  Router: RouterMaker;
+  /** As the export. */
+  json: typeof json;
+  /** As the export. */
+  urlencoded: typeof urlencoded;
+}
+
+/** A router. */
+export type Router = Routes;
+
+/** Makes a router, with `new` or without. */
+export const Router: RouterMaker = withoutNew(Routes);
+
+/** The class of apps under the name that programs written for Express use; makes one with `new` or without. */
+export const Express: AppMaker = withoutNew(App);
+
+/** `createApp`, with what programs written for Express find on their `express`. */
+export const express: ExpressMaker = Object.assign(() => new App(), { Router, json, urlencoded });
+
+export { createApp as app };
+export default express;
+
+/** A class that can be called, too. */
+function withoutNew<T extends object>(made: new () => T): { new (): T; (): T } {
+  return new Proxy(made, { apply: (target) => new target() }) as { new (): T; (): T };
+}

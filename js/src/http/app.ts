@@ -1,0 +1,185 @@
+/** An app: a router with settings that answers requests and takes sockets. Owns how it meets the gateway. */
+
+import type { Gateway } from '../gateway.js';
+import type { StartOptions } from '../options.js';
+import { readable } from '../report.js';
+import { EXCHANGE_HANDLER, type HttpExchange } from '../worker/exchange.js';
+import type { OpenAnswer, OpenRequest } from '../worker/module.js';
+import { Dispatch } from './dispatch.js';
+import { AppServer, gatewayFor, type ListenCallback, type ListenOptions, parseListen } from './listen.js';
+import { comparable, noParams } from './pattern.js';
+import { Request } from './request.js';
+import { Response } from './response.js';
+import { type Handler, Routes, routerChanges } from './router.js';
+import { type SocketHandlers, Sockets } from './sockets.js';
+import { statusText } from './status.js';
+import { Table } from './table.js';
+
+/** Settings that mean something; others are only remembered. */
+export interface Settings {
+  /** Whether `req.body` of a JSON request is the parsed value. Default false: it is text. */
+  'json body': boolean;
+  /** The most bytes that a body may have; more is answered with 413. Default 1 MiB. */
+  'body limit': number;
+}
+
+/**
+ * An app. Listens by itself, with its handlers on the calling thread, or is the default export of a worker module.
+ *
+ * @example
+ * ```ts
+ * const app = createApp();
+ * app.get('/hello/:name', (req, res) => res.json({ hello: req.params.name }));
+ * app.listen(3000);
+ * ```
+ */
+export class App extends Routes {
+  readonly #settings = new Map<string, unknown>();
+  readonly #sockets = new Sockets();
+  readonly #servers = new Set<AppServer>();
+  #jsonBody = false;
+  #bodyLimit = BODY_LIMIT;
+  #table: Table | undefined;
+  /** What `routerChanges` was when the table was made. */
+  #madeAt = -1;
+  #gateway: Gateway | undefined;
+
+  /**
+   * Changes a setting.
+   *
+   * @throws {TypeError} if the value is none for the setting
+   */
+  set<K extends keyof Settings>(name: K, value: Settings[K]): this;
+  set(name: string, value: unknown): this;
+  set(name: string, value: unknown): this {
+    if (name === 'json body') {
+      if (typeof value !== 'boolean')
+        throw new TypeError(`set: 'json body' must be true or false, not ${readable(value)}`);
+      this.#jsonBody = value;
+    } else if (name === 'body limit') {
+      if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
+        throw new TypeError(`set: 'body limit' must be a number of bytes, not ${readable(value)}`);
+      }
+      this.#bodyLimit = value;
+    }
+    this.#settings.set(name, value);
+    return this;
+  }
+
+  /** `set(name, true)`. */
+  enable(name: string): this {
+    return this.set(name, true);
+  }
+
+  /** `set(name, false)`. */
+  disable(name: string): this {
+    return this.set(name, false);
+  }
+
+  /** With a name alone: the value of a setting. With handlers: as in `Router`. */
+  override get(name: string): unknown;
+  override get(path: string | string[], ...handlers: (Handler | Handler[])[]): this;
+  override get(path: string | string[], ...handlers: (Handler | Handler[])[]): unknown {
+    if (handlers.length > 0 || typeof path !== 'string') return super.get(path, ...handlers);
+    if (path === 'json body') return this.#jsonBody;
+    return path === 'body limit' ? this.#bodyLimit : this.#settings.get(path);
+  }
+
+  /**
+   * Takes WebSockets on a path. A path that no call names is refused with 404.
+   *
+   * @throws {TypeError} naming what is wrong
+   */
+  ws(path: string, handlers: SocketHandlers): this {
+    this.#sockets.add(path, handlers);
+    return this;
+  }
+
+  /**
+   * Listens, with the handlers on this thread. Returns at once: `callback` or `server.ready` tells when it listens. Port
+   * 0 picks a free one, which `server.address` tells. The host is an IP address or `localhost`; default: every IPv4
+   * interface.
+   *
+   * @throws {TypeError} naming the argument that is wrong
+   */
+  listen(port?: number | string, callback?: ListenCallback): AppServer;
+  listen(port: number | string | undefined, host?: string, callback?: ListenCallback): AppServer;
+  listen(options: ListenOptions, callback?: ListenCallback): AppServer;
+  listen(...given: unknown[]): AppServer {
+    const { options, callback } = parseListen(given);
+    this.#gateway ??= gatewayFor(this);
+    this.#sockets.belongTo(this.#gateway);
+    const server = new AppServer(this.#gateway, { ...options, handlers: this } as StartOptions, callback);
+    this.#servers.add(server);
+    return server;
+  }
+
+  /** Closes every server that `listen` returned. */
+  async close(options?: { drain?: number }): Promise<void> {
+    const servers = [...this.#servers];
+    this.#servers.clear();
+    await Promise.all(servers.map((server) => server.close(options)));
+  }
+
+  /** @internal Answers one request. */
+  readonly [EXCHANGE_HANDLER] = (exchange: HttpExchange): void | Promise<void> => {
+    if (this.#table === undefined || this.#madeAt !== routerChanges()) this.#compile();
+    const path = pathOf(exchange.target);
+    let whole: string;
+    try {
+      whole = comparable(path);
+    } catch {
+      exchange.respond(400, ['Content-Type', 'text/plain'], statusText(400));
+      return undefined;
+    }
+    let dispatch: Dispatch | undefined;
+    const req = new Request(exchange, path, noParams(), this.#jsonBody);
+    const res = new Response(exchange, () => dispatch?.sent());
+    dispatch = new Dispatch(exchange, this.#table as Table, whole, req, res);
+    return dispatch.run(this.#bodyLimit);
+  };
+
+  /** @internal In a worker. */
+  readonly handleStart = (_arg: unknown, gateway: Gateway): void => {
+    this.#sockets.belongTo(gateway);
+  };
+
+  /** @internal */
+  readonly handleOpen = (
+    id: number,
+    ip: string,
+    _headers: Record<string, string>,
+    request: OpenRequest,
+  ): OpenAnswer | Promise<OpenAnswer> => this.#sockets.open(id, ip, request);
+
+  /** @internal */
+  readonly handleTextMessage = (text: string, id: number): void | Promise<void> => this.#sockets.message(id, text);
+
+  /** @internal */
+  readonly handleBinaryMessage = (data: Uint8Array, id: number): void | Promise<void> =>
+    this.#sockets.message(id, data);
+
+  /** @internal */
+  readonly handleClose = (id: number, _token?: Uint8Array, code = 1006, reason = ''): void | Promise<void> =>
+    this.#sockets.close(id, code, reason);
+
+  /** @internal */
+  readonly handleDrain = (id: number): void | Promise<void> => this.#sockets.drain(id);
+
+  #compile(): void {
+    this.#table = new Table(this);
+    this.#madeAt = routerChanges();
+  }
+}
+
+/** The path of a target, which may be a whole URL. */
+function pathOf(target: string): string {
+  const query = target.indexOf('?');
+  const path = query < 0 ? target : target.slice(0, query);
+  if (path.startsWith('/') || path === '*') return path;
+  const authority = path.indexOf('://');
+  const slash = authority < 0 ? -1 : path.indexOf('/', authority + 3);
+  return slash < 0 ? '/' : path.slice(slash);
+}
+
+const BODY_LIMIT = 1024 * 1024;

@@ -1,0 +1,222 @@
+/** A request, as handlers see it. Owns what is worked out of it on first use; answers nothing. */
+
+import { readable } from '../report.js';
+import type { HttpExchange } from '../worker/exchange.js';
+import { parseCookies } from './cookies.js';
+import type { Params } from './pattern.js';
+import { type Fields, parseForm, parseQuery } from './query.js';
+import { HttpError } from './status.js';
+
+/** Where a request came from. */
+export interface ClientInfo {
+  /** Always -1: connections belong to native threads, there is no descriptor to hand out. */
+  readonly fd: number;
+  /** As `req.ip`. */
+  readonly address: string;
+  /** The client's port; 0 on a unix socket. */
+  readonly port: number;
+}
+
+/** One request. Headers, query, cookies and body are parsed when they are first read. */
+export class Request {
+  /** As sent: `'GET'`. */
+  readonly method: string;
+  /** The target as sent: `'/users?page=2'`. */
+  readonly url: string;
+  /** The target without its query, not decoded: `'/users'`. In mounted routers, too, the whole path. */
+  readonly path: string;
+  /** The parameters of the pattern that matched, decoded. */
+  params: Params;
+
+  /** @internal */
+  constructor(exchange: HttpExchange, path: string, params: Params, jsonBody: boolean) {
+    this.method = exchange.method;
+    this.url = exchange.target;
+    this.path = path;
+    this.params = params;
+    this.#exchange = exchange;
+    this.#jsonBody = jsonBody;
+  }
+
+  readonly #exchange: HttpExchange;
+  readonly #jsonBody: boolean;
+  #bytes: Uint8Array = NO_BYTES;
+  #headers: Record<string, string> | undefined;
+  #query: Fields | undefined;
+  #cookies: Fields | undefined;
+  #form: Fields | undefined;
+  #body: { value: unknown } | undefined;
+  #text: string | undefined;
+  #json: { value: unknown } | undefined;
+  #signal: AbortSignal | undefined;
+
+  /** @internal The body has come. */
+  receive(bytes: Uint8Array): void {
+    this.#bytes = bytes;
+  }
+
+  /** The query: `+` is a blank, the last of several values counts, a name without `=` is empty. */
+  get query(): Fields {
+    if (this.#query === undefined) {
+      const start = this.url.indexOf('?');
+      this.#query = parseQuery(start < 0 ? '' : this.url.slice(start + 1));
+    }
+    return this.#query;
+  }
+
+  /** By name in lower case. Several lines of a header are joined by a comma; those of `cookie` by a semicolon. */
+  get headers(): Record<string, string> {
+    this.#headers ??= joinedHeaders(this.#exchange.headerList);
+    return this.#headers;
+  }
+
+  /** A header; its name in any case. */
+  get(name: string): string | undefined {
+    return this.headers[name.toLowerCase()];
+  }
+
+  /** The cookies that the client sent, decoded. */
+  get cookies(): Fields {
+    this.#cookies ??= parseCookies(this.headers['cookie'] ?? '');
+    return this.#cookies;
+  }
+
+  /**
+   * The body as text, decoded as UTF-8. With `app.set('json body', true)` a JSON body is the value that it stands for,
+   * if it is valid. May be replaced.
+   */
+  get body(): unknown {
+    if (this.#body === undefined) {
+      const isParsed = this.#jsonBody && this.#isJson();
+      this.#body = { value: isParsed ? parsedOr(this.text) : this.text };
+    }
+    return this.#body.value;
+  }
+
+  /** Replaces it. */
+  set body(value: unknown) {
+    this.#body = { value };
+  }
+
+  /** The body as text, whatever `body` is. */
+  get text(): string {
+    this.#text ??= decode(this.#bytes);
+    return this.#text;
+  }
+
+  /** The body as it came. */
+  get bytes(): Uint8Array {
+    return this.#bytes;
+  }
+
+  /**
+   * The value of a JSON body; `null` if it is empty, undefined if the content type is not JSON.
+   *
+   * @throws {HttpError} 400 if it is not valid
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: as with JSON.parse, what a client sent has any type
+  get json(): any {
+    if (this.#json === undefined) {
+      if (!this.#isJson()) return undefined;
+      this.#json = { value: this.#bytes.length === 0 ? null : parsed(this.text) };
+    }
+    return this.#json.value;
+  }
+
+  /**
+   * The fields of a form that was sent as `application/x-www-form-urlencoded`, else undefined.
+   *
+   * @throws {HttpError} 400 if an escape is invalid
+   */
+  get form(): Fields | undefined {
+    if (this.#form === undefined) {
+      if (!this.#contentType().includes('application/x-www-form-urlencoded')) return undefined;
+      try {
+        this.#form = parseForm(this.text);
+      } catch (cause) {
+        throw new HttpError(400, 'the form has an invalid escape', { cause });
+      }
+    }
+    return this.#form;
+  }
+
+  /** `'HTTP/1.1'`, `'HTTP/1.0'` or `'HTTP/2.0'`. */
+  get httpVersion(): string {
+    return `HTTP/${this.#exchange.httpVersion}`;
+  }
+
+  /** The client's address; empty on a unix socket. */
+  get ip(): string {
+    return this.#exchange.ip;
+  }
+
+  /** Address and port of the client. */
+  get clientInfo(): ClientInfo {
+    return { fd: -1, address: this.#exchange.ip, port: this.#exchange.port };
+  }
+
+  /** `'https'` over TLS, else `'http'`. */
+  get protocol(): string {
+    return this.#exchange.encrypted ? 'https' : 'http';
+  }
+
+  /** Whether it came over TLS. */
+  get secure(): boolean {
+    return this.#exchange.encrypted;
+  }
+
+  /** Aborted when the client leaves before the answer is complete. */
+  get signal(): AbortSignal {
+    if (this.#signal === undefined) {
+      const controller = new AbortController();
+      this.#signal = controller.signal;
+      this.#exchange.onAbort(() => controller.abort());
+    }
+    return this.#signal;
+  }
+
+  #contentType(): string {
+    return (this.headers['content-type'] ?? '').toLowerCase();
+  }
+
+  #isJson(): boolean {
+    return JSON_TYPE.test(this.#contentType());
+  }
+}
+
+function joinedHeaders(list: readonly string[]): Record<string, string> {
+  const headers: Record<string, string> = Object.create(null);
+  for (let at = 0; at + 1 < list.length; at += 2) {
+    const name = list[at] as string;
+    const value = list[at + 1] as string;
+    const before = headers[name];
+    headers[name] = before === undefined ? value : `${before}${name === 'cookie' ? '; ' : ', '}${value}`;
+  }
+  return headers;
+}
+
+function decode(bytes: Uint8Array): string {
+  if (bytes.length === 0) return '';
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw new HttpError(400, `the body is no JSON: ${readable(cause)}`, { cause });
+  }
+}
+
+function parsedOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/** `application/json`, and types made of it: `application/problem+json`. */
+const JSON_TYPE = /application\/json|\+json\s*(?:;|$)/;

@@ -1,0 +1,390 @@
+/** The answer, as handlers make it: status, headers, one body or a stream. Owns nothing of the connection. */
+
+import { write } from '../output.js';
+import { readable } from '../report.js';
+import type { AnswerStream, HttpExchange } from '../worker/exchange.js';
+import { type CookieOptions, renderCleared, renderCookie, TOKEN } from './cookies.js';
+import { statusText } from './status.js';
+
+/** A piece of a body. */
+export type Piece = string | Uint8Array;
+
+/** What `res.stream` takes: web streams, Node's, generators. */
+export type Streamable = ReadableStream<Piece> | AsyncIterable<Piece> | Iterable<Piece>;
+
+/** One answer. The first call that sends counts, later ones do nothing. */
+export class Response {
+  /** The status of the answer. Default 200. */
+  statusCode = 200;
+  readonly #exchange: HttpExchange;
+  readonly #whenSent: () => void;
+  /** By name in lower case: the name as given, and its lines. undefined: those that every answer begins with. */
+  #headers: Map<string, Line> | undefined;
+  /** The handler chose the content type. */
+  #typed = false;
+  #stream: AnswerStream | undefined;
+  #sent = false;
+  #length = 0;
+  #locals: Record<string, unknown> | undefined;
+
+  /** @internal */
+  constructor(exchange: HttpExchange, whenSent: () => void) {
+    this.#exchange = exchange;
+    this.#whenSent = whenSent;
+  }
+
+  /** Whether the answer has begun, or nobody waits for it any more. */
+  get headersSent(): boolean {
+    return this.#sent || this.#exchange.answered;
+  }
+
+  /** For middlewares, to hand something to later ones. */
+  get locals(): Record<string, unknown> {
+    this.#locals ??= {};
+    return this.#locals;
+  }
+
+  /**
+   * Sets the status.
+   *
+   * @throws {TypeError} if it is not a whole number from 200 to 599
+   */
+  status(code: number): this {
+    if (!Number.isInteger(code) || code < 200 || code > 599) {
+      throw new TypeError(`status: argument 'code' must be a whole number from 200 to 599, not ${readable(code)}`);
+    }
+    this.statusCode = code;
+    return this;
+  }
+
+  /**
+   * Sets a header, or several; the names in any case. An array makes a line of each.
+   *
+   * @throws {TypeError} if a name is no token, or a value has a line break or another control character
+   */
+  set(name: string, value: string | number | readonly string[]): this;
+  set(headers: Record<string, string | number | readonly string[]>): this;
+  set(
+    name: string | Record<string, string | number | readonly string[]>,
+    value?: string | number | readonly string[],
+  ): this {
+    if (typeof name === 'object' && name !== null) {
+      for (const [one, its] of Object.entries(name)) this.set(one, its);
+      return this;
+    }
+    const key = keyOf(name);
+    const values = Array.isArray(value) ? value.map((line) => checked(name, line)) : [checked(name, value)];
+    this.#all().set(key, { name, values });
+    if (key === 'content-type') this.#typed = true;
+    return this;
+  }
+
+  /** A header that is set; several lines joined by a comma. */
+  get(name: string): string | undefined {
+    const key = keyOf(name);
+    if (this.#headers === undefined) return INITIAL.get(key)?.values[0];
+    return this.#headers.get(key)?.values.join(', ');
+  }
+
+  /**
+   * Adds a line to a header.
+   *
+   * @throws {TypeError} as `set`
+   */
+  append(name: string, value: string | number | readonly string[]): this {
+    const before = this.#all().get(keyOf(name));
+    const more = Array.isArray(value) ? value : [String(value)];
+    return this.set(name, before === undefined ? more : [...before.values, ...more]);
+  }
+
+  /** Takes a header away. */
+  remove(name: string): this {
+    this.#all().delete(keyOf(name));
+    return this;
+  }
+
+  /** Sets the content type: `'text/css'`, `'application/json; charset=utf-8'`. */
+  type(value: string): this {
+    return this.set('Content-Type', value);
+  }
+
+  /**
+   * Sends a body: a string as it is, bytes as they are, nothing for undefined; objects, arrays and null as JSON,
+   * everything else as its text.
+   */
+  send(body?: unknown): this {
+    if (typeof body === 'string' || body === undefined) return this.#send(body);
+    if (typeof body === 'object') {
+      const bytes = bytesOf(body);
+      if (bytes === undefined) return this.#typed ? this.#send(JSON.stringify(body)) : this.json(body);
+      return this.#send(bytes, BINARY);
+    }
+    return this.#send(String(body));
+  }
+
+  /** Sends a value as JSON, perhaps with a status. */
+  json(value: unknown, status?: number): this {
+    const text = JSON.stringify(value);
+    if (status !== undefined) this.status(status);
+    return this.#send(text, JSON_);
+  }
+
+  /** Sends HTML. */
+  html(text: string): this {
+    return this.#send(String(text), HTML, true);
+  }
+
+  /** Sends plain text. */
+  text(text: string): this {
+    return this.#send(String(text), TEXT, true);
+  }
+
+  /**
+   * Sends the client elsewhere: 302, or 301 if for ever. As in Express the status may come first.
+   *
+   * @throws {TypeError} if the URL has a line break or another control character
+   */
+  redirect(url: string, permanent?: boolean): this;
+  redirect(status: number, url: string): this;
+  redirect(first: string | number, second?: boolean | string): this {
+    const [code, url] = typeof first === 'number' ? [first, String(second)] : [second ? 301 : 302, String(first)];
+    this.status(code).set('Location', escapedUrl(checked('Location', url)));
+    return this.text(`Redirecting to ${url}`);
+  }
+
+  /** Sends a status, with its code and name as the body. */
+  sendStatus(code: number): this {
+    return this.status(code).text(`${code} ${statusText(code)}`);
+  }
+
+  /**
+   * Sets a cookie; its value is percent-encoded.
+   *
+   * @throws {TypeError} naming what cannot be part of a cookie
+   */
+  cookie(name: string, value: unknown, options?: CookieOptions): this {
+    return this.append('Set-Cookie', renderCookie(name, value, options));
+  }
+
+  /** Ends a cookie; path and domain must be those that it was set with. */
+  clearCookie(name: string, options?: CookieOptions): this {
+    return this.append('Set-Cookie', renderCleared(name, options));
+  }
+
+  /** Nobody may keep the answer. */
+  setNoCache(): this {
+    return this.set('Cache-Control', 'no-store, no-cache, must-revalidate, proxy-revalidate')
+      .set('Pragma', 'no-cache')
+      .set('Expires', '0');
+  }
+
+  /** Everybody may keep the answer, for some seconds. */
+  setCache(seconds = 3600): this {
+    return this.set('Cache-Control', `public, max-age=${seconds}`);
+  }
+
+  /** Pages of another origin may read the answer; default: of any. */
+  setCors(origin = '*'): this {
+    return this.set('Access-Control-Allow-Origin', origin)
+      .set('Access-Control-Allow-Methods', 'GET, POST, PUT, DELETE, OPTIONS')
+      .set('Access-Control-Allow-Headers', 'Content-Type, Authorization')
+      .set('Access-Control-Allow-Credentials', 'true');
+  }
+
+  /** Ends the answer: a stream, or with an empty body, or the one given, if nothing was sent. */
+  end(body?: Piece): this {
+    if (this.#stream === undefined) return this.#send(body);
+    if (body !== undefined) this.#stream.write(body);
+    this.#stream.end();
+    return this;
+  }
+
+  /**
+   * Sends a piece of the body; the first one sends the headers. `end` completes it.
+   *
+   * @returns false if enough waits already: go on after `drained()`
+   */
+  write(piece: Piece): boolean {
+    const stream = this.#begin();
+    if (stream === undefined) return true;
+    this.#length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length;
+    return stream.write(piece);
+  }
+
+  /** Resolves when more may be written, or when nobody reads any more. */
+  async drained(): Promise<void> {
+    await this.#stream?.drained();
+  }
+
+  /**
+   * Sends everything that a stream gives, as fast as the client takes it, and ends the answer. If the stream fails, the
+   * connection is cut. If the client leaves, the stream is cancelled.
+   */
+  async stream(source: Streamable): Promise<void> {
+    const { pieces, cancel } = opened(source);
+    const stream = this.#begin();
+    if (stream === undefined || this.#exchange.method === 'HEAD') {
+      stream?.end();
+      cancel();
+      return;
+    }
+    let hasLeft = false;
+    this.#exchange.onAbort(() => {
+      hasLeft = true;
+      cancel();
+    });
+    try {
+      for await (const piece of pieces) {
+        if (!hasLeft && !this.write(piece)) await stream.drained();
+        if (hasLeft) return;
+      }
+    } catch (error) {
+      // being cancelled is no failure
+      if (hasLeft) return;
+      stream.abort();
+      throw error;
+    }
+    if (!hasLeft) stream.end();
+  }
+
+  /** Prints status, headers and what was sent to the standard output. */
+  debug(): this {
+    const headers = this.#list().reduce((text, part, at) => text + (at % 2 === 0 ? `  ${part}: ` : `${part}\n`), '');
+    const sent = this.headersSent ? 'sent' : 'not sent';
+    write(
+      process.stdout,
+      `${this.statusCode} ${statusText(this.statusCode)}, ${sent}, ${this.#length} bytes\n${headers}`,
+    );
+    return this;
+  }
+
+  /** @internal What a failed handler had begun is forgotten; what is on its way is cut off. */
+  fail(status: number, text: string): void {
+    if (this.#stream !== undefined) this.#stream.abort();
+    if (this.headersSent) return;
+    this.#headers = undefined;
+    this.#typed = false;
+    this.statusCode = status;
+    if (status >= 500) this.set('Connection', 'close');
+    this.set('Content-Type', 'text/plain').#send(text);
+  }
+
+  #all(): Map<string, Line> {
+    this.#headers ??= new Map(INITIAL);
+    return this.#headers;
+  }
+
+  #begin(): AnswerStream | undefined {
+    if (this.#stream !== undefined || this.headersSent) return this.#stream;
+    this.#stream = this.#exchange.respondStream(this.statusCode, this.#list());
+    this.#sent = true;
+    this.#whenSent();
+    return this.#stream;
+  }
+
+  /** `type`: unless the handler chose one, or whatever it chose if `always`. */
+  #send(body: string | Uint8Array | undefined, type = HTML, always = false): this {
+    if (this.headersSent) return this;
+    let headers = type.headers;
+    if (this.#headers !== undefined) {
+      if (type !== HTML || always) {
+        if (always || !this.#typed) this.#headers.set('content-type', type.line);
+      }
+      this.#headers.delete('content-length');
+      headers = this.#list();
+    }
+    this.#exchange.respond(this.statusCode, headers, body);
+    this.#sent = true;
+    if (body !== undefined) this.#length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    this.#whenSent();
+    return this;
+  }
+
+  #list(): string[] {
+    const list: string[] = [];
+    for (const { name, values } of (this.#headers ?? INITIAL).values()) {
+      for (const value of values) list.push(name, value);
+    }
+    return list;
+  }
+}
+
+/** The pieces of a stream, and what ends it early. */
+function opened(source: Streamable): { pieces: AsyncIterable<Piece> | Iterable<Piece>; cancel(): void } {
+  if (source instanceof ReadableStream) {
+    const reader = source.getReader();
+    return { pieces: read(reader), cancel: () => void reader.cancel().catch(() => undefined) };
+  }
+  const { destroy } = source as { destroy?: unknown };
+  return { pieces: source, cancel: () => void (typeof destroy === 'function' && destroy.call(source)) };
+}
+
+async function* read(reader: ReadableStreamDefaultReader<Piece>): AsyncGenerator<Piece> {
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    yield value;
+  }
+}
+
+interface Line {
+  name: string;
+  values: readonly string[];
+}
+
+/** A content type, with the headers of an answer that has no others. */
+interface ContentType {
+  line: Line;
+  headers: readonly string[];
+}
+
+function contentType(value: string): ContentType {
+  return {
+    line: { name: 'Content-Type', values: [value] },
+    headers: Object.freeze(['Content-Type', value, 'Server', SERVER]),
+  };
+}
+
+function keyOf(name: string): string {
+  if (typeof name !== 'string' || !TOKEN.test(name)) {
+    throw new TypeError(`${readable(name)} is no header name`);
+  }
+  return name.toLowerCase();
+}
+
+function checked(name: string, value: unknown): string {
+  const text = String(value);
+  if (value === undefined || CONTROL.test(text)) {
+    throw new TypeError(`header '${name}' must be text without line breaks, not ${JSON.stringify(value)}`);
+  }
+  return text;
+}
+
+function bytesOf(body: object | null): Uint8Array | undefined {
+  if (body instanceof Uint8Array) return body;
+  if (body instanceof ArrayBuffer) return new Uint8Array(body);
+  return ArrayBuffer.isView(body) ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : undefined;
+}
+
+/** A URL as a header can carry it. */
+function escapedUrl(url: string): string {
+  // through bytes: half of a surrogate pair cannot be escaped
+  return url.replace(/[^\x21-\x7e]+/g, (part) => encodeURIComponent(Buffer.from(part).toString()));
+}
+
+/** The `Server` header. */
+const SERVER = 'Millrace';
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be in a header
+const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
+
+const HTML = contentType('text/html; charset=utf-8');
+const TEXT = contentType('text/plain; charset=utf-8');
+const JSON_ = contentType('application/json; charset=utf-8');
+const BINARY = contentType('application/octet-stream');
+
+/** What every answer begins with. */
+const INITIAL: ReadonlyMap<string, Line> = new Map([
+  ['content-type', HTML.line],
+  ['server', { name: 'Server', values: [SERVER] }],
+]);

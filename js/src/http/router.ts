@@ -1,0 +1,165 @@
+/** What an application registers: middlewares, routes and routers within it, in order. Handles no request itself. */
+
+import { readable } from '../report.js';
+import { checkPattern, joined, prefixOf } from './pattern.js';
+import type { Request } from './request.js';
+import type { Response } from './response.js';
+
+/**
+ * Goes on with what comes next, now or later. With an error: to the error handlers; with `'route'`: past the other
+ * handlers of this route.
+ */
+export type Next = (error?: unknown) => void;
+
+/** Answers a request or calls `next`. A promise is waited for. */
+export type Handler = (req: Request, res: Response, next: Next) => unknown;
+
+/** Answers a request that failed, or calls `next(error)`. It is known by its four parameters. */
+export type ErrorHandler = (error: unknown, req: Request, res: Response, next: Next) => unknown;
+
+/** What `use` takes. */
+export type Middleware = Handler | ErrorHandler | Routes | Middleware[];
+
+/** A middleware with the path that it is for. */
+export interface Layer {
+  prefix: string;
+  handler: Handler | ErrorHandler;
+}
+
+/** Handlers for a method and a path. */
+export interface Route {
+  /** `'*'`: any. */
+  method: string;
+  path: string;
+  handlers: (Handler | ErrorHandler)[];
+}
+
+type Entry = { layer: Layer } | { route: Route } | { prefix: string; router: Routes };
+
+/** What `Router` makes: routes and middlewares that are used together. Mounted with `use`. */
+export class Routes {
+  readonly #entries: Entry[] = [];
+
+  /**
+   * Adds middlewares, or mounts routers: for every request, or for those whose path is `path` or begins with it and a
+   * `/`. All middlewares run before any route, in the order in which they were added.
+   *
+   * @throws {TypeError} naming the argument that is wrong
+   */
+  use(...handlers: (Handler | Routes)[]): this;
+  use(path: string | string[], ...handlers: (Handler | Routes)[]): this;
+  use(...handlers: Middleware[]): this;
+  use(path: string | string[], ...handlers: Middleware[]): this;
+  use(...given: (string | string[] | Middleware)[]): this {
+    const [first] = given;
+    const hasPath = typeof first === 'string' || (Array.isArray(first) && typeof first[0] === 'string');
+    const prefixes = hasPath ? [first].flat().map((path) => prefixOf(checkPattern(path))) : [''];
+    const handlers = flat(hasPath ? given.slice(1) : given, 'use');
+    for (const prefix of prefixes) {
+      for (const handler of handlers) {
+        if (handler instanceof Routes) this.#mount(prefix, handler);
+        else this.#entries.push({ layer: { prefix, handler } });
+      }
+    }
+    changes += 1;
+    return this;
+  }
+
+  /** Answers GET, and HEAD. The first route whose method and path match answers. */
+  get(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+    return this.#route('GET', path, handlers);
+  }
+
+  /** Answers HEAD other than GET does. Must come before the route for GET. */
+  head(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+    return this.#route('HEAD', path, handlers);
+  }
+
+  /** Answers POST. */
+  post(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+    return this.#route('POST', path, handlers);
+  }
+
+  /** Answers PUT. */
+  put(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+    return this.#route('PUT', path, handlers);
+  }
+
+  /** Answers DELETE. */
+  delete(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+    return this.#route('DELETE', path, handlers);
+  }
+
+  /** Answers PATCH. */
+  patch(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+    return this.#route('PATCH', path, handlers);
+  }
+
+  /** Answers OPTIONS, which otherwise is answered with the methods of the path. */
+  options(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+    return this.#route('OPTIONS', path, handlers);
+  }
+
+  /** Answers any method. */
+  all(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+    return this.#route('*', path, handlers);
+  }
+
+  /**
+   * Everything in order, with the routers within.
+   *
+   * @internal
+   */
+  collect(prefix: string, layers: Layer[], routes: Route[]): void {
+    for (const entry of this.#entries) {
+      if ('layer' in entry) {
+        layers.push({ prefix: prefix + entry.layer.prefix, handler: entry.layer.handler });
+      } else if ('route' in entry) {
+        routes.push({ ...entry.route, path: joined(prefix, entry.route.path) });
+      } else {
+        entry.router.collect(prefix + entry.prefix, layers, routes);
+      }
+    }
+  }
+
+  #mount(prefix: string, router: Routes): void {
+    if (router === this || router.#holds(this)) throw new TypeError('use: a router cannot be mounted within itself');
+    this.#entries.push({ prefix, router });
+  }
+
+  #holds(other: Routes): boolean {
+    return this.#entries.some((entry) => 'router' in entry && (entry.router === other || entry.router.#holds(other)));
+  }
+
+  #route(method: string, paths: string | string[], given: unknown[]): this {
+    const name = method === '*' ? 'all' : method.toLowerCase();
+    const handlers = flat(given, name);
+    for (const handler of handlers) {
+      if (handler instanceof Routes) throw new TypeError(`${name}: a router is mounted with 'use'`);
+    }
+    for (const path of [paths].flat()) {
+      const checked = checkPattern(path);
+      this.#entries.push({ route: { method, path: checked, handlers: handlers as (Handler | ErrorHandler)[] } });
+    }
+    changes += 1;
+    return this;
+  }
+}
+
+/** Changes whenever any router does. */
+export function routerChanges(): number {
+  return changes;
+}
+
+let changes = 0;
+
+function flat(given: unknown[], method: string): (Handler | ErrorHandler | Routes)[] {
+  const handlers = given.flat(Number.POSITIVE_INFINITY);
+  if (handlers.length === 0) throw new TypeError(`${method}: a handler is missing`);
+  for (const handler of handlers) {
+    if (typeof handler !== 'function' && !(handler instanceof Routes)) {
+      throw new TypeError(`${method}: a handler must be a function or a router, not ${readable(handler)}`);
+    }
+  }
+  return handlers as (Handler | ErrorHandler | Routes)[];
+}

@@ -1,0 +1,93 @@
+/** All that an app has registered, in the form in which it is looked up: few patterns are tried for a path. */
+
+import { noParams, type Params, Pattern } from './pattern.js';
+import type { ErrorHandler, Handler, Layer, Route, Routes } from './router.js';
+
+/** A middleware, compiled. */
+export interface Step<H> {
+  /** undefined: for every path. */
+  pattern: Pattern | undefined;
+  handler: H;
+}
+
+/** A route, compiled. */
+export interface Target {
+  /** Its place in the order of registration. */
+  order: number;
+  method: string;
+  pattern: Pattern;
+  handlers: (Handler | ErrorHandler)[];
+}
+
+/** See the module. Does not change. */
+export class Table {
+  readonly middlewares: Step<Handler>[] = [];
+  readonly errorHandlers: Step<ErrorHandler>[] = [];
+  /** Every method that has a route. */
+  readonly methods: ReadonlySet<string>;
+  /** Routes without parameters, by their path. */
+  readonly #exact = new Map<string, Target[]>();
+  /** The other ones, by what their paths begin with. */
+  readonly #open = new Map<string, Target[]>();
+
+  constructor(router: Routes) {
+    const layers: Layer[] = [];
+    const routes: Route[] = [];
+    router.collect('', layers, routes);
+    const prefixes = new Map<string, Pattern>();
+    for (const { prefix, handler } of layers) {
+      const pattern = prefix === '' ? undefined : (prefixes.get(prefix) ?? new Pattern(prefix, false));
+      if (pattern !== undefined) prefixes.set(prefix, pattern);
+      if (isErrorHandler(handler)) this.errorHandlers.push({ pattern, handler });
+      else this.middlewares.push({ pattern, handler });
+    }
+    for (const [order, { method, path, handlers }] of routes.entries()) {
+      const pattern = new Pattern(path, true);
+      const [index, key] = pattern.exact === undefined ? [this.#open, pattern.beginning] : [this.#exact, pattern.exact];
+      const targets = index.get(key);
+      const target = { order, method, pattern, handlers };
+      if (targets === undefined) index.set(key, [target]);
+      else targets.push(target);
+    }
+    this.methods = new Set(routes.map(({ method }) => method));
+  }
+
+  /** The routes that may match a path, in order. */
+  candidates(path: string): readonly Target[] {
+    let found = this.#exact.get(path) ?? NONE;
+    if (this.#open.size === 0) return found;
+    for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1)) {
+      const more = this.#open.get(path.slice(0, slash + 1));
+      if (more !== undefined) found = found.length === 0 ? more : merged(found, more);
+    }
+    return found;
+  }
+
+  /** The methods that a path has routes for, or that any path has (`*`). Empty: there are none. */
+  methodsOf(path: string): Set<string> {
+    if (path === '*') return new Set(this.methods);
+    const matching = this.candidates(path).filter(({ pattern }) => pattern.match(path) !== undefined);
+    return new Set(matching.map(({ method }) => method));
+  }
+}
+
+/** Whether a function handles errors: it has four parameters. */
+export function isErrorHandler(handler: Handler | ErrorHandler): handler is ErrorHandler {
+  return handler.length === 4;
+}
+
+/** Whether a route answers a method. */
+export function answers(target: Target, method: string): boolean {
+  return target.method === method || target.method === '*' || (method === 'HEAD' && target.method === 'GET');
+}
+
+/** A pattern's parameters for a path. */
+export function paramsOf(pattern: Pattern | undefined, path: string): Params | undefined {
+  return pattern === undefined ? noParams() : pattern.match(path);
+}
+
+function merged(some: readonly Target[], more: readonly Target[]): Target[] {
+  return [...some, ...more].sort((one, other) => one.order - other.order);
+}
+
+const NONE: readonly Target[] = [];
