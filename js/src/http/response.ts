@@ -18,8 +18,8 @@ export class Response {
   statusCode = 200;
   readonly #exchange: HttpExchange;
   readonly #whenSent: () => void;
-  /** By name in lower case: the name as given, and its lines. undefined: those that every answer begins with. */
-  #headers: Map<string, Line> | undefined;
+  /** undefined: those that every answer begins with. */
+  #headers: Line[] | undefined;
   /** The handler chose the content type. */
   #typed = false;
   #stream: AnswerStream | undefined;
@@ -74,16 +74,14 @@ export class Response {
     }
     const key = keyOf(name);
     const values = Array.isArray(value) ? value.map((line) => checked(name, line)) : [checked(name, value)];
-    this.#all().set(key, { name, values });
+    this.#put({ key, name, values });
     if (key === 'content-type') this.#typed = true;
     return this;
   }
 
   /** A header that is set; several lines joined by a comma. */
   get(name: string): string | undefined {
-    const key = keyOf(name);
-    if (this.#headers === undefined) return INITIAL.get(key)?.values[0];
-    return this.#headers.get(key)?.values.join(', ');
+    return this.#line(keyOf(name))?.values.join(', ');
   }
 
   /**
@@ -92,14 +90,14 @@ export class Response {
    * @throws {TypeError} as `set`
    */
   append(name: string, value: string | number | readonly string[]): this {
-    const before = this.#all().get(keyOf(name));
+    const before = this.#line(keyOf(name));
     const more = Array.isArray(value) ? value : [String(value)];
     return this.set(name, before === undefined ? more : [...before.values, ...more]);
   }
 
   /** Takes a header away. */
   remove(name: string): this {
-    this.#all().delete(keyOf(name));
+    this.#drop(keyOf(name));
     return this;
   }
 
@@ -269,9 +267,19 @@ export class Response {
     this.set('Content-Type', 'text/plain').#send(text);
   }
 
-  #all(): Map<string, Line> {
-    this.#headers ??= new Map(INITIAL);
-    return this.#headers;
+  #line(key: string): Line | undefined {
+    return (this.#headers ?? INITIAL).find((line) => line.key === key);
+  }
+
+  #put(line: Line): void {
+    this.#headers ??= [...INITIAL];
+    const at = this.#headers.findIndex(({ key }) => key === line.key);
+    if (at < 0) this.#headers.push(line);
+    else this.#headers[at] = line;
+  }
+
+  #drop(key: string): void {
+    this.#headers = (this.#headers ?? INITIAL).filter((line) => line.key !== key);
   }
 
   #begin(): AnswerStream | undefined {
@@ -287,11 +295,9 @@ export class Response {
     if (this.headersSent) return this;
     let headers = type.headers;
     if (this.#headers !== undefined) {
-      if (type !== HTML || always) {
-        if (always || !this.#typed) this.#headers.set('content-type', type.line);
-      }
-      this.#headers.delete('content-length');
-      headers = this.#list();
+      if (always || (type !== HTML && !this.#typed)) this.#put(type.line);
+      // the gateway knows it better
+      headers = this.#list('content-length');
     }
     this.#exchange.respond(this.statusCode, headers, body);
     this.#sent = true;
@@ -300,9 +306,10 @@ export class Response {
     return this;
   }
 
-  #list(): string[] {
+  #list(without?: string): string[] {
     const list: string[] = [];
-    for (const { name, values } of (this.#headers ?? INITIAL).values()) {
+    for (const { key, name, values } of this.#headers ?? INITIAL) {
+      if (key === without) continue;
       for (const value of values) list.push(name, value);
     }
     return list;
@@ -327,7 +334,9 @@ async function* read(reader: ReadableStreamDefaultReader<Piece>): AsyncGenerator
   }
 }
 
+/** A header: its name in lower case and as given, and its lines. */
 interface Line {
+  key: string;
   name: string;
   values: readonly string[];
 }
@@ -340,7 +349,7 @@ interface ContentType {
 
 function contentType(value: string): ContentType {
   return {
-    line: { name: 'Content-Type', values: [value] },
+    line: { key: 'content-type', name: 'Content-Type', values: [value] },
     headers: Object.freeze(['Content-Type', value, 'Server', SERVER]),
   };
 }
@@ -384,7 +393,4 @@ const JSON_ = contentType('application/json; charset=utf-8');
 const BINARY = contentType('application/octet-stream');
 
 /** What every answer begins with. */
-const INITIAL: ReadonlyMap<string, Line> = new Map([
-  ['content-type', HTML.line],
-  ['server', { name: 'Server', values: [SERVER] }],
-]);
+const INITIAL: readonly Line[] = [HTML.line, { key: 'server', name: 'Server', values: [SERVER] }];
