@@ -1,5 +1,5 @@
 /**
- * Apps with routes and middlewares, in the manner of Express.
+ * Apps with routes and middlewares, in the manner of Express. The ES module's default export is `express`.
  *
  * @module millrace/http
  */
@@ -78,7 +78,6 @@ export const Express: AppMaker = withoutNew(App);
 export const express: ExpressMaker = Object.assign(() => new App(), { Router, json, urlencoded });
 
 export { createApp as app };
-export default express;
 
 /** A class that can be called, too. */
 function withoutNew<T extends object>(made: new () => T): { new (): T; (): T } {
