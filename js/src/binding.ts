@@ -52,6 +52,8 @@ export interface NativeGateway {
   addWorker(handlers: number, drain: Drain): NativeWorker;
   debugState(mode: string, key?: unknown): unknown;
   stats(): Omit<Stats, 'residentBytes'>;
+  /** An error was reported to the application. */
+  countError(): void;
 }
 
 /**
@@ -159,6 +161,7 @@ const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   addWorker: 'function',
   debugState: 'function',
   stats: 'function',
+  countError: 'function',
 };
 
 /** What a worker of the addon must have. */

@@ -15,10 +15,11 @@ import {
   type Range,
 } from './limits.js';
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
+import { readStatus, STATUS_KEYS, type StatusOptions, type StatusPlan } from './status.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
 
 /** One address to listen on, with options of its own. */
-export interface Listener {
+export interface Listener extends StatusOptions {
   /** `"ip:port"`, `"[ipv6]:port"`, `"localhost:port"`, `":port"` (every interface) or `"unix:/path"`. Port 0 picks a free one. */
   address: string;
   /** The protocol spoken there. Default `'http'`: WebSocket, after an HTTP/1.1 upgrade. */
@@ -38,7 +39,7 @@ export interface Listener {
 export type Origins = '*' | 'same-host' | string[];
 
 /** Options of `start`. */
-export interface StartOptions {
+export interface StartOptions extends StatusOptions {
   /** Where to listen. An empty array listens nowhere. */
   bind: string | Listener | (string | Listener)[];
   /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. Required on the first call. */
@@ -75,7 +76,8 @@ export interface StartOptions {
 }
 
 /** What the native side needs to listen. */
-export type ListenerPlan = { address: string; origins: Origins | undefined; tls?: TlsPlan } & ListenerLimits;
+export type ListenerPlan = { address: string; origins: Origins | undefined; tls?: TlsPlan } & StatusPlan &
+  ListenerLimits;
 
 /** What the native side needs to start. Only what was given. */
 export type GatewayPlan = Record<string, number | string | boolean>;
@@ -109,8 +111,9 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
   const origins = readOrigins(root['origins'], 'options.origins', problems);
   const tls = readTls(root['tls'], 'options.tls', problems);
+  const status = readStatus(root, 'options', {}, problems);
   const plan: StartPlan = {
-    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins, tls }, problems),
+    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins, tls, status }, problems),
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
@@ -153,11 +156,12 @@ const START_KEYS = [
   'limits',
   'origins',
   'tls',
+  ...STATUS_KEYS,
   'onError',
   'onLog',
   'logLevel',
 ];
-const LISTENER_KEYS = ['address', 'protocol', 'origins', 'tls', 'limits'];
+const LISTENER_KEYS = ['address', 'protocol', 'origins', 'tls', ...STATUS_KEYS, 'limits'];
 const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
 const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[];
 const MOST_THREADS = 1024;
@@ -165,7 +169,7 @@ const MOST_IO_THREADS = 64;
 
 function readBind(
   value: unknown,
-  defaults: { limits: Fields; origins: Origins | undefined; tls: TlsPlan | false | undefined },
+  defaults: { limits: Fields; origins: Origins | undefined; tls: TlsPlan | false | undefined; status: StatusPlan },
   problems: string[],
 ): ListenerPlan[] {
   if (value === undefined) {
@@ -186,6 +190,7 @@ function readBind(
     };
     const tls = readTls(listener?.['tls'], `${at}.tls`, problems) ?? defaults.tls;
     if (tls) plan.tls = tls;
+    Object.assign(plan, readStatus(listener ?? NOTHING, at, defaults.status, problems));
     for (const name of LISTENER_LIMITS) {
       const limit = own[name] ?? defaults.limits[name];
       if (limit !== undefined) plan[name] = limit as number;

@@ -22,6 +22,8 @@ export interface Stats {
   refused: number;
   /** TLS handshakes that failed. */
   failedHandshakes: number;
+  /** HTTP requests answered, handshakes included. */
+  requests: number;
   /** Messages received. */
   messagesIn: number;
   /** Bytes of messages received, without framing. */
@@ -50,6 +52,8 @@ export interface Stats {
   outboxBytes: number;
   /** Running I/O threads. */
   ioThreads: number;
+  /** Errors that were reported to `onError`, or printed. */
+  errors: number;
   /** Bugs of ours that ended a connection. */
   panics: number;
   /**
@@ -75,6 +79,13 @@ export interface WorkerStats {
   queuedEvents: number;
   /** Bytes of these. */
   queuedBytes: number;
+  /** As `handlerTimes` of all of them together. */
+  handlerTimes: number[];
+  /**
+   * How long it left its doorbell unanswered, sampled (every eighth ring), in the same form: what its event loop was
+   * busy with before it came to its events.
+   */
+  loopDelays: number[];
 }
 
 /** A channel: its name and the reference count of each subscription. */

@@ -272,6 +272,7 @@ export class Supervisor {
 
   #report(error: MillraceError): void {
     const { onError, log } = this.#fixed ?? {};
+    this.#native.countError();
     // where both are printed, once is enough
     if (onError !== undefined || log?.isPrinted === false) {
       log?.write(BOUNDS_MET.has(error.code) ? 'warn' : 'error', 'millrace::report', error.message, {

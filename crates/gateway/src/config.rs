@@ -48,8 +48,19 @@ pub struct ListenerConfig {
     pub address: String,
     /// Which origins may connect.
     pub origins: Origins,
+    /// Where the gateway's state can be read.
+    pub status: StatusPaths,
     /// Bounds of its connections.
     pub limits: ListenerLimits,
     /// Encryption; `None` is plain.
     pub tls: Option<TlsConfig>,
+}
+
+/// Paths at which a listener shows the gateway's state; `None`: nowhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusPaths {
+    /// As JSON.
+    pub stats: Option<String>,
+    /// As Prometheus reads it.
+    pub metrics: Option<String>,
 }

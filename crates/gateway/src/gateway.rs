@@ -15,7 +15,7 @@ use crate::frame::Ledger;
 use crate::listener::{ListenerState, Seats};
 use crate::notice::{Notice, Notices};
 use crate::shard::inbox::Inboxes;
-use crate::stats::{HandlerTimes, ShardStats, Traffic};
+use crate::stats::{Histogram, ShardStats, Traffic};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::worker::{Roster, Worker};
 
@@ -40,7 +40,8 @@ pub struct Gateway {
     /// Collected texts whose socket was gone when they were posted: deliveries, dropped by the close.
     texts_too_late: AtomicU64,
     unhandled_closes: AtomicU64,
-    handler_times: HandlerTimes,
+    handler_times: Histogram,
+    errors: AtomicU64,
 }
 
 #[derive(Default)]
@@ -82,7 +83,8 @@ impl Gateway {
             unannotated: AtomicU64::new(0),
             texts_too_late: AtomicU64::new(0),
             unhandled_closes: AtomicU64::new(0),
-            handler_times: HandlerTimes::default(),
+            handler_times: Histogram::default(),
+            errors: AtomicU64::new(0),
         })
     }
 }
@@ -109,7 +111,7 @@ impl Gateway {
         &self.seats
     }
 
-    pub(crate) fn handler_times(&self) -> &HandlerTimes {
+    pub(crate) fn handler_times(&self) -> &Histogram {
         &self.handler_times
     }
 
@@ -137,6 +139,11 @@ impl Gateway {
             "ERR_MILLRACE_NOT_AN_OBJECT",
             "a text message to a virtual socket with user data is no JSON object; it was sent unchanged",
         );
+    }
+
+    /// An error was reported to the application, by whomever.
+    pub fn count_error(&self) {
+        self.errors.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Tells the application of something, each kind at most once a second.

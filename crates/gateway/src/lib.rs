@@ -23,7 +23,7 @@ mod tls;
 mod worker;
 
 pub use address::{BindAddress, ListenError};
-pub use config::{GatewayConfig, ListenerConfig, Origins};
+pub use config::{GatewayConfig, ListenerConfig, Origins, StatusPaths};
 pub use frame::HEAD_ROOM;
 pub use gateway::{Forwardable, Gateway, Listening, StartError};
 pub use millrace_core::{
@@ -34,7 +34,7 @@ pub use notice::Notice;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use shard::bench;
-pub use stats::{Stats, Traffic, WorkerStats};
+pub use stats::{Stats, Times, Traffic, WorkerStats};
 pub use tls::{ClientCertificates, Identity, TlsConfig, TlsError};
 pub use worker::{
     Acceptance, AsciiText, Batch, Doorbell, Handlers, Rejection, Sidecar, TOKEN_WORDS, TokenWords,

@@ -48,35 +48,50 @@ counters! {
     refused,
     /// TLS handshakes that failed.
     failed_handshakes,
+    /// HTTP requests answered, handshakes included.
+    requests,
     /// Peers that did not answer a ping.
     ping_timeouts,
     /// Bugs of ours that ended a connection.
     panics,
 }
 
-/// How long handlers took, sampled: bucket `i` counts those below 2^i µs and not below half of it.
+/// How long something took each time: bucket `i` counts those below 2^i µs and not below half of it.
 #[derive(Debug, Default)]
-pub(crate) struct HandlerTimes([AtomicU64; HANDLER_BUCKETS]);
+pub(crate) struct Histogram {
+    buckets: [AtomicU64; BUCKETS],
+    sum_micros: AtomicU64,
+}
 
-/// Buckets of the handler times; the last also takes everything longer (about 8 s and more).
-pub(crate) const HANDLER_BUCKETS: usize = 24;
+/// The last bucket also takes everything longer (about 8 s and more).
+const BUCKETS: usize = 24;
 
-impl HandlerTimes {
+/// What a histogram has counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Times {
+    /// Entry `i` counts those below 2^i µs and not below half of it; the last also takes everything longer.
+    pub buckets: Vec<u64>,
+    /// All of them together, in µs.
+    pub sum_micros: u64,
+}
+
+impl Histogram {
     pub(crate) fn observe(&self, micros: u64) {
         let bits = u64::BITS - micros.leading_zeros();
-        let bucket = usize::try_from(bits)
-            .unwrap_or(HANDLER_BUCKETS)
-            .min(HANDLER_BUCKETS - 1);
-        if let Some(count) = self.0.get(bucket) {
+        let bucket = usize::try_from(bits).unwrap_or(BUCKETS).min(BUCKETS - 1);
+        if let Some(count) = self.buckets.get(bucket) {
             count.fetch_add(1, Ordering::Relaxed);
         }
+        self.sum_micros.fetch_add(micros, Ordering::Relaxed);
     }
 
-    pub(crate) fn counts(&self) -> Vec<u64> {
-        self.0
-            .iter()
-            .map(|count| count.load(Ordering::Relaxed))
-            .collect()
+    pub(crate) fn times(&self) -> Times {
+        let buckets = self.buckets.iter();
+        Times {
+            buckets: buckets.map(|count| count.load(Ordering::Relaxed)).collect(),
+            sum_micros: self.sum_micros.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -126,15 +141,16 @@ pub struct Stats {
     pub outbox_bytes: usize,
     /// Running I/O shards.
     pub io_threads: usize,
-    /// How long handlers took, sampled: entry `i` counts those below 2^i µs and not below half of
-    /// it; the last also takes everything longer.
-    pub handler_times: Vec<u64>,
-    /// Per worker: id, open connections, events and bytes waiting.
+    /// Errors reported to the application.
+    pub errors: u64,
+    /// How long handlers took, sampled, workers that ended included.
+    pub handler_times: Times,
+    /// The workers that take connections.
     pub workers: Vec<WorkerStats>,
 }
 
 /// A worker at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerStats {
     /// Its id.
@@ -147,6 +163,10 @@ pub struct WorkerStats {
     pub queued_events: usize,
     /// Bytes of these.
     pub queued_bytes: usize,
+    /// How long its handlers took, sampled.
+    pub handler_times: Times,
+    /// How long it left its doorbell unanswered: what its event loop was busy with before it came to its events.
+    pub loop_delays: Times,
 }
 
 #[cfg(test)]
@@ -154,13 +174,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handler_times_are_counted_by_powers_of_two() {
-        let times = HandlerTimes::default();
-        for micros in [0, 1, 2, 3, 4, 1000, u64::MAX] {
+    fn times_are_counted_by_powers_of_two() {
+        let times = Histogram::default();
+        for micros in [0, 1, 2, 3, 4, 1000, 1 << 40] {
             times.observe(micros);
         }
-        let counts = times.counts();
+        let Times {
+            buckets: counts,
+            sum_micros,
+        } = times.times();
+        assert_eq!(sum_micros, 1010 + (1 << 40));
         assert_eq!(counts[..4], [1, 1, 2, 1]);
-        assert_eq!((counts[10], counts[HANDLER_BUCKETS - 1]), (1, 1));
+        assert_eq!((counts[10], counts[BUCKETS - 1]), (1, 1));
     }
 }

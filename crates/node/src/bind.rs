@@ -11,9 +11,9 @@ use millrace_gateway::{Gateway, ShardSet};
 use crate::entry::{Call, Owner, define};
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
+use crate::handlers::HandlerThread;
 use crate::js::{Js, Value};
 use crate::log::Logging;
-use crate::memory::Memory;
 use crate::{control, debug, handlers, hot, log, replies, stats};
 
 /// See the module. The shell is never freed: a function may outlive the object it was on.
@@ -29,8 +29,8 @@ pub(crate) struct Bound {
     /// What the gateway that this thread starts logs to, if anything.
     log: RefCell<Option<Logging>>,
     channel_name_bytes: usize,
-    /// Where JavaScript lists the replies it collected, while there is a worker.
-    reply_list: RefCell<Option<Memory>>,
+    /// The worker whose handlers' replies are collected.
+    collector: Cell<Option<&'static HandlerThread>>,
 }
 
 impl fmt::Debug for Bound {
@@ -56,7 +56,7 @@ impl Bound {
             notices: Cell::new(None),
             log: RefCell::new(None),
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
-            reply_list: RefCell::new(None),
+            collector: Cell::new(None),
         }));
         let object = js.object()?;
         define!(js, object, bound, {
@@ -89,6 +89,7 @@ impl Bound {
             c"addWorker" => handlers::add_worker,
             c"debugState" => debug::debug_state,
             c"stats" => stats::stats,
+            c"countError" => stats::count_error,
         });
         environment.add_bound(bound);
         js.when_collected(object, collected, bound)?;
@@ -136,9 +137,13 @@ impl Bound {
         }
     }
 
-    /// Where JavaScript lists the replies it collected.
-    pub(crate) fn reply_list(&self) -> &RefCell<Option<Memory>> {
-        &self.reply_list
+    /// The worker whose handlers' replies are collected: the one that was added last.
+    pub(crate) fn collector(&self) -> Option<&'static HandlerThread> {
+        self.collector.get()
+    }
+
+    pub(crate) fn collect_for(&self, thread: &'static HandlerThread) {
+        self.collector.set(Some(thread));
     }
 
     /// How long a channel's name may be.

@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::time::Duration;
 
 use millrace_gateway::limits::{GatewayLimits, ListenerLimits, OutboxPolicy};
-use millrace_gateway::{GatewayConfig, ListenerConfig, Origins};
+use millrace_gateway::{GatewayConfig, ListenerConfig, Origins, StatusPaths};
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
@@ -67,6 +67,10 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
         address,
         origins: origins(&options)?,
         tls: tls::optional(&options)?,
+        status: StatusPaths {
+            stats: options.text(c"stats")?,
+            metrics: options.text(c"metrics")?,
+        },
         ..ListenerConfig::default()
     };
     listener_limits(&options, &mut config.limits)?;

@@ -38,6 +38,8 @@ pub(crate) struct HandlerThread {
     texts: RefCell<Texts>,
     /// Where batches go whose records handlers are not shown in place.
     exchange: RefCell<Option<Memory>>,
+    /// Where JavaScript lists the replies it collected.
+    reply_list: RefCell<Option<Memory>>,
 }
 
 impl HandlerThread {
@@ -52,6 +54,10 @@ impl HandlerThread {
 
     pub(crate) fn batch(&self) -> &RefCell<Option<Batch>> {
         &self.batch
+    }
+
+    pub(crate) fn reply_list(&self) -> &RefCell<Option<Memory>> {
+        &self.reply_list
     }
 
     pub(crate) fn texts(&self) -> &RefCell<Texts> {
@@ -123,6 +129,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         batch: RefCell::new(None),
         texts: RefCell::default(),
         exchange: RefCell::new(None),
+        reply_list: RefCell::new(None),
     }));
     let object = js.object()?;
     define!(js, object, thread, {
@@ -147,10 +154,8 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     thread.exchange.replace(Some(memory));
     let (list, memory) = Memory::new(js, replies::LIST_BYTES)?;
     js.set(object, c"replyList", list)?;
-    let before = call.own.reply_list().replace(Some(memory));
-    if let Some(before) = before {
-        before.release(js);
-    }
+    thread.reply_list.replace(Some(memory));
+    call.own.collect_for(thread);
     let (words, bump) = environment.token_words(js)?;
     js.set(object, c"tokenWords", words)?;
     let number = environment.add_source(js, |door, line| {
@@ -190,9 +195,11 @@ fn retire<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     if let Some(drain) = call.own.drain.take() {
         call.js.forget(drain);
     }
-    let exchange = call.own.exchange.take();
-    if let Some(exchange) = exchange {
-        exchange.release(call.js);
+    for memory in [&call.own.exchange, &call.own.reply_list] {
+        let memory = memory.take();
+        if let Some(memory) = memory {
+            memory.release(call.js);
+        }
     }
     if let Some(number) = call.own.number.take() {
         call.own.environment().remove_source(number);

@@ -27,9 +27,11 @@ pub(crate) fn send(
     if !js.append_string(texts, &mut scratch)? {
         return Err(arguments::wrong(js, texts, "texts", "a string"));
     }
-    let list = bound.reply_list().borrow();
-    let Some(list) = &*list else {
+    let Some(list) = bound.collector().map(|thread| thread.reply_list().borrow()) else {
         return Err(Failure::internal("replies without a worker"));
+    };
+    let Some(list) = &*list else {
+        return Err(Failure::internal("replies of a worker that has ended"));
     };
     let units: f64 = list.pairs(count).map(|(_, units)| units).sum();
     let ascii =

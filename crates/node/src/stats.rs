@@ -2,6 +2,8 @@
 
 use std::ffi::CStr;
 
+use millrace_gateway::Times;
+
 use crate::bind::Bound;
 use crate::entry::Call;
 use crate::failure::Outcome;
@@ -42,14 +44,12 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
             (c"unhandledCloses", from_u64(stats.unhandled_closes)),
             (c"outboxBytes", from_usize(stats.outbox_bytes)),
             (c"ioThreads", from_usize(stats.io_threads)),
+            (c"requests", from_u64(traffic.requests)),
+            (c"errors", from_u64(stats.errors)),
             (c"panics", from_u64(traffic.panics)),
         ],
     )?;
-    let times = js.array(stats.handler_times.len())?;
-    for (index, count) in (0_u32..).zip(&stats.handler_times) {
-        js.set_element(times, index, js.number(from_u64(*count))?)?;
-    }
-    js.set(object, c"handlerTimes", times)?;
+    js.set(object, c"handlerTimes", times(js, &stats.handler_times)?)?;
     let workers = js.array(stats.workers.len())?;
     for (index, worker) in (0_u32..).zip(&stats.workers) {
         let entry = js.object()?;
@@ -64,10 +64,27 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
                 (c"queuedBytes", from_usize(worker.queued_bytes)),
             ],
         )?;
+        js.set(entry, c"handlerTimes", times(js, &worker.handler_times)?)?;
+        js.set(entry, c"loopDelays", times(js, &worker.loop_delays)?)?;
         js.set_element(workers, index, entry)?;
     }
     js.set(object, c"workers", workers)?;
     Ok(Some(object))
+}
+
+/// `countError()`: one was reported to the application by JavaScript.
+pub(crate) fn count_error<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
+    call.own.with(|gateway| gateway.count_error())?;
+    Ok(None)
+}
+
+/// The counts of each bucket.
+fn times<'s>(js: Js<'s>, times: &Times) -> Outcome<Value<'s>> {
+    let list = js.array(times.buckets.len())?;
+    for (index, count) in (0_u32..).zip(&times.buckets) {
+        js.set_element(list, index, js.number(from_u64(*count))?)?;
+    }
+    Ok(list)
 }
 
 fn put(js: Js<'_>, object: Value<'_>, counts: &[(&CStr, f64)]) -> Outcome<()> {

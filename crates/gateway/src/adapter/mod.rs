@@ -1,10 +1,12 @@
 //! The adapter registry. An adapter ties one protocol's codec to the gateway: it knows the wire
 //! and nothing of other adapters. A new transport is one file here, its codec, and its lines below.
 
+pub(crate) mod status;
 pub(crate) mod websocket;
 
 use std::borrow::Cow;
 
+use hyper::header::UPGRADE;
 use millrace_core::Kind;
 
 use crate::close_reason::CloseReason;
@@ -12,6 +14,11 @@ use crate::http::{Answer, Asked, Exchange};
 
 /// Answers an HTTP request: the endpoints in the order of their precedence.
 pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
+    if !request.headers().contains_key(UPGRADE)
+        && let Some(answer) = status::answer(&exchange, &request)
+    {
+        return answer;
+    }
     websocket::answer(exchange, request).await
 }
 

@@ -237,7 +237,8 @@ impl Gateway {
             unannotated: self.unannotated.load(Ordering::Relaxed),
             unhandled_closes: self.unhandled_closes.load(Ordering::Relaxed),
             outbox_bytes: self.ledger.held(),
-            handler_times: self.handler_times.counts(),
+            errors: self.errors.load(Ordering::Relaxed),
+            handler_times: self.handler_times.times(),
             io_threads: self.shards.load(Ordering::Relaxed),
             workers: workers
                 .iter()
@@ -249,6 +250,8 @@ impl Gateway {
                         events: worker.queue().events(),
                         queued_events,
                         queued_bytes,
+                        handler_times: worker.handler_times(),
+                        loop_delays: worker.loop_delays(),
                     }
                 })
                 .collect(),

@@ -99,7 +99,9 @@ async fn handshake(shard: Rc<Shard>, stream: Stream, mut peer: Peer, key: Rc<Cel
             visitor: Rc::clone(&visitor),
         };
         async move {
+            let asked = Rc::clone(&exchange.shard);
             let mut answer = adapter::answer(exchange, request).await;
+            asked.count_request();
             // said here and not by hyper, which would say it in a 101 too: some clients take only `upgrade` there
             if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
                 let close = HeaderValue::from_static("close");

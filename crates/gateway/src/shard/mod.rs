@@ -162,6 +162,11 @@ impl Shard {
     }
 
     /// Lists a connection for the writes at the end of the turn.
+    /// An HTTP request was answered.
+    pub(crate) fn count_request(&self) {
+        self.stats.requests.add(1);
+    }
+
     fn touch(&self, connection: &Shared) {
         if !connection.touched.replace(true) {
             self.touched.borrow_mut().push(Rc::clone(connection));

@@ -1,6 +1,7 @@
 //! Workers: the JavaScript threads that handle events, seen from Rust. A worker is a queue, a
 //! doorbell and a few answers; it never calls JavaScript itself.
 
+mod delays;
 mod liveness;
 pub(crate) mod queue;
 pub(crate) mod record;
@@ -13,6 +14,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytes::Bytes;
 use millrace_core::{ShardSet, SocketId};
 
+use delays::LoopDelays;
 pub(crate) use liveness::watch;
 pub use queue::Batch;
 pub(crate) use roster::Roster;
@@ -20,6 +22,7 @@ pub use sidecar::{AsciiText, Sidecar};
 
 use crate::gateway::Gateway;
 use crate::shard::inbox::Command;
+use crate::stats::{Histogram, Times};
 use crate::sync::{AtomicBool, Ordering};
 use queue::{PendingClose, Queue};
 
@@ -88,6 +91,8 @@ pub struct Worker {
     starved: AtomicBool,
     retired: AtomicBool,
     token_words: OnceLock<TokenWords>,
+    handler_times: Histogram,
+    loop_delays: LoopDelays,
 }
 
 impl fmt::Debug for Worker {
@@ -115,6 +120,8 @@ impl Worker {
             starved: AtomicBool::new(false),
             retired: AtomicBool::new(false),
             token_words: OnceLock::new(),
+            handler_times: Histogram::default(),
+            loop_delays: LoopDelays::new(),
         }
     }
 
@@ -138,6 +145,7 @@ impl Worker {
     /// To be called first whenever the doorbell has woken the thread: clears the ringing flag,
     /// which is also the sign of life.
     pub fn begin_drain(&self) {
+        self.loop_delays.answered();
         self.queue.stop_ringing();
     }
 
@@ -172,6 +180,7 @@ impl Worker {
     /// Rings the doorbell unless it is ringing already.
     pub fn ring(&self) {
         if self.queue.start_ringing() {
+            self.loop_delays.rung();
             self.door.ring();
         }
     }
@@ -243,9 +252,18 @@ impl Worker {
 
     /// A handler took so long, in µs; a sample is enough.
     pub fn observe(&self, micros: u64) {
+        self.handler_times.observe(micros);
         if let Some(gateway) = self.gateway.upgrade() {
             gateway.handler_times().observe(micros);
         }
+    }
+
+    pub(crate) fn handler_times(&self) -> Times {
+        self.handler_times.times()
+    }
+
+    pub(crate) fn loop_delays(&self) -> Times {
+        self.loop_delays.times()
     }
 
     /// Whether nothing waits in the queue and no close is unclaimed.

@@ -1,0 +1,137 @@
+// The state of a gateway over HTTP: JSON at one path, metrics at another, both off unless asked for.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+
+import { ask, open, ownServer, worker } from './support/server.mjs';
+
+const PARSER = fileURLToPath(new URL('support/openmetrics.py', import.meta.url));
+
+const options = (more) => ({ workerPath: worker('commands'), threads: 2, ioThreads: 2, ...more });
+const at = (server, where) => `http://${server.addresses[0]}${where}`;
+
+test('GET /stats is JSON, activeConnections first', async (t) => {
+  const server = await ownServer(t, options({ stats: true }));
+  const clients = [await open(t, server), await open(t, server)];
+  t.is(await ask(clients[0], { cmd: 'ping' }), 'pong');
+  const response = await fetch(at(server, '/stats'));
+  t.is(response.status, 200);
+  t.is(response.headers.get('content-type'), 'application/json');
+  t.is(response.headers.get('cache-control'), 'no-store');
+  const stats = await response.json();
+  t.is(Object.keys(stats)[0], 'activeConnections');
+  // the two, and the one that asks
+  t.is(stats.activeConnections, 3);
+  t.is(stats.sockets, 2);
+  t.is(stats.opened, 2);
+  t.true(stats.messagesIn >= 1 && stats.bytesIn > 0 && stats.bytesOut > 0);
+  t.true(stats.residentBytes > 1_000_000);
+  t.is(stats.errors, 0);
+  t.is(stats.workers.length, 2);
+  t.is(
+    stats.workers.reduce((sum, one) => sum + one.connections, 0),
+    2,
+  );
+  const before = stats.requests;
+  t.is((await (await fetch(at(server, '/stats'))).json()).requests, before + 1);
+});
+
+test('errors that are reported are counted', async (t) => {
+  const server = await ownServer(t, options({ stats: '/state' }));
+  const ws = await open(t, server);
+  ws.send(JSON.stringify({ cmd: 'error' }));
+  await ws.closed();
+  let errors = 0;
+  while (errors === 0) errors = (await (await fetch(at(server, '/state'))).json()).errors;
+  t.is(errors, 1);
+});
+
+test('HEAD has no body, other methods are refused, other paths are not taken', async (t) => {
+  const server = await ownServer(t, options({ stats: true, metrics: '/internal/metrics' }));
+  for (const where of ['/stats', '/internal/metrics']) {
+    const head = await fetch(at(server, where), { method: 'HEAD' });
+    t.is(head.status, 200);
+    t.is(await head.text(), '');
+    const post = await fetch(at(server, where), { method: 'POST', body: 'x' });
+    t.is(post.status, 405);
+    t.is(post.headers.get('allow'), 'GET, HEAD');
+    await post.text();
+    const query = await fetch(at(server, `${where}?now=1`));
+    t.is(query.status, 200);
+    await query.text();
+  }
+  for (const where of ['/metrics', '/stats/', '/Stats']) {
+    const response = await fetch(at(server, where));
+    t.not(response.status, 200, where);
+    await response.text();
+  }
+});
+
+test('off by default, and per listener', async (t) => {
+  const bind = [{ address: '127.0.0.1:0', stats: false }, '127.0.0.1:0'];
+  const server = await ownServer(t, options({ bind, stats: true }));
+  const [without, having] = await Promise.all(server.addresses.map((address) => fetch(`http://${address}/stats`)));
+  t.not(without.status, 200);
+  t.is(having.status, 200);
+  await Promise.all([without.text(), having.text()]);
+  const plain = await ownServer(t, options());
+  for (const where of ['/stats', '/metrics']) {
+    const response = await fetch(at(plain, where));
+    t.not(response.status, 200, where);
+    await response.text();
+  }
+});
+
+test('a WebSocket may be opened at these paths', async (t) => {
+  const server = await ownServer(t, options({ stats: true }));
+  const ws = await open(t, server, { path: '/stats' });
+  t.is(await ask(ws, { cmd: 'ping' }), 'pong');
+});
+
+/** The system's own Python has the system's packages; another one may come before it. */
+const PYTHONS = ['/usr/bin/python3', 'python3'];
+const python = PYTHONS.find((name) => spawnSync(name, ['-c', 'import prometheus_client']).status === 0);
+const isSkipped = python === undefined && process.env.MILLRACE_REQUIRE_ALL !== '1';
+const withParser = isSkipped ? test.skip : test;
+
+withParser('GET /metrics is what the parser of the Prometheus client reads', async (t) => {
+  const server = await ownServer(t, options({ metrics: true }));
+  const clients = [await open(t, server), await open(t, server)];
+  for (const ws of clients) {
+    for (let n = 0; n < 100; n++) await ask(ws, { cmd: 'ping' });
+  }
+  const response = await fetch(at(server, '/metrics'));
+  t.is(response.status, 200);
+  t.is(response.headers.get('content-type'), 'application/openmetrics-text; version=1.0.0; charset=utf-8');
+  const text = await response.text();
+  t.true(text.endsWith('# EOF\n'));
+  const { status, stdout, stderr } = spawnSync(python ?? PYTHONS[0], [PARSER], { input: text, encoding: 'utf8' });
+  t.is(status, 0, stderr);
+  const families = JSON.parse(stdout);
+  const value = (family, labels = {}) => {
+    const wanted = JSON.stringify(labels);
+    const sample = families[family]?.samples.find((one) => JSON.stringify(one.labels) === wanted);
+    return sample?.value;
+  };
+  t.is(value('millrace_connections'), 3);
+  t.is(families.millrace_connections.type, 'gauge');
+  t.is(value('millrace_handshakes', { result: 'accepted' }), 2);
+  t.is(families.millrace_handshakes.type, 'counter');
+  t.is(value('millrace_messages_received'), 200);
+  t.is(value('millrace_deliveries'), 200);
+  for (const reason of ['refused', 'close', 'overflow']) t.is(value('millrace_dropped', { reason }), 0);
+  t.true(value('millrace_resident_memory_bytes') > 1_000_000);
+  t.is(families.millrace_resident_memory_bytes.unit, 'bytes');
+  for (const name of ['millrace_handler_duration_seconds', 'millrace_event_loop_delay_seconds']) {
+    const family = families[name];
+    t.is(family.type, 'histogram');
+    const of = (end) => family.samples.filter((one) => one.name === `${name}_${end}`);
+    t.is(of('count').length, 2);
+    t.true(of('count').reduce((sum, one) => sum + one.value, 0) > 0, name);
+    for (const total of of('count')) {
+      const own = of('bucket').filter((one) => one.labels.worker === total.labels.worker);
+      t.is(own.at(-1).labels.le, '+Inf');
+      t.is(own.at(-1).value, total.value);
+    }
+  }
+});

@@ -1,0 +1,105 @@
+//! The state as JSON: numbers under the names that `stats()` has in JavaScript.
+
+use std::fmt::{self, Write};
+
+use super::State;
+use crate::stats::WorkerStats;
+
+/// One object on one line, `activeConnections` first.
+pub(super) fn text(state: &State) -> String {
+    let mut out = String::new();
+    // a String takes everything
+    let _always_ok = write(state, &mut out);
+    out
+}
+
+fn write(all: &State, out: &mut String) -> fmt::Result {
+    let stats = &all.stats;
+    let traffic = &stats.traffic;
+    write!(out, "{{\"activeConnections\":{}", stats.connections)?;
+    if let Some(bytes) = all.resident_bytes {
+        write!(out, ",\"residentBytes\":{bytes}")?;
+    }
+    write!(out, ",\"uptimeSeconds\":{:.3}", all.uptime_seconds)?;
+    for (name, count) in [
+        ("sockets", stats.sockets),
+        ("virtualSockets", stats.virtual_sockets),
+        ("channels", stats.channels),
+        ("subscriptions", stats.subscriptions),
+        ("keys", stats.keys),
+        ("outboxBytes", stats.outbox_bytes),
+        ("ioThreads", stats.io_threads),
+    ] {
+        write!(out, ",\"{name}\":{count}")?;
+    }
+    for (name, count) in [
+        ("opened", traffic.opened),
+        ("closed", traffic.closed),
+        ("refused", traffic.refused),
+        ("failedHandshakes", traffic.failed_handshakes),
+        ("requests", traffic.requests),
+        ("messagesIn", traffic.messages_in),
+        ("messageBytesIn", traffic.message_bytes_in),
+        ("bytesIn", traffic.bytes_in),
+        ("bytesOut", traffic.bytes_out),
+        ("deliveries", stats.deliveries),
+        ("deliveriesRefused", stats.deliveries_refused),
+        ("droppedByClose", traffic.dropped_by_close),
+        ("droppedByOverflow", traffic.dropped_by_overflow),
+        ("overflowCloses", traffic.overflow_closes),
+        ("pingTimeouts", traffic.ping_timeouts),
+        ("unannotated", stats.unannotated),
+        ("unhandledCloses", stats.unhandled_closes),
+        ("errors", stats.errors),
+        ("panics", traffic.panics),
+    ] {
+        write!(out, ",\"{name}\":{count}")?;
+    }
+    out.push_str(",\"workers\":[");
+    for (index, worker) in stats.workers.iter().enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        write_worker(worker, out)?;
+    }
+    out.push_str("]}\n");
+    Ok(())
+}
+
+fn write_worker(worker: &WorkerStats, out: &mut String) -> fmt::Result {
+    write!(
+        out,
+        "{{\"id\":{},\"connections\":{},\"events\":{},\"queuedEvents\":{},\"queuedBytes\":{}}}",
+        worker.id, worker.connections, worker.events, worker.queued_events, worker.queued_bytes
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Stats;
+
+    #[test]
+    fn it_is_one_object_with_the_connections_first() {
+        let worker = WorkerStats {
+            id: 3,
+            connections: 2,
+            ..WorkerStats::default()
+        };
+        let state = State {
+            stats: Stats {
+                connections: 2,
+                workers: vec![worker.clone(), worker],
+                ..Stats::default()
+            },
+            resident_bytes: Some(4096),
+            uptime_seconds: 1.5,
+        };
+        let text = text(&state);
+        assert!(text.starts_with(
+            "{\"activeConnections\":2,\"residentBytes\":4096,\"uptimeSeconds\":1.500,"
+        ));
+        assert!(text.ends_with("\"queuedBytes\":0}]}\n"));
+        assert_eq!(text.matches("\"id\":3,\"connections\":2").count(), 2);
+    }
+}

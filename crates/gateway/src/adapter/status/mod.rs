@@ -1,0 +1,63 @@
+//! The gateway's state for whoever watches it: one path answers with JSON, one with the text that Prometheus reads.
+//! Owns the paths and the answers' form; counts nothing.
+
+mod json;
+mod prometheus;
+
+use bytes::Bytes;
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+
+use crate::gateway::Gateway;
+use crate::http::{Answer, Asked, Body, Exchange, plain};
+use crate::stats::Stats;
+
+/// Answers a request for the state; `None`: it is for something else.
+pub(crate) fn answer(exchange: &Exchange, request: &Asked) -> Option<Answer> {
+    let paths = &exchange.visitor.listener.config.status;
+    let path = request.uri().path();
+    let asks_for = |wanted: &Option<String>| wanted.as_deref() == Some(path);
+    let is_json = asks_for(&paths.stats);
+    if !is_json && !asks_for(&paths.metrics) {
+        return None;
+    }
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
+        let methods = HeaderValue::from_static("GET, HEAD");
+        answer.headers_mut().insert(ALLOW, methods);
+        return Some(answer);
+    }
+    let state = State::of(exchange.shard.gateway());
+    let (content_type, text) = if is_json {
+        (JSON, json::text(&state))
+    } else {
+        (OPEN_METRICS, prometheus::text(state))
+    };
+    let mut answer = Response::new(Body::from(Bytes::from(text)));
+    let headers = answer.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Some(answer)
+}
+
+/// What both forms show.
+struct State {
+    stats: Stats,
+    resident_bytes: Option<usize>,
+    uptime_seconds: f64,
+}
+
+impl State {
+    fn of(gateway: &Gateway) -> Self {
+        Self {
+            stats: gateway.stats(),
+            resident_bytes: memory_stats::memory_stats().map(|memory| memory.physical_mem),
+            uptime_seconds: gateway.epoch().elapsed().as_secs_f64(),
+        }
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// The text format that Prometheus asks for first; what reads the older one reads it as well.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

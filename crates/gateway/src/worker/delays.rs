@@ -1,0 +1,59 @@
+//! How long a worker leaves its doorbell unanswered: the time for which its event loop was busy with something else.
+
+use std::time::Instant;
+
+use crate::stats::{Histogram, Times};
+use crate::sync::{AtomicU64, Ordering};
+
+/// See the module. Every [`SAMPLE`]th ring is timed.
+#[derive(Debug)]
+pub(super) struct LoopDelays {
+    since: Instant,
+    rings: AtomicU64,
+    /// When the ring that is being timed was, in µs since `since`; 0: none.
+    rung_at: AtomicU64,
+    delays: Histogram,
+}
+
+impl LoopDelays {
+    pub(super) fn new() -> Self {
+        Self {
+            since: Instant::now(),
+            rings: AtomicU64::new(0),
+            rung_at: AtomicU64::new(0),
+            delays: Histogram::default(),
+        }
+    }
+
+    /// The doorbell is rung.
+    pub(super) fn rung(&self) {
+        if self
+            .rings
+            .fetch_add(1, Ordering::Relaxed)
+            .is_multiple_of(SAMPLE)
+        {
+            self.rung_at.store(self.micros(), Ordering::Relaxed);
+        }
+    }
+
+    /// … and answered.
+    pub(super) fn answered(&self) {
+        if self.rung_at.load(Ordering::Relaxed) > 0 {
+            let rung_at = self.rung_at.swap(0, Ordering::Relaxed);
+            self.delays.observe(self.micros().saturating_sub(rung_at));
+        }
+    }
+
+    pub(super) fn times(&self) -> Times {
+        self.delays.times()
+    }
+
+    fn micros(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_micros())
+            .unwrap_or(u64::MAX)
+            .max(1)
+    }
+}
+
+/// A look at the clock for every ring would cost as much as a short message does.
+const SAMPLE: u64 = 8;
