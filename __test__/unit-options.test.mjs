@@ -110,6 +110,42 @@ test('the options of TLS are checked', (t) => {
   );
 });
 
+test('whom a server believes is checked', (t) => {
+  const accepted = ['127.0.0.1', '::1', '10.0.0.0/8', 'fc00::/7', '0.0.0.0/0', 'loopback', 'private', 'unix'];
+  const { listeners } = parseStartOptions(
+    { bind: [':1', { address: ':2', trustProxy: ['::1'], proxyProtocol: true }], trustProxy: accepted, ...MODULE },
+    true,
+  );
+  t.deepEqual(listeners[0].trustProxy, accepted);
+  t.deepEqual([listeners[1].trustProxy, listeners[1].proxyProtocol], [['::1'], true]);
+  t.is(
+    messageOf({ bind: ':0', ...MODULE, trustProxy: true }),
+    'options.trustProxy must be an array of addresses, not true',
+  );
+  for (const entry of [
+    '',
+    'localhost',
+    '10.0.0.0/33',
+    '10.0.0.0/',
+    '10.0.0/8',
+    '::/129',
+    'fe80::1%eth0',
+    '1.2.3.4:80',
+    7,
+  ]) {
+    t.regex(
+      messageOf({ bind: ':0', ...MODULE, trustProxy: ['::1', entry] }),
+      /^options\.trustProxy\[1\] must be an address/,
+    );
+  }
+  const bind = { address: ':0', proxyProtocol: true };
+  t.regex(messageOf({ bind, ...MODULE }), /^options\.bind\.proxyProtocol needs trustProxy/);
+  t.regex(
+    messageOf({ bind: { ...bind, proxyProtocol: 1 }, ...MODULE }),
+    /^options\.bind\.proxyProtocol must be true or/,
+  );
+});
+
 test('no number is coerced', (t) => {
   for (const threads of ['3', 2.7, null, Number.NaN, -1, Number.POSITIVE_INFINITY, 3n, true]) {
     t.regex(messageOf({ bind: ':0', ...MODULE, threads }), /^options\.threads must be a whole number/, String(threads));

@@ -259,6 +259,19 @@ export async function leave(client, server) {
   await forgotten(server, client.id);
 }
 
+/** Waits until the server has counted so many failed handshakes: a client sees the end before it is counted. */
+export async function failedHandshakes(server, count) {
+  let counted;
+  await until(
+    async () => {
+      counted = (await server.call('stats')).failedHandshakes;
+      return counted >= count;
+    },
+    () => `${count} failed handshakes, not ${counted}`,
+  );
+  if (counted > count) throw new Error(`${counted} failed handshakes, not ${count}`);
+}
+
 /** Waits until the server no longer lists the socket. */
 export function forgotten(server, id) {
   return until(

@@ -33,7 +33,7 @@ export class Refused extends Error {
 
 /**
  * Connects and performs the handshake. Options: path, headers (as `handshakeBytes`), protocols (offered
- * subprotocols), after (bytes sent in the same segment as the handshake), autoPong, autoClose (both true),
+ * subprotocols), before (bytes in front of everything), after (bytes sent in the same segment as the handshake), autoPong, autoClose (both true),
  * paused (nothing is read after the handshake until `resume()`), localAddress, tls (options of `tls.connect`), ms. Pass ava's `t` to have the connection destroyed with it.
  */
 export async function connect(t, address, options = {}) {
@@ -68,11 +68,13 @@ export class WsClient {
 
   constructor(address, options = {}) {
     this.#options = { autoPong: true, autoClose: true, ...options };
-    const { localAddress, path = '/', headers, protocols, after, tls } = this.#options;
+    const { localAddress, path = '/', headers, protocols, before, after, tls } = this.#options;
     const key = options.key ?? KEY;
     const where = { ...connectOptions(address), localAddress, noDelay: true };
-    // certificates are for names; `net` would look one up and `tls` asks for it
-    this.#socket = tls === undefined ? net.connect(where) : secure.connect({ ...where, ...tls });
+    const bare = net.connect(where);
+    if (before !== undefined) bare.write(before);
+    this.#socket = tls === undefined ? bare : secure.connect({ socket: bare, host: where.host, ...tls });
+    if (tls !== undefined) bare.on('error', () => {});
     this.#socket.on('error', () => {});
     this.#socket.on('end', () => {
       this.finished = true;

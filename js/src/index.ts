@@ -20,6 +20,7 @@ export type { Data, Name, SendOptions, Target } from './target.js';
 export type { TlsIdentity, TlsOptions, TlsSource } from './tls.js';
 export type {
   Acceptance,
+  ClientCertificate,
   OpenAnswer,
   OpenRequest,
   Rejection,

@@ -15,6 +15,7 @@ import {
   type Range,
 } from './limits.js';
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
+import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
 import { readStatus, STATUS_KEYS, type StatusOptions, type StatusPlan } from './status.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
 
@@ -26,6 +27,13 @@ export interface Listener extends StatusOptions {
   protocol?: 'http';
   /** As in `StartOptions`, for this listener. */
   origins?: Origins;
+  /** As in `StartOptions`, for this listener. */
+  trustProxy?: string[];
+  /**
+   * Whether every connection begins with a header of the PROXY protocol (version 1 or 2), as load balancers write it, which
+   * names the client. Connections without one, or from addresses that `trustProxy` does not have, are closed. Default false.
+   */
+  proxyProtocol?: boolean;
   /** As in `StartOptions`, for this listener; `false` is plain. */
   tls?: TlsOptions | false;
   /** Over those of `StartOptions`, for this listener. */
@@ -59,6 +67,12 @@ export interface StartOptions extends StatusOptions {
   limits?: Limits;
   /** Which browser origins may connect. Default `'*'`. */
   origins?: Origins;
+  /**
+   * Proxies whose `X-Forwarded-For` or `Forwarded` is believed: addresses (`'192.0.2.1'`), ranges (`'10.0.0.0/8'`),
+   * `'loopback'`, `'private'` and `'unix'` (whoever connects over a unix socket). Then `ip` and the limits per address are
+   * those of the client: the last address that is not one of these. Default: nobody is believed.
+   */
+  trustProxy?: string[];
   /** TLS on every listener that does not say otherwise: `https:` and `wss:`. Default: plain. */
   tls?: TlsOptions;
   /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
@@ -77,6 +91,7 @@ export interface StartOptions extends StatusOptions {
 
 /** What the native side needs to listen. */
 export type ListenerPlan = { address: string; origins: Origins | undefined; tls?: TlsPlan } & StatusPlan &
+  ProxyPlan &
   ListenerLimits;
 
 /** What the native side needs to start. Only what was given. */
@@ -111,9 +126,10 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
   const origins = readOrigins(root['origins'], 'options.origins', problems);
   const tls = readTls(root['tls'], 'options.tls', problems);
+  const proxy = readProxy(root, 'options', {}, problems);
   const status = readStatus(root, 'options', {}, problems);
   const plan: StartPlan = {
-    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins, tls, status }, problems),
+    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins, tls, status, proxy }, problems),
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
@@ -157,11 +173,12 @@ const START_KEYS = [
   'origins',
   'tls',
   ...STATUS_KEYS,
+  'trustProxy',
   'onError',
   'onLog',
   'logLevel',
 ];
-const LISTENER_KEYS = ['address', 'protocol', 'origins', 'tls', ...STATUS_KEYS, 'limits'];
+const LISTENER_KEYS = ['address', 'protocol', 'origins', 'tls', ...STATUS_KEYS, ...PROXY_KEYS, 'limits'];
 const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
 const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[];
 const MOST_THREADS = 1024;
@@ -169,7 +186,13 @@ const MOST_IO_THREADS = 64;
 
 function readBind(
   value: unknown,
-  defaults: { limits: Fields; origins: Origins | undefined; tls: TlsPlan | false | undefined; status: StatusPlan },
+  defaults: {
+    limits: Fields;
+    origins: Origins | undefined;
+    tls: TlsPlan | false | undefined;
+    status: StatusPlan;
+    proxy: ProxyPlan;
+  },
   problems: string[],
 ): ListenerPlan[] {
   if (value === undefined) {
@@ -191,6 +214,7 @@ function readBind(
     const tls = readTls(listener?.['tls'], `${at}.tls`, problems) ?? defaults.tls;
     if (tls) plan.tls = tls;
     Object.assign(plan, readStatus(listener ?? NOTHING, at, defaults.status, problems));
+    Object.assign(plan, readProxy(listener ?? NOTHING, at, defaults.proxy, problems));
     for (const name of LISTENER_LIMITS) {
       const limit = own[name] ?? defaults.limits[name];
       if (limit !== undefined) plan[name] = limit as number;

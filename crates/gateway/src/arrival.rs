@@ -1,9 +1,12 @@
-//! What happens to a connection between its acceptance and its first request: TLS.
+//! What happens to a connection between its acceptance and its first request: the header of a proxy, then TLS.
 
 use std::io;
 use std::time::Duration;
 
+use millrace_protocol::proxy::Source;
+
 use crate::listener::Peer;
+use crate::proxy;
 use crate::shard::Shard;
 use crate::stream::Stream;
 use crate::tls;
@@ -27,7 +30,24 @@ pub(crate) async fn arrive(
     None
 }
 
-async fn enter(stream: Stream, peer: &mut Peer) -> io::Result<Stream> {
+async fn enter(mut stream: Stream, peer: &mut Peer) -> io::Result<Stream> {
+    let config = &peer.listener.config;
+    if config.proxy_protocol {
+        if !config.trusted.has(peer.address) {
+            let why = "a PROXY protocol header is expected, and its sender is not trusted";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        let source;
+        (source, stream) = proxy::read(stream).await?;
+        if let Source::Client(client) = source {
+            let client = client.ip().to_canonical();
+            peer.address = Some(client);
+            // a proxy behind the proxy names the client in its requests
+            if !config.trusted.has(peer.address) {
+                peer.crowded = peer.seat.count_for(client);
+            }
+        }
+    }
     let Some(terms) = &peer.listener.tls else {
         return Ok(stream);
     };

@@ -2,6 +2,7 @@
 //! immutable while running.
 
 use crate::limits::{GatewayLimits, ListenerLimits};
+use crate::proxy::Trusted;
 use crate::tls::TlsConfig;
 
 /// What the first start fixes for the whole gateway.
@@ -54,6 +55,10 @@ pub struct ListenerConfig {
     pub limits: ListenerLimits,
     /// Encryption; `None` is plain.
     pub tls: Option<TlsConfig>,
+    /// Proxies that are believed when they name the client.
+    pub trusted: Trusted,
+    /// Every connection begins with a header of the PROXY protocol, and comes from a trusted address.
+    pub proxy_protocol: bool,
 }
 
 /// Paths at which a listener shows the gateway's state; `None`: nowhere.

@@ -15,6 +15,7 @@ mod http;
 pub mod limits;
 mod listener;
 mod notice;
+mod proxy;
 mod shard;
 mod stats;
 mod stream;
@@ -31,6 +32,7 @@ pub use millrace_core::{
     Target, TokenError,
 };
 pub use notice::Notice;
+pub use proxy::{TrustError, Trusted};
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use shard::bench;

@@ -168,37 +168,57 @@ impl Seats {
 
     /// Takes a seat; the flag says that this address has too many.
     fn take(gateway: &Arc<Gateway>, address: Option<IpAddr>) -> (Seat, bool) {
-        let seats = gateway.seats();
-        seats.taken.fetch_add(1, Ordering::Relaxed);
+        gateway.seats().taken.fetch_add(1, Ordering::Relaxed);
+        let mut seat = Seat {
+            gateway: Arc::clone(gateway),
+            address: None,
+        };
+        let crowded = address.is_some_and(|address| seat.count_for(address));
+        (seat, crowded)
+    }
+}
+
+impl Seat {
+    /// Counts for this address, and no longer for the one before; the flag says that it has too many.
+    pub(crate) fn count_for(&mut self, address: IpAddr) -> bool {
+        let seats = self.gateway.seats();
         let limit = seats.per_address_limit.load(Ordering::Relaxed);
-        let counted = address.filter(|_| limit > 0);
-        let crowded = counted.is_some_and(|address| {
-            let mut per_address = seats.per_address.lock();
-            let count = per_address.entry(address).or_default();
-            *count += 1;
-            *count > limit
-        });
-        (
-            Seat {
-                gateway: Arc::clone(gateway),
-                address: counted.map(Box::new),
-            },
-            crowded,
-        )
+        if limit == 0 {
+            return false;
+        }
+        let mut per_address = seats.per_address.lock();
+        self.uncount(&mut per_address);
+        let count = per_address.entry(address).or_default();
+        *count += 1;
+        let crowded = *count > limit;
+        drop(per_address);
+        self.address = Some(Box::new(address));
+        crowded
+    }
+
+    /// Counts for no address.
+    pub(crate) fn forget_address(&mut self) {
+        self.uncount(&mut self.gateway.seats().per_address.lock());
+        self.address = None;
+    }
+
+    fn uncount(&self, per_address: &mut AHashMap<IpAddr, usize>) {
+        if let Some(address) = &self.address
+            && let Some(count) = per_address.get_mut(&**address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                per_address.remove(&**address);
+            }
+        }
     }
 }
 
 impl Drop for Seat {
     fn drop(&mut self) {
         let seats = self.gateway.seats();
-        if let Some(address) = &self.address {
-            let mut per_address = seats.per_address.lock();
-            if let Some(count) = per_address.get_mut(&**address) {
-                *count -= 1;
-                if *count == 0 {
-                    per_address.remove(&**address);
-                }
-            }
+        if self.address.is_some() {
+            self.uncount(&mut seats.per_address.lock());
         }
         let before = seats.taken.fetch_sub(1, Ordering::Relaxed);
         if before >= seats.limit.load(Ordering::Relaxed) {
@@ -304,7 +324,9 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 fn deal(shard: &Rc<Shard>, stream: Stream, address: Option<IpAddr>, listener: &Arc<ListenerState>) {
     let gateway = shard.gateway();
-    let (seat, crowded) = Seats::take(gateway, address);
+    // whom a proxy forwards for is known later, and counted then
+    let counted = address.filter(|_| !listener.config.trusted.has(address));
+    let (seat, crowded) = Seats::take(gateway, counted);
     let peer = Peer {
         address,
         listener: Arc::clone(listener),

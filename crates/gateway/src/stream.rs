@@ -17,6 +17,16 @@ pub(crate) enum Stream {
     #[cfg(unix)]
     Unix(UnixStream),
     Tls(Box<TlsStream<Stream>>),
+    /// Some bytes were read already.
+    Early(Box<Early>),
+}
+
+/// A stream in front of which some of its bytes lie.
+#[derive(Debug)]
+pub(crate) struct Early {
+    bytes: Vec<u8>,
+    read: usize,
+    stream: Stream,
 }
 
 /// A stream on its way to the shard that will own it, not registered with any event loop.
@@ -35,7 +45,7 @@ impl Stream {
             #[cfg(unix)]
             Self::Unix(stream) => RawStream::Unix(stream.into_std()?),
             // its state is no descriptor's: it stays on the shard that made it
-            Self::Tls(_) => return Err(io::ErrorKind::Unsupported.into()),
+            Self::Tls(_) | Self::Early(_) => return Err(io::ErrorKind::Unsupported.into()),
         })
     }
 
@@ -50,6 +60,26 @@ impl Stream {
 }
 
 impl Stream {
+    /// Puts bytes that were read too far back in front.
+    pub(crate) fn with_early(self, bytes: Vec<u8>) -> Self {
+        if bytes.is_empty() {
+            return self;
+        }
+        Self::Early(Box::new(Early {
+            bytes,
+            read: 0,
+            stream: self,
+        }))
+    }
+
+    /// The stream itself, once what lay in front is read.
+    pub(crate) fn settled(self) -> Self {
+        match self {
+            Self::Early(early) if early.rest().is_empty() => early.stream,
+            other => other,
+        }
+    }
+
     /// The first byte that the peer sent, which stays unread; `None` where that cannot be seen.
     pub(crate) async fn first_byte(&mut self) -> io::Result<Option<u8>> {
         let mut first = [0];
@@ -58,6 +88,7 @@ impl Stream {
                 0 => Err(io::ErrorKind::UnexpectedEof.into()),
                 _ => Ok(Some(first[0])),
             },
+            Self::Early(early) => Ok(early.rest().first().copied()),
             _ => Ok(None),
         }
     }
@@ -82,8 +113,14 @@ impl Stream {
         match self {
             Self::Tcp(stream) => Some(stream.as_fd()),
             Self::Unix(stream) => Some(stream.as_fd()),
-            Self::Tls(_) => None,
+            Self::Tls(_) | Self::Early(_) => None,
         }
+    }
+}
+
+impl Early {
+    fn rest(&self) -> &[u8] {
+        self.bytes.get(self.read..).unwrap_or_default()
     }
 }
 
@@ -94,16 +131,29 @@ macro_rules! each {
             #[cfg(unix)]
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
+            Stream::Early(early) => {
+                let $stream = &mut early.stream;
+                $call
+            }
         }
     };
 }
 
 impl AsyncRead for Stream {
     fn poll_read(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if let Self::Early(early) = &mut *self {
+            let rest = early.rest();
+            if !rest.is_empty() {
+                let (now, _later) = rest.split_at(rest.len().min(buf.remaining()));
+                buf.put_slice(now);
+                early.read += now.len();
+                return Poll::Ready(Ok(()));
+            }
+        }
         each!(self, stream => Pin::new(stream).poll_read(cx, buf))
     }
 }

@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::time::Duration;
 
 use millrace_gateway::limits::{GatewayLimits, ListenerLimits, OutboxPolicy};
-use millrace_gateway::{GatewayConfig, ListenerConfig, Origins, StatusPaths};
+use millrace_gateway::{GatewayConfig, ListenerConfig, Origins, StatusPaths, Trusted};
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
@@ -71,8 +71,10 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
             stats: options.text(c"stats")?,
             metrics: options.text(c"metrics")?,
         },
+        trusted: trusted(&options)?,
         ..ListenerConfig::default()
     };
+    options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
     listener_limits(&options, &mut config.limits)?;
     Ok(config)
 }
@@ -108,14 +110,26 @@ fn origins(options: &Options<'_>) -> Outcome<Origins> {
                 "'*', 'same-host' or an array",
             )),
         },
-        _ => {
-            let mut list = Vec::new();
-            for index in 0..js.array_length(value)? {
-                list.push(arguments::text(js, js.element(value, index)?, "origins")?);
-            }
-            Ok(Origins::List(list))
-        }
+        _ => texts(js, value, "origins").map(Origins::List),
     }
+}
+
+fn trusted(options: &Options<'_>) -> Outcome<Trusted> {
+    let js = options.js;
+    let value = js.get(options.object, c"trustProxy")?;
+    if arguments::is_undefined(js, value)? {
+        return Ok(Trusted::default());
+    }
+    Trusted::parse(texts(js, value, "trustProxy")?)
+        .map_err(|error| Failure::Argument(error.to_string()))
+}
+
+fn texts(js: Js<'_>, array: Value<'_>, name: &str) -> Outcome<Vec<String>> {
+    let mut list = Vec::new();
+    for index in 0..js.array_length(array)? {
+        list.push(arguments::text(js, js.element(array, index)?, name)?);
+    }
+    Ok(list)
 }
 
 pub(crate) use tls::tls;

@@ -5,4 +5,6 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::indexing_slicing)]
 
+pub mod certificate;
+pub mod proxy;
 pub mod websocket;

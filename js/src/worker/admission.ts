@@ -2,7 +2,7 @@
 
 import { readable } from '../report.js';
 import type { Data } from '../target.js';
-import type { OpenRequest } from './module.js';
+import type { ClientCertificate, OpenRequest } from './module.js';
 import type { Opening } from './record.js';
 
 /** A checked answer. Headers are names and values in turn. */
@@ -28,12 +28,14 @@ export const FAILED: Answer = {
 export class Request implements OpenRequest {
   readonly url: string;
   readonly headers: Record<string, string>;
+  readonly clientCertificate: ClientCertificate | undefined;
   #query: URLSearchParams | undefined;
   #protocols: readonly string[] | undefined;
 
   constructor(opening: Opening) {
     this.url = opening.target;
     this.headers = opening.headers;
+    this.clientCertificate = opening.certificate;
   }
 
   get path(): string {

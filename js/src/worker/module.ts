@@ -17,6 +17,19 @@ export interface OpenRequest {
   readonly headers: Record<string, string>;
   /** The subprotocols that the client offers, in its order of preference. */
   readonly protocols: readonly string[];
+  /** The client's TLS certificate, where `tls.clientCertificates` asked for one and the client has one. */
+  readonly clientCertificate: ClientCertificate | undefined;
+}
+
+/** The certificate that a client showed; one of the authorities in `tls.ca` has signed it. */
+export interface ClientCertificate {
+  /**
+   * Whom it names: `{ CN: 'alice', O: 'Example' }`. Attributes without a common short name go by their OID; one that is
+   * there several times is a list. Values with control characters in them are left out.
+   */
+  readonly subject: Record<string, string | string[]>;
+  /** All of it, in DER: `new X509Certificate(raw)` of `node:crypto` reads the rest. */
+  readonly raw: Uint8Array;
 }
 
 /** An answer of `handleOpen` that refuses the connection with an HTTP response. */

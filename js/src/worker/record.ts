@@ -6,6 +6,8 @@
  * `kind | ascii << 4 | sidecar << 5 | length << 8`, word 1 the connection's slot.
  */
 
+import type { ClientCertificate } from './module.js';
+
 /** What a record tells: the low four bits of word 0. */
 export const KIND_MASK = 15;
 export const KIND_OPEN = 1;
@@ -44,6 +46,7 @@ export interface Opening {
   /** Path and query, as sent. */
   target: string;
   headers: Record<string, string>;
+  certificate: ClientCertificate | undefined;
 }
 
 /** A connection that is gone. */
@@ -61,15 +64,24 @@ export function isAwaited(words: Uint32Array, at: number): boolean {
 
 /** Reads an OPEN record's payload, which starts at word `at`. */
 export function readOpening(words: Uint32Array, buffer: RecordBuffer, at: number): Opening {
-  const ip = (at + 6) << 2;
+  const ip = (at + 8) << 2;
   const target = ip + word(words, at + 3);
   const headers = target + word(words, at + 4);
-  const end = headers + word(words, at + 5);
+  const subject = headers + word(words, at + 5);
+  const certificate = subject + word(words, at + 6);
+  const end = certificate + word(words, at + 7);
   return {
     id: socketId(words, at),
     ip: buffer.latin1Slice(ip, target),
     target: buffer.latin1Slice(target, headers),
-    headers: readHeaders(buffer.latin1Slice(headers, end)),
+    headers: readHeaders(buffer.latin1Slice(headers, subject)),
+    certificate:
+      end === certificate
+        ? undefined
+        : {
+            subject: readSubject(buffer.utf8Slice(subject, certificate)),
+            raw: Uint8Array.prototype.slice.call(buffer, certificate, end),
+          },
   };
 }
 
@@ -98,6 +110,18 @@ function readHeaders(text: string): Record<string, string> {
     at = valueEnd + 1;
   }
   return headers;
+}
+
+/** The same for a certificate's subject, where an attribute that is there several times becomes a list. */
+function readSubject(text: string): Record<string, string | string[]> {
+  const subject: Record<string, string | string[]> = {};
+  const parts = text.split('\0');
+  for (let at = 0; at + 2 < parts.length; at += 2) {
+    const [name, value] = [parts[at] ?? '', parts[at + 1] ?? ''];
+    const known = subject[name];
+    subject[name] = known === undefined ? value : [known, value].flat();
+  }
+  return subject;
 }
 
 /** The id of two words. */

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use hyper::body::Incoming;
-use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -35,6 +35,18 @@ pub(crate) struct Exchange {
     pub(crate) visitor: Rc<Visitor>,
 }
 
+impl Exchange {
+    /// Who asks: the peer, or the client that a trusted proxy names.
+    pub(crate) fn client(&self, headers: &HeaderMap) -> Option<IpAddr> {
+        let visitor = &self.visitor;
+        visitor
+            .listener
+            .config
+            .trusted
+            .client(visitor.address, headers)
+    }
+}
+
 /// The peer of an HTTP connection.
 pub(crate) struct Visitor {
     pub(crate) address: Option<IpAddr>,
@@ -42,7 +54,6 @@ pub(crate) struct Visitor {
     /// Its address has too many connections already.
     pub(crate) crowded: bool,
     /// Its TLS certificate in DER, checked.
-    #[expect(dead_code, reason = "handleOpen is shown it next")]
     pub(crate) certificate: Option<Box<[u8]>>,
     /// Moves on when the connection is upgraded.
     pub(crate) seat: RefCell<Option<Seat>>,

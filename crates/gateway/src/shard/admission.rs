@@ -157,7 +157,7 @@ impl Shard {
             }
             let now = self.now.get();
             (io.times.alive, io.times.message) = (now, now);
-            io.stream = Some(stream);
+            io.stream = Some(stream.settled());
             io.stash = early.as_ref().into();
             self.arm_first(connection, io);
         }

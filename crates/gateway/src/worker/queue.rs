@@ -118,8 +118,8 @@ impl Queue {
             state.next_slot - 1
         });
         state.connections += 1;
-        let length = 24 + opening.address.len() + opening.target.len() + opening.headers.len();
-        record::append_open(&mut state.room(length).bytes, slot, opening);
+        let room = state.room(opening.payload_bytes());
+        record::append_open(&mut room.bytes, slot, opening);
         Some((slot, state.events >= QUIET_EVENTS))
     }
 

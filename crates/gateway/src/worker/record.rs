@@ -54,9 +54,28 @@ pub(crate) struct Opening<'a> {
     pub(crate) target: &'a str,
     /// `name\0value\0…`, visible ASCII.
     pub(crate) headers: &'a [u8],
+    /// Of the client's TLS certificate, as the headers are written.
+    pub(crate) subject: &'a [u8],
+    /// The certificate in DER; empty where there is none.
+    pub(crate) certificate: &'a [u8],
 }
 
 impl Opening<'_> {
+    /// The bytes of the record's payload.
+    pub(crate) fn payload_bytes(&self) -> usize {
+        8 * 4 + self.parts().iter().map(|part| part.len()).sum::<usize>()
+    }
+
+    fn parts(&self) -> [&[u8]; 5] {
+        [
+            self.address.as_bytes(),
+            self.target.as_bytes(),
+            self.headers,
+            self.subject,
+            self.certificate,
+        ]
+    }
+
     /// Of a connection that no handler is asked about.
     pub(crate) const fn unseen(socket: SocketId) -> Self {
         Self {
@@ -65,6 +84,8 @@ impl Opening<'_> {
             address: "",
             target: "",
             headers: &[],
+            subject: &[],
+            certificate: &[],
         }
     }
 }
@@ -118,19 +139,14 @@ pub(crate) fn append_empty(out: &mut Vec<u8>, kind: RecordKind, slot: u32) {
 
 /// Appends an OPEN record.
 pub(crate) fn append_open(out: &mut Vec<u8>, slot: u32, opening: &Opening<'_>) {
-    let parts = [
-        opening.address.as_bytes(),
-        opening.target.as_bytes(),
-        opening.headers,
-    ];
-    let length = 6 * 4 + parts.iter().map(|part| part.len()).sum::<usize>();
+    let length = opening.payload_bytes();
     append_header(out, RecordKind::Open, 0, slot, length);
     append_socket(out, opening.socket);
     append_word(out, u32::from(opening.answer));
-    for part in parts {
+    for part in opening.parts() {
         append_word(out, word(part.len()));
     }
-    for part in parts {
+    for part in opening.parts() {
         out.extend_from_slice(part);
     }
     pad(out);
@@ -236,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_record_carries_its_three_texts() {
+    fn an_open_record_carries_its_texts() {
         let mut out = Vec::new();
         let socket = SocketId::new(1 << 40).unwrap();
         append_open(
@@ -248,11 +264,13 @@ mod tests {
                 address: "::1",
                 target: "/a",
                 headers: b"h\0v\0",
+                subject: b"CN\0c\0",
+                certificate: b"der",
             },
         );
         assert_eq!(out[8..16], (1u64 << 40).to_le_bytes());
         assert_eq!(out[16..20], 1u32.to_le_bytes());
-        assert_eq!(&out[32..41], b"::1/ah\0v\0");
+        assert_eq!(&out[40..57], b"::1/ah\0v\0CN\0c\0der");
         assert_eq!(out.len() % 4, 0);
     }
 }

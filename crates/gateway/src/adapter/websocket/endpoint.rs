@@ -46,13 +46,19 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
         return refuse(Refusal::Key);
     };
     let adapter = Box::new(WebSocket::new(Arc::clone(&visitor.listener.decoder)));
-    let Some(seat) = visitor.seat.borrow_mut().take() else {
+    let Some(mut seat) = visitor.seat.borrow_mut().take() else {
         return plain(StatusCode::BAD_REQUEST, "Already upgraded");
     };
-    let address = visitor.address;
+    let address = exchange.client(request.headers());
+    if address != visitor.address && address.is_some_and(|address| seat.count_for(address)) {
+        seat.forget_address();
+        *visitor.seat.borrow_mut() = Some(seat);
+        return plain(StatusCode::SERVICE_UNAVAILABLE, TOO_MANY);
+    }
     let (connection, admission) =
         shard.reserve(worker, &visitor.listener, (address, seat), adapter);
-    if !introduce(shard, &connection, address, &request) {
+    let certificate = visitor.certificate.as_deref();
+    if !introduce(shard, &connection, (address, certificate), &request) {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
     }
     // hyper drops this future when the client leaves; the connection must then not be forgotten
@@ -81,7 +87,12 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
 }
 
 /// Tells the worker; `handleOpen`, where there is one, is shown the request.
-fn introduce(shard: &Shard, connection: &Shared, address: Option<IpAddr>, request: &Asked) -> bool {
+fn introduce(
+    shard: &Shard,
+    connection: &Shared,
+    (address, certificate): (Option<IpAddr>, Option<&[u8]>),
+    request: &Asked,
+) -> bool {
     let socket = connection.socket;
     if !connection.worker.handlers().open {
         return shard.introduce(connection, &Opening::unseen(socket));
@@ -96,6 +107,8 @@ fn introduce(shard: &Shard, connection: &Shared, address: Option<IpAddr>, reques
         address: &address,
         target: target.map_or("/", |target| target.as_str()),
         headers: &head::header_block(request.headers()),
+        subject: &certificate.map(head::subject_block).unwrap_or_default(),
+        certificate: certificate.unwrap_or_default(),
     };
     shard.introduce(connection, &opening)
 }
@@ -106,14 +119,13 @@ fn unwelcome(visitor: &Visitor, request: &Asked) -> Option<(StatusCode, &'static
         return Some((StatusCode::FORBIDDEN, "Origin not allowed"));
     }
     if visitor.crowded {
-        return Some((
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Too many connections from this address",
-        ));
+        return Some((StatusCode::SERVICE_UNAVAILABLE, TOO_MANY));
     }
     let stopping = visitor.listener.is_stopping();
     stopping.then_some((StatusCode::SERVICE_UNAVAILABLE, "Server is stopping"))
 }
+
+const TOO_MANY: &str = "Too many connections from this address";
 
 /// The part of the handshake timeout left to `handleOpen`, so that there is time to answer.
 const PATIENCE: f32 = 0.9;

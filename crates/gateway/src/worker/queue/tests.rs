@@ -86,10 +86,8 @@ fn slots_are_reused_after_the_close_record() {
     let socket = SocketId::new(1).unwrap();
     let opening = Opening {
         socket,
-        answer: false,
-        address: "",
         target: "/",
-        headers: b"",
+        ..Opening::unseen(socket)
     };
     assert_eq!(queue.open(&opening), Some((0, false)));
     assert_eq!(queue.open(&opening), Some((1, false)));

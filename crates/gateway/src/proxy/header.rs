@@ -1,0 +1,29 @@
+//! The header of the PROXY protocol, read off a connection.
+
+use std::io;
+
+use millrace_protocol::proxy::{LONGEST, Source, parse};
+use tokio::io::AsyncReadExt;
+
+use crate::stream::Stream;
+
+/// Reads the header; what came behind it is still to be read from the stream. The caller sets the deadline.
+pub(crate) async fn read(mut stream: Stream) -> io::Result<(Source, Stream)> {
+    let mut bytes = Vec::with_capacity(USUAL);
+    loop {
+        if stream.read_buf(&mut bytes).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let header = parse(&bytes);
+        let header = header.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        if let Some(header) = header {
+            let rest = bytes.split_off(header.length);
+            return Ok((header.source, stream.with_early(rest)));
+        }
+        // the reader wants no more than this, so it grows only as far
+        bytes.reserve_exact(LONGEST.saturating_sub(bytes.len()).min(USUAL));
+    }
+}
+
+/// More than any header without additions.
+const USUAL: usize = 256;
