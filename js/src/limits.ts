@@ -5,10 +5,24 @@ export type OutboxPolicy = 'close' | 'dropNewest' | 'dropOldest';
 
 /** Bounds of the connections of one listener. 0 switches a bound off where it says so. */
 export interface ListenerLimits {
-  /** Time for a whole handshake, the answer of `handleOpen` included. Default 10,000. */
+  /** Time for a whole handshake, the answer of `handleOpen` included, and for the head of any HTTP request (408). Default 10,000. */
   handshakeTimeoutMs?: number;
   /** Bytes of the HTTP request line and headers; 431 above. Default 16,384. */
   requestHeadBytes?: number;
+  /** Headers of an HTTP request; 431 above. Default 100. */
+  requestHeaders?: number;
+  /** Bytes of an HTTP request's target; 414 above. Default 8,192. */
+  requestTargetBytes?: number;
+  /** Bytes of a request's body; 413 above. Default 16 MiB. */
+  bodyBytes?: number;
+  /** Time that a request's body may stand still; one that takes longer in all must come with 1 KiB/s or more, else 408. Default 10,000. */
+  bodyTimeoutMs?: number;
+  /** Time from accepting a connection to the first byte of its first request; it is closed after it. Default 2,000. */
+  firstRequestTimeoutMs?: number;
+  /** Silence between two HTTP requests of one connection, after which it is closed. Default 5,000. */
+  keepAliveTimeoutMs?: number;
+  /** HTTP requests of one connection; the last answer says `Connection: close`. 1 is no keep-alive. Default 1,000. */
+  keepAliveRequests?: number;
   /** Bytes of a message, inclusive; closed with 1009 above. Default 16 MiB. */
   messageBytes?: number;
   /** Time from a message's first byte to its last, unless it arrives with 1 KiB/s or more; closed with 1008. Default 60,000. */
@@ -83,6 +97,13 @@ const TIME_OR_OFF: Range = { least: 0, most: 86_400_000 };
 export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
   handshakeTimeoutMs: TIME,
   requestHeadBytes: { least: 256, most: 2 ** 20 },
+  requestHeaders: { least: 1, most: 10_000 },
+  requestTargetBytes: { least: 1, most: 65_534 },
+  bodyBytes: BYTES,
+  bodyTimeoutMs: TIME,
+  firstRequestTimeoutMs: TIME,
+  keepAliveTimeoutMs: TIME,
+  keepAliveRequests: COUNT,
   messageBytes: { least: 1, most: 2 ** 31 - 1 },
   messageDeadlineMs: TIME,
   pingIntervalMs: TIME_OR_OFF,

@@ -37,10 +37,24 @@ limits! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct ListenerLimits {
-        /// Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included.
-        handshake_timeout: Duration = Duration::from_secs(10), "the connection is closed";
-        /// Bytes of an HTTP request line with its headers.
+        /// Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included; also for the head of any HTTP request.
+        handshake_timeout: Duration = Duration::from_secs(10), "a head gets HTTP 408, a handshake is closed";
+        /// Bytes of an HTTP request line with its headers, and of the trailers behind a chunked body.
         request_head_bytes: usize = 16 * 1024, "HTTP 431";
+        /// Headers of an HTTP request.
+        request_headers: u32 = 100, "HTTP 431";
+        /// Bytes of an HTTP request's target.
+        request_target_bytes: usize = 8 * 1024, "HTTP 414";
+        /// Bytes of a request's body.
+        body_bytes: usize = 16 * 1024 * 1024, "HTTP 413";
+        /// Time that an HTTP request's body may stand still; one that takes longer in all must come with at least 1 KiB/s.
+        body_timeout: Duration = Duration::from_secs(10), "HTTP 408";
+        /// Time from accepting a connection to the first byte of its first request.
+        first_request_timeout: Duration = Duration::from_secs(2), "the connection is closed";
+        /// Silence between two HTTP requests of one connection.
+        keep_alive_timeout: Duration = Duration::from_secs(5), "the connection is closed";
+        /// HTTP requests of one connection; one is no keep-alive.
+        keep_alive_requests: u32 = 1000, "the answer says `Connection: close`";
         /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16.
         message_bytes: usize = 16 * 1024 * 1024, "closed with 1009";
         /// Time from a message's first byte to its last; a message that arrives with at least 1 KiB/s may take longer.

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ahash::AHashMap;
+use hyper::header::HeaderValue;
 use millrace_core::ShardIndex;
+use millrace_protocol::http::InspectorConfig;
 use millrace_protocol::websocket::{DecoderConfig, Role};
 use tokio::net::TcpListener;
 #[cfg(unix)]
@@ -33,6 +35,10 @@ pub(crate) struct ListenerState {
     pub(crate) decoder: Arc<DecoderConfig>,
     /// Where it speaks TLS.
     pub(crate) tls: Option<Terms>,
+    /// … and as the inspector of requests does.
+    pub(crate) inspector: InspectorConfig,
+    /// The value of `Keep-Alive` in its answers.
+    pub(crate) keep_alive: HeaderValue,
     stopping: AtomicBool,
 }
 
@@ -99,11 +105,22 @@ impl ListenerState {
             control_per_second: config.limits.control_frames_per_second,
             control_burst: config.limits.control_frames_burst,
         });
+        let limits = &config.limits;
+        let inspector = InspectorConfig {
+            head_bytes: limits.request_head_bytes,
+            headers: usize::try_from(limits.request_headers).unwrap_or(usize::MAX),
+            target_bytes: limits.request_target_bytes,
+            body_bytes: u64::try_from(limits.body_bytes).unwrap_or(u64::MAX),
+        };
+        let keep_alive =
+            crate::http::keep_alive_terms(limits.keep_alive_timeout, limits.keep_alive_requests);
         Self {
             id,
             config,
             decoder,
             tls,
+            inspector,
+            keep_alive,
             stopping: AtomicBool::new(false),
         }
     }

@@ -82,6 +82,13 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
 fn listener_limits(options: &Options<'_>, limits: &mut ListenerLimits) -> Outcome<()> {
     options.duration(c"handshakeTimeoutMs", &mut limits.handshake_timeout)?;
     options.number(c"requestHeadBytes", &mut limits.request_head_bytes)?;
+    options.number(c"requestHeaders", &mut limits.request_headers)?;
+    options.number(c"requestTargetBytes", &mut limits.request_target_bytes)?;
+    options.number(c"bodyBytes", &mut limits.body_bytes)?;
+    options.duration(c"bodyTimeoutMs", &mut limits.body_timeout)?;
+    options.duration(c"firstRequestTimeoutMs", &mut limits.first_request_timeout)?;
+    options.duration(c"keepAliveTimeoutMs", &mut limits.keep_alive_timeout)?;
+    options.number(c"keepAliveRequests", &mut limits.keep_alive_requests)?;
     options.number(c"messageBytes", &mut limits.message_bytes)?;
     options.duration(c"messageDeadlineMs", &mut limits.message_deadline)?;
     options.duration(c"pingIntervalMs", &mut limits.ping_interval)?;

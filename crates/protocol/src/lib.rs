@@ -6,5 +6,6 @@
 #![deny(clippy::indexing_slicing)]
 
 pub mod certificate;
+pub mod http;
 pub mod proxy;
 pub mod websocket;

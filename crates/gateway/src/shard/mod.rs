@@ -27,7 +27,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use millrace_core::{ShardIndex, ShardSet};
 use slab::Slab;
@@ -36,6 +36,7 @@ use tokio::task::{AbortHandle, LocalSet};
 
 use crate::config::GatewayConfig;
 use crate::gateway::Gateway;
+use crate::http::Visits;
 use crate::limits::GatewayLimits;
 use crate::notice::Notice;
 use crate::stats::ShardStats;
@@ -72,8 +73,8 @@ pub(crate) struct Shard {
     wheel_armed: Notify,
     turn_waker: RefCell<Option<Waker>>,
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
-    /// Handshakes in progress, by listener.
-    handshakes: RefCell<Slab<(u32, AbortHandle)>>,
+    /// Connections that speak HTTP.
+    visits: RefCell<Visits>,
     ended: Notify,
 }
 
@@ -117,7 +118,7 @@ impl Shard {
             wheel_armed: Notify::new(),
             turn_waker: RefCell::new(None),
             acceptors: RefCell::default(),
-            handshakes: RefCell::default(),
+            visits: RefCell::default(),
             ended: Notify::new(),
         }
     }
@@ -140,14 +141,24 @@ impl Shard {
         self.acceptors.borrow_mut().push((listener, tasks));
     }
 
-    /// Remembers a handshake's task for as long as it runs.
-    pub(crate) fn keep_handshake(&self, listener: u32, task: AbortHandle) -> usize {
-        self.handshakes.borrow_mut().insert((listener, task))
+    /// The connections that speak HTTP.
+    pub(crate) fn visits(&self) -> &RefCell<Visits> {
+        &self.visits
     }
 
-    /// A handshake's task ended.
-    pub(crate) fn forget_handshake(&self, key: usize) {
-        self.handshakes.borrow_mut().try_remove(key);
+    /// Milliseconds since the gateway was made, as of this turn.
+    pub(crate) fn now(&self) -> u64 {
+        self.now.get()
+    }
+
+    /// Time without progress of a blocked write.
+    pub(crate) fn write_timeout(&self) -> Duration {
+        self.limits.write_timeout
+    }
+
+    /// Lends what every connection reads into.
+    pub(crate) fn with_read_buffer<R>(&self, read: impl FnOnce(&mut [u8]) -> R) -> R {
+        read(&mut self.read_buffer.borrow_mut())
     }
 
     fn tick(&self) {

@@ -27,22 +27,16 @@ impl Shard {
             loop {
                 shard.close_all(&CloseReason::GOING_AWAY, "Server is stopping", of);
                 let connections = shard.select(of).len();
-                let handshakes = shard
-                    .handshakes
-                    .borrow()
-                    .iter()
-                    .filter(|(_, (listener, _))| stopping.listeners.contains(listener))
-                    .count();
+                // those that wait for a request end at once, a request that came is still answered
+                shard.visits.borrow().stop_idle(&stopping.listeners);
+                let visits = shard.visits.borrow().count(&stopping.listeners);
                 let now = Instant::now();
-                if connections == 0 && handshakes == 0 || now >= stopping.deadline {
+                if connections == 0 && visits == 0 || now >= stopping.deadline {
                     break;
                 }
                 tokio::time::sleep(LOOK.min(stopping.deadline - now)).await;
-                if connections == 0 {
-                    shard.abort_handshakes(&stopping);
-                }
             }
-            shard.abort_handshakes(&stopping);
+            shard.visits.borrow().abort(&stopping.listeners);
             shard.cut_all(&stopping, of);
         });
     }
@@ -65,14 +59,6 @@ impl Shard {
         }
         for worker in self.to_ring.borrow_mut().drain(..) {
             worker.ring();
-        }
-    }
-
-    fn abort_handshakes(&self, stopping: &Stopping) {
-        for (_, (listener, task)) in self.handshakes.borrow().iter() {
-            if stopping.listeners.contains(listener) {
-                task.abort();
-            }
         }
     }
 

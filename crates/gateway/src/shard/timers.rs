@@ -15,7 +15,7 @@ use crate::limits::MESSAGE_RATE_FLOOR;
 pub(super) async fn timers(shard: Rc<Shard>) {
     let mut fired = Vec::new();
     loop {
-        if shard.wheel.borrow().is_empty() {
+        if shard.wheel.borrow().is_empty() && shard.visits.borrow().is_empty() {
             shard.wheel_armed.notified().await;
         }
         tokio::time::sleep(Duration::from_millis(TICK_MS)).await;
@@ -24,6 +24,7 @@ pub(super) async fn timers(shard: Rc<Shard>) {
             .wheel
             .borrow_mut()
             .advance(shard.now.get(), &mut fired);
+        shard.visits.borrow_mut().look(shard.now.get());
         for due in fired.drain(..) {
             if let Some(connection) = shard.find(due.slot, due.socket) {
                 shard.due(&connection, due.at);
@@ -33,6 +34,14 @@ pub(super) async fn timers(shard: Rc<Shard>) {
 }
 
 impl Shard {
+    /// Something came that has deadlines; they count from the time given back.
+    pub(crate) fn arm_timers(&self) -> u64 {
+        self.wheel_armed.notify_one();
+        // the shard may have slept since its last turn
+        self.tick();
+        self.now.get()
+    }
+
     /// Sets a deadline unless an earlier one is set already.
     pub(super) fn arm(&self, connection: &Shared, io: &mut Io, at: u64) {
         if at >= io.armed {

@@ -1,18 +1,17 @@
-//! The opening handshake: judged strictly, admitted by the application, upgraded by
-//! fastwebsockets. Ends where the connection is handed to its shard.
+//! The opening handshake: judged strictly, admitted by the application, answered with 101. Ends where the
+//! connection is handed to its shard.
 
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use fastwebsockets::upgrade::UpgradeFut;
 use hyper::body::Body as _;
-use hyper::header::{ALLOW, CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL, UPGRADE};
-use hyper::upgrade::Upgraded;
+use hyper::header::{
+    ALLOW, CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
+    UPGRADE,
+};
 use hyper::{Method, Response, StatusCode, Version};
-use hyper_util::rt::TokioIo;
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 
 use super::{WebSocket, head};
@@ -24,9 +23,9 @@ use crate::worker::record::Opening;
 use crate::worker::{Acceptance, Rejection};
 
 /// Answers a request for a WebSocket: 101, or the error that fits.
-pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
-    let protocols = match offered(&request) {
-        Ok(protocols) => protocols,
+pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
+    let offered = match offered(&request) {
+        Ok(offered) => offered,
         Err(refusal) => return refuse(refusal),
     };
     if !request.body().is_end_stream() {
@@ -41,9 +40,6 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
     }
     let Some(worker) = shard.gateway().workers().pick() else {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
-    };
-    let Ok((response, upgrade)) = fastwebsockets::upgrade::upgrade(&mut request) else {
-        return refuse(Refusal::Key);
     };
     let adapter = Box::new(WebSocket::new(Arc::clone(&visitor.listener.decoder)));
     let Some(mut seat) = visitor.seat.borrow_mut().take() else {
@@ -77,13 +73,7 @@ pub(crate) async fn answer(exchange: Exchange, mut request: Asked) -> Answer {
         Ok(Err(_)) => return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available"),
         Err(_) => return plain(StatusCode::GATEWAY_TIMEOUT, "No answer in time"),
     };
-    admit(
-        guard,
-        answer,
-        response.map(|_| Body::empty()),
-        upgrade,
-        &protocols,
-    )
+    admit(guard, answer, visitor, &offered)
 }
 
 /// Tells the worker; `handleOpen`, where there is one, is shown the request.
@@ -130,8 +120,15 @@ const TOO_MANY: &str = "Too many connections from this address";
 /// The part of the handshake timeout left to `handleOpen`, so that there is time to answer.
 const PATIENCE: f32 = 0.9;
 
-/// Judges the head and gives back the subprotocols offered.
-fn offered(request: &Asked) -> Result<Vec<String>, Refusal> {
+/// What a good request offered.
+struct Offered {
+    /// The proof that its key was understood.
+    accept: String,
+    protocols: Vec<String>,
+}
+
+/// Judges the head.
+fn offered(request: &Asked) -> Result<Offered, Refusal> {
     let headers: Vec<(&str, &[u8])> = request
         .headers()
         .iter()
@@ -142,12 +139,9 @@ fn offered(request: &Asked) -> Result<Vec<String>, Refusal> {
         http_1_1: request.version() == Version::HTTP_11,
         headers: &headers,
     };
-    handshake::check(&head).map(|offer| {
-        offer
-            .protocols
-            .iter()
-            .map(|&name| name.to_owned())
-            .collect()
+    handshake::check(&head).map(|offer| Offered {
+        accept: handshake::accept_key(offer.key),
+        protocols: offer.protocols.into_iter().map(str::to_owned).collect(),
     })
 }
 
@@ -174,49 +168,66 @@ fn refuse(refusal: Refusal) -> Answer {
 }
 
 /// Turns `handleOpen`'s answer into the HTTP one.
-fn admit(
-    mut guard: Leaving,
-    answer: Admission,
-    mut response: Answer,
-    upgrade: UpgradeFut,
-    offered: &[String],
-) -> Answer {
+fn admit(mut guard: Leaving, answer: Admission, visitor: &Visitor, offered: &Offered) -> Answer {
     let Some(connection) = guard.connection.take() else {
         return plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error");
     };
     let shard = &guard.shard;
+    let mut response = switching(&offered.accept);
     let acceptance = match answer {
         Ok(acceptance) => acceptance,
         Err(rejection) => return rejected(*rejection),
     };
-    if let Err(problem) = apply(&acceptance, &mut response, offered) {
+    if let Err(problem) = apply(&acceptance, &mut response, &offered.protocols) {
         shard
             .gateway()
             .report("ERR_MILLRACE_INVALID_ACCEPTANCE", problem);
         shard.lost(&connection);
         return plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error");
     }
-    let shard = Rc::clone(shard);
-    tokio::task::spawn_local(async move {
-        // the 101 is written once this resolves
-        match tokio::time::timeout(UPGRADE_TIMEOUT, upgrade)
-            .await
-            .map(|upgraded| upgraded.map(fastwebsockets::WebSocket::into_inner))
-        {
-            Ok(Ok(upgraded)) => connected(&shard, &connection, upgraded.into_inner()),
-            _ => shard.lost(&connection),
-        }
-    });
+    let admitted = Admitted {
+        shard: Rc::clone(shard),
+        connection: Some(connection),
+    };
+    *visitor.upgrade.borrow_mut() = Some(Box::new(move |stream, early| {
+        admitted.connected(stream, &early);
+    }));
     response
 }
 
-/// Time to write the 101.
-const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The 101.
+fn switching(accept: &str) -> Answer {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    if let Ok(accept) = HeaderValue::try_from(accept) {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    response
+}
 
-fn connected(shard: &Rc<Shard>, connection: &Shared, upgraded: Upgraded) {
-    match upgraded.downcast::<TokioIo<Stream>>() {
-        Ok(parts) => shard.connected(connection, parts.io.into_inner(), &parts.read_buf),
-        Err(_) => shard.lost(connection),
+/// A connection that was accepted and whose 101 is being written.
+struct Admitted {
+    shard: Rc<Shard>,
+    connection: Option<Shared>,
+}
+
+impl Admitted {
+    fn connected(mut self, stream: Stream, early: &Bytes) {
+        if let Some(connection) = self.connection.take() {
+            self.shard.connected(&connection, stream, early);
+        }
+    }
+}
+
+/// The 101 never left.
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.shard.lost(&connection);
+        }
     }
 }
 

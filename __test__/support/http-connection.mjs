@@ -1,0 +1,109 @@
+// One raw HTTP/1.1 connection: exact bytes out, answers taken off it one by one, in order.
+import net from 'node:net';
+
+import { SOON, within } from './deadline.mjs';
+import { connectOptions, parseHead } from './http.mjs';
+
+/** A request as bytes: `headers` is a list of lines, in front of them `Host` unless `host` is null. */
+export function request(line, headers = [], { host = 'localhost', body = '' } = {}) {
+  const lines = [line, ...(host === null ? [] : [`Host: ${host}`]), ...headers];
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), Buffer.from(body)]);
+}
+
+/** See the file. */
+export class HttpConnection {
+  seen = Buffer.alloc(0);
+  /** Nothing more will come. */
+  over = false;
+  /** The connection was reset instead of closed. */
+  reset = false;
+  #waiting = new Set();
+
+  constructor(address, options = {}) {
+    this.socket = net.connect({ ...connectOptions(address), allowHalfOpen: true, ...options });
+    this.socket.setNoDelay(true);
+    this.socket.on('data', (chunk) => {
+      this.seen = Buffer.concat([this.seen, chunk]);
+      this.#look();
+    });
+    for (const event of ['end', 'close', 'error']) {
+      this.socket.on(event, (error) => {
+        if (error instanceof Error) this.reset = true;
+        this.over = true;
+        this.#look();
+      });
+    }
+  }
+
+  write(bytes) {
+    this.socket.write(bytes);
+    return this;
+  }
+
+  /** Says that nothing more will be sent. */
+  half() {
+    this.socket.end();
+    return this;
+  }
+
+  destroy() {
+    this.socket.destroy();
+  }
+
+  /** The next answer `{status, reason, headers, body, version}`; `head`: it answers HEAD. */
+  answer({ head = false, ms = SOON } = {}) {
+    return this.#when(() => this.#take(head), 'an answer', ms);
+  }
+
+  /** Resolves when the server has ended the connection, with what came and was not taken. */
+  async closed(ms = SOON) {
+    await this.#when(() => this.over, 'the end of the connection', ms);
+    this.destroy();
+    return this.seen.toString('latin1');
+  }
+
+  #take(isHead) {
+    const head = parseHead(this.seen);
+    if (!head) {
+      if (this.over) throw new Error(`the connection ended instead: ${JSON.stringify(this.seen.toString('latin1'))}`);
+      return undefined;
+    }
+    const bodiless = isHead || head.status < 200 || head.status === 204 || head.status === 304;
+    const length = bodiless ? 0 : Number(head.headers['content-length'] ?? 0);
+    if (this.seen.length < head.length + length) return undefined;
+    const version = this.seen.toString('latin1', 0, 8);
+    const body = this.seen.toString('utf8', head.length, head.length + length);
+    this.seen = this.seen.subarray(head.length + length);
+    return { ...head, version, body };
+  }
+
+  #when(condition, what, ms) {
+    let look;
+    const promise = new Promise((resolve, reject) => {
+      look = () => {
+        try {
+          const value = condition();
+          if (value) resolve(value);
+        } catch (error) {
+          reject(error);
+        }
+      };
+    });
+    this.#waiting.add(look);
+    look();
+    return within(promise, () => `${what} after ${JSON.stringify(this.seen.toString('latin1'))}`, ms).finally(() =>
+      this.#waiting.delete(look),
+    );
+  }
+
+  #look() {
+    for (const look of this.#waiting) look();
+  }
+}
+
+/** A connection that ends with its test. */
+export function talk(t, address, options) {
+  const connection = new HttpConnection(address, options);
+  t.teardown(() => connection.destroy());
+  return connection;
+}

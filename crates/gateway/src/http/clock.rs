@@ -1,0 +1,290 @@
+//! The times of one HTTP connection and the deadlines that follow from them. Pure: the time is an argument, in
+//! milliseconds. Whoever looks at it does so about once a second, so no request sets a timer.
+
+use std::time::Duration;
+
+use millrace_protocol::http::Refusal;
+
+use crate::limits::{ListenerLimits, MESSAGE_RATE_FLOOR};
+
+/// What the connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// A request, of which nothing has come.
+    Request,
+    /// The rest of a head.
+    Head,
+    /// The rest of the body of this request.
+    Body(u64),
+}
+
+/// What is to be done with the connection now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// Nothing before this time.
+    Later(u64),
+    /// It is ended without a word.
+    End,
+    /// It is answered with this and ended.
+    Refuse(Refusal),
+    /// It is dropped.
+    Cut,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Clock {
+    accepted: u64,
+    /// The last bytes in or out.
+    active: u64,
+    /// What is waited for, and since when.
+    waits: Option<(Waits, u64)>,
+    /// When the head began that came last, or may still come.
+    head: u64,
+    body: BodyTimes,
+    /// Since when the peer takes nothing.
+    blocked: Option<u64>,
+    /// When the connection is dropped, whatever it does.
+    cut: u64,
+    /// No request was read yet.
+    first: bool,
+}
+
+#[derive(Debug, Default)]
+struct BodyTimes {
+    request: u64,
+    received: u64,
+    /// Milliseconds that were spent waiting for the peer.
+    waited: u64,
+}
+
+impl Clock {
+    pub(super) fn new(now: u64) -> Self {
+        Self {
+            accepted: now,
+            active: now,
+            waits: None,
+            head: now,
+            body: BodyTimes::default(),
+            blocked: None,
+            cut: u64::MAX,
+            first: true,
+        }
+    }
+
+    /// The peer may speak now.
+    pub(super) fn open(&mut self, now: u64) {
+        self.active = now;
+    }
+
+    pub(super) fn received(&mut self, now: u64, bytes: usize) {
+        self.active = now;
+        if !self.first && !matches!(self.waits, Some((Waits::Head, _))) {
+            self.head = now;
+        }
+        if let Some((waits, since)) = &mut self.waits {
+            if matches!(waits, Waits::Body(_)) {
+                self.body.waited += now - *since;
+                let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+                self.body.received = self.body.received.saturating_add(bytes);
+            }
+            *since = now;
+        }
+    }
+
+    pub(super) fn wrote(&mut self, now: u64, progress: bool) {
+        if progress {
+            self.active = now;
+            self.blocked = None;
+        } else {
+            self.blocked.get_or_insert(now);
+        }
+    }
+
+    /// There is nothing to read.
+    pub(super) fn wait(&mut self, now: u64, waits: Waits) {
+        match (self.waits, waits) {
+            (Some((known, _)), _) if known == waits => return,
+            (_, Waits::Body(request)) if request != self.body.request => {
+                self.body = BodyTimes {
+                    request,
+                    ..BodyTimes::default()
+                };
+            }
+            _ => {}
+        }
+        self.waits = Some((waits, now));
+    }
+
+    /// Something was read, or nothing is wanted.
+    pub(super) fn stop(&mut self) {
+        self.waits = None;
+        self.first = false;
+    }
+
+    /// The whole handshake has as long as `timeout`, counted from where its head began.
+    pub(super) fn begin_handshake(&mut self, timeout: Duration) {
+        self.cut = self.cut.min(self.head.saturating_add(millis(timeout)));
+    }
+
+    /// Whatever happens now takes no longer than `patience`.
+    pub(super) fn begin_end(&mut self, now: u64, patience: Duration) {
+        self.cut = now.saturating_add(millis(patience));
+    }
+
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waits.is_some()
+    }
+
+    pub(super) fn due(&self, now: u64, limits: &ListenerLimits, write: Duration) -> Due {
+        let (at, outcome) = self.next(limits, write);
+        if at <= now { outcome } else { Due::Later(at) }
+    }
+
+    fn next(&self, limits: &ListenerLimits, write: Duration) -> (u64, Due) {
+        if self.cut != u64::MAX {
+            return (self.cut, Due::Cut);
+        }
+        if let Some(since) = self.blocked {
+            return (since.saturating_add(millis(write)), Due::Cut);
+        }
+        let head = millis(limits.handshake_timeout);
+        match self.waits {
+            None => (u64::MAX, Due::Cut),
+            Some((Waits::Request, _)) if self.first => {
+                let first = millis(limits.first_request_timeout);
+                let at = self.active.saturating_add(first);
+                (at.min(self.accepted.saturating_add(head)), Due::End)
+            }
+            Some((Waits::Request, _)) => {
+                let idle = millis(limits.keep_alive_timeout);
+                (self.active.saturating_add(idle), Due::End)
+            }
+            Some((Waits::Head, _)) => {
+                let at = self.head.saturating_add(head);
+                (at, Due::Refuse(Refusal::HeadTooSlow))
+            }
+            Some((Waits::Body(_), since)) => {
+                let patience = millis(limits.body_timeout);
+                let earned = self.body.received.saturating_mul(1000) / MESSAGE_RATE_FLOOR;
+                let left = patience
+                    .saturating_add(earned)
+                    .saturating_sub(self.body.waited);
+                let at = since.saturating_add(left.min(patience));
+                (at, Due::Refuse(Refusal::BodyTooSlow))
+            }
+        }
+    }
+}
+
+/// How often a connection with these limits is looked at: about once a second, more often where a deadline is
+/// shorter than that.
+pub(super) fn pace(limits: &ListenerLimits) -> u64 {
+    let shortest = limits
+        .handshake_timeout
+        .min(limits.first_request_timeout)
+        .min(limits.keep_alive_timeout)
+        .min(limits.body_timeout);
+    (millis(shortest) / 4).clamp(20, 1000)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WRITE: Duration = Duration::from_secs(30);
+
+    fn due(clock: &Clock, now: u64) -> Due {
+        clock.due(now, &ListenerLimits::default(), WRITE)
+    }
+
+    #[test]
+    fn a_silent_peer_has_two_seconds_and_a_head_ten() {
+        let mut clock = Clock::new(1_000);
+        clock.wait(1_000, Waits::Request);
+        assert_eq!(due(&clock, 1_000), Due::Later(3_000));
+        assert_eq!(due(&clock, 3_000), Due::End);
+        clock.received(2_900, 5);
+        clock.wait(2_900, Waits::Head);
+        assert_eq!(due(&clock, 3_000), Due::Later(11_000));
+        clock.received(10_900, 5);
+        clock.wait(10_900, Waits::Head);
+        assert_eq!(due(&clock, 11_000), Due::Refuse(Refusal::HeadTooSlow));
+    }
+
+    #[test]
+    fn between_requests_any_byte_counts() {
+        let mut clock = Clock::new(0);
+        clock.received(100, 50);
+        clock.stop();
+        assert_eq!(
+            due(&clock, 1_000_000),
+            Due::Later(u64::MAX),
+            "an answer has its own deadline"
+        );
+        clock.wrote(1_000_000, true);
+        clock.wait(1_000_000, Waits::Request);
+        assert_eq!(due(&clock, 1_004_999), Due::Later(1_005_000));
+        assert_eq!(due(&clock, 1_005_000), Due::End);
+        clock.received(1_004_000, 3);
+        clock.wait(1_004_000, Waits::Head);
+        assert_eq!(due(&clock, 1_005_000), Due::Later(1_014_000));
+    }
+
+    #[test]
+    fn a_body_may_pause_and_may_be_slow_but_not_for_ever() {
+        let mut clock = Clock::new(0);
+        clock.received(0, 100);
+        clock.stop();
+        clock.wait(0, Waits::Body(1));
+        assert_eq!(due(&clock, 9_999), Due::Later(10_000));
+        assert_eq!(due(&clock, 10_000), Due::Refuse(Refusal::BodyTooSlow));
+        // a byte every second earns a millisecond each: not another second
+        let mut now = 0;
+        while due(&clock, now) != Due::Refuse(Refusal::BodyTooSlow) {
+            now += 1_000;
+            clock.received(now, 1);
+            clock.stop();
+            clock.wait(now, Waits::Body(1));
+        }
+        assert_eq!(now, 11_000);
+        // time in which nobody read it is not the peer's
+        let mut clock = Clock::new(0);
+        clock.stop();
+        clock.wait(0, Waits::Body(1));
+        for now in 1..100 {
+            clock.received(now * 60_000 - 59_000, 10 * 1024);
+            clock.stop();
+            clock.wait(now * 60_000, Waits::Body(1));
+            assert_eq!(
+                due(&clock, now * 60_000 + 999),
+                Due::Later(now * 60_000 + 10_000)
+            );
+        }
+    }
+
+    #[test]
+    fn a_handshake_counts_from_its_head_and_a_blocked_write_from_its_start() {
+        let mut clock = Clock::new(0);
+        clock.received(100, 50);
+        clock.stop();
+        clock.begin_handshake(Duration::from_secs(10));
+        assert_eq!(due(&clock, 0), Due::Later(10_000));
+        let mut clock = Clock::new(0);
+        clock.received(100, 50);
+        clock.stop();
+        clock.received(7_000, 50);
+        clock.begin_handshake(Duration::from_secs(10));
+        assert_eq!(due(&clock, 0), Due::Later(17_000));
+        let mut clock = Clock::new(0);
+        clock.wrote(5, false);
+        clock.wrote(20_000, false);
+        assert_eq!(due(&clock, 30_005), Due::Cut);
+        clock.wrote(30_000, true);
+        assert_eq!(due(&clock, 30_005), Due::Later(u64::MAX));
+    }
+}

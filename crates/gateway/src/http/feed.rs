@@ -1,0 +1,75 @@
+//! The wire as hyper reads and writes it.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use smallvec::SmallVec;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::visit::Visit;
+
+/// See the module.
+pub(super) struct Feed(pub(super) Rc<Visit>);
+
+impl AsyncRead for Feed {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Visit { wire, around, .. } = &*self.0;
+        wire.borrow_mut().poll_give(cx, around, buf)
+    }
+}
+
+impl AsyncWrite for Feed {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let Visit { wire, around, .. } = &*self.0;
+        let wire = &mut *wire.borrow_mut();
+        if !wire.to_http_1_0 {
+            return wire.poll_write_vectored(cx, around, slices);
+        }
+        let wrote = wire.poll_write_vectored(cx, around, &relabel(slices));
+        wire.to_http_1_0 = wrote.is_pending();
+        wrote
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.wire.borrow_mut().stream()?.poll_flush(cx)
+    }
+
+    /// The connection's task ends the stream: it may have something to say yet.
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// hyper answers HTTP/1.0 with HTTP/1.0; a server names the newest version it speaks (RFC 9110 §6.2).
+fn relabel<'a>(slices: &'a [IoSlice<'a>]) -> SmallVec<[IoSlice<'a>; 8]> {
+    let first = slices.first().map_or(&[][..], |first| first);
+    let Some(rest) = first.strip_prefix(b"HTTP/1.0") else {
+        return slices.iter().copied().collect();
+    };
+    [IoSlice::new(b"HTTP/1.1"), IoSlice::new(rest)]
+        .into_iter()
+        .chain(slices.iter().skip(1).copied())
+        .collect()
+}

@@ -1,0 +1,68 @@
+//! A request's body as endpoints get it. What an endpoint leaves of it goes back to the connection, which may
+//! have to read it before the next request.
+
+use std::fmt;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming as Read, SizeHint};
+
+use super::visit::Visit;
+
+/// See the module.
+pub(crate) struct Incoming {
+    body: Option<Read>,
+    visit: Option<Rc<Visit>>,
+}
+
+impl Incoming {
+    pub(super) fn new(body: Read, visit: &Rc<Visit>) -> Self {
+        // most requests have none
+        let visit = (!body.is_end_stream()).then(|| Rc::clone(visit));
+        let body = Some(body);
+        Self { body, visit }
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if let (Some(body), Some(visit)) = (self.body.take(), &self.visit)
+            && !body.is_end_stream()
+        {
+            visit.left.set(Some(body));
+        }
+    }
+}
+
+impl fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Incoming").field(&self.body).finish()
+    }
+}
+
+impl Body for Incoming {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match &mut self.body {
+            Some(body) => Pin::new(body).poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body
+            .as_ref()
+            .map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}

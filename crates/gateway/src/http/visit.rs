@@ -1,0 +1,196 @@
+//! One HTTP connection as its task, hyper and the shard share it, and the shard's list of all of them.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+
+use slab::Slab;
+use tokio::task::AbortHandle;
+
+use super::clock::{Due, pace};
+use super::wire::Wire;
+use crate::listener::ListenerState;
+use crate::shard::Shard;
+
+/// Where a connection lives.
+pub(super) struct Around {
+    pub(super) shard: Rc<Shard>,
+    pub(super) listener: Arc<ListenerState>,
+}
+
+/// See the module.
+pub(crate) struct Visit {
+    pub(super) around: Around,
+    pub(super) wire: RefCell<Wire>,
+    /// Requests that were begun to be answered.
+    pub(super) asked: Cell<u64>,
+    /// What an endpoint left of a body.
+    pub(super) left: Cell<Option<hyper::body::Incoming>>,
+    /// An answer said that it is the last.
+    pub(super) closing: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// The connections of a shard that speak HTTP.
+#[derive(Default)]
+pub(crate) struct Visits {
+    all: Slab<Entry>,
+}
+
+struct Entry {
+    /// When it is looked at next.
+    at: u64,
+    listener: u32,
+    visit: Rc<Visit>,
+    task: Option<AbortHandle>,
+}
+
+/// A place in the list; dropping it leaves it.
+pub(super) struct Stay {
+    shard: Rc<Shard>,
+    key: usize,
+}
+
+impl Visit {
+    pub(super) fn new(shard: &Rc<Shard>, listener: &Arc<ListenerState>) -> Rc<Self> {
+        Rc::new(Self {
+            wire: RefCell::new(Wire::new(shard.arm_timers())),
+            around: Around {
+                shard: Rc::clone(shard),
+                listener: Arc::clone(listener),
+            },
+            asked: Cell::new(0),
+            left: Cell::new(None),
+            closing: Cell::new(false),
+            waker: RefCell::new(None),
+        })
+    }
+
+    /// Remembers whom to wake when a deadline has come.
+    pub(super) fn set_waker(&self, waker: &Waker) {
+        *self.waker.borrow_mut() = Some(waker.clone());
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Ends it if it waits for a request. `Err`: it is to be dropped, for it cannot even speak yet.
+    fn stop(&self) -> Result<(), ()> {
+        let mut wire = self.wire.borrow_mut();
+        if !wire.is_open() {
+            return Err(());
+        }
+        if wire.is_idle() {
+            wire.ended = true;
+            self.wake();
+        }
+        Ok(())
+    }
+
+    /// Looks at its deadlines. `Err`: it is to be dropped.
+    fn look(&self, now: u64) -> Result<u64, ()> {
+        let mut wire = self.wire.borrow_mut();
+        let limits = &self.around.listener.config.limits;
+        match wire
+            .clock
+            .due(now, limits, self.around.shard.write_timeout())
+        {
+            Due::Later(at) => return Ok(at.min(now + pace(limits))),
+            Due::End => wire.ended = true,
+            Due::Refuse(refusal) => wire.refuse(refusal),
+            Due::Cut => return Err(()),
+        }
+        self.wake();
+        Ok(now + pace(limits))
+    }
+}
+
+impl Visits {
+    pub(super) fn enter(visit: &Rc<Visit>) -> Stay {
+        let Around { shard, listener } = &visit.around;
+        let key = shard.visits().borrow_mut().all.insert(Entry {
+            at: shard.now(),
+            listener: listener.id,
+            visit: Rc::clone(visit),
+            task: None,
+        });
+        Stay {
+            shard: Rc::clone(shard),
+            key,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// How many belong to these listeners.
+    pub(crate) fn count(&self, listeners: &[u32]) -> usize {
+        self.of(listeners).count()
+    }
+
+    /// Ends those that wait for a request.
+    pub(crate) fn stop_idle(&self, listeners: &[u32]) {
+        for entry in self.of(listeners) {
+            if entry.visit.stop().is_err() {
+                entry.drop_task();
+            }
+        }
+    }
+
+    /// Drops them all.
+    pub(crate) fn abort(&self, listeners: &[u32]) {
+        self.of(listeners).for_each(Entry::drop_task);
+    }
+
+    /// Looks at those that are due.
+    pub(crate) fn look(&mut self, now: u64) {
+        for (_, entry) in &mut self.all {
+            if entry.at > now {
+                continue;
+            }
+            match entry.visit.look(now) {
+                Ok(at) => entry.at = at,
+                Err(()) => entry.drop_task(),
+            }
+        }
+    }
+
+    fn of(&self, listeners: &[u32]) -> impl Iterator<Item = &Entry> {
+        let entries = self.all.iter().map(|(_, entry)| entry);
+        entries.filter(|entry| listeners.contains(&entry.listener))
+    }
+}
+
+impl Entry {
+    fn drop_task(&self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+impl Stay {
+    /// The task that serves the connection.
+    pub(super) fn key(&self) -> usize {
+        self.key
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        let left = self.shard.visits().borrow_mut().all.try_remove(self.key);
+        drop(left);
+    }
+}
+
+/// Names the task of a connection in the list.
+pub(super) fn set_task(shard: &Shard, key: usize, task: AbortHandle) {
+    if let Some(entry) = shard.visits().borrow_mut().all.get_mut(key) {
+        entry.task = Some(task);
+    }
+}

@@ -1,0 +1,309 @@
+//! The bytes of one HTTP connection: read, inspected, and only then given to hyper. Also keeps the times that
+//! deadlines are judged by; knows no request and no answer.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use millrace_protocol::http::{Inspector, Outcome, Refusal};
+use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+
+use super::clock::{Clock, Waits};
+use super::visit::Around;
+use crate::stream::Stream;
+
+/// See the module.
+pub(super) struct Wire {
+    /// `None` before it is there and after it moved on.
+    stream: Option<Stream>,
+    inspector: Inspector,
+    /// Read and not yet given away.
+    held: Vec<u8>,
+    /// How many of these may be given to hyper.
+    ready: usize,
+    pub(super) clock: Clock,
+    /// Why nothing more is read.
+    pub(super) refusal: Option<Refusal>,
+    /// The peer has sent its last byte.
+    pub(super) half_closed: bool,
+    /// hyper is told that nothing follows.
+    pub(super) ended: bool,
+    /// The next bytes to be written begin an answer to HTTP/1.0.
+    pub(super) to_http_1_0: bool,
+}
+
+/// Bytes read while an answer is made, to see whether the peer is still there.
+const AHEAD_BYTES: usize = 16 * 1024;
+
+impl Wire {
+    pub(super) fn new(now: u64) -> Self {
+        Self {
+            stream: None,
+            inspector: Inspector::new(),
+            held: Vec::new(),
+            ready: 0,
+            clock: Clock::new(now),
+            refusal: None,
+            half_closed: false,
+            ended: false,
+            to_http_1_0: false,
+        }
+    }
+
+    pub(super) fn open(&mut self, stream: Stream, now: u64) {
+        self.stream = Some(stream);
+        self.clock.open(now);
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    pub(super) fn inspector(&self) -> &Inspector {
+        &self.inspector
+    }
+
+    /// What the peer sent that belongs to no request that was passed on.
+    pub(super) fn leftover(&self) -> &[u8] {
+        self.held.get(self.ready..).unwrap_or_default()
+    }
+
+    /// The stream and what was read behind an upgrade.
+    pub(super) fn take(&mut self) -> Option<(Stream, Bytes)> {
+        let early = Bytes::from(std::mem::take(&mut self.held));
+        Some((self.stream.take()?, early))
+    }
+
+    pub(super) fn stream(&mut self) -> io::Result<Pin<&mut Stream>> {
+        let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(Pin::new(stream))
+    }
+
+    /// Whether it waits for the peer between requests.
+    pub(super) fn is_idle(&self) -> bool {
+        self.clock.is_waiting() && !self.inspector.is_in_body()
+    }
+
+    /// Refuses what the peer sends next.
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.inspector.refuse(refusal);
+        self.refusal.get_or_insert(refusal);
+    }
+
+    /// Reads into the memory held here and inspects it. Ready with the number of bytes read.
+    fn poll_hold(&mut self, cx: &mut Context<'_>, around: &Around) -> Poll<io::Result<usize>> {
+        let read = ready!(around.shard.with_read_buffer(|buffer| {
+            let room = buffer.len().min(AHEAD_BYTES);
+            let mut buffer = ReadBuf::new(buffer.get_mut(..room).unwrap_or_default());
+            ready!(self.stream()?.poll_read(cx, &mut buffer))?;
+            self.held.extend_from_slice(buffer.filled());
+            Poll::Ready(Ok::<_, io::Error>(buffer.filled().len()))
+        }))?;
+        self.clock.received(around.shard.now(), read);
+        if read == 0 {
+            self.half_closed = true;
+        } else {
+            self.inspect(around);
+        }
+        Poll::Ready(Ok(read))
+    }
+
+    fn inspect(&mut self, around: &Around) {
+        let bytes = self.held.get(self.ready..).unwrap_or_default();
+        let progress = self.inspector.inspect(bytes, &around.listener.inspector);
+        self.ready += progress.passed;
+        if let Outcome::Refused(refusal) = progress.outcome {
+            self.refusal.get_or_insert(refusal);
+        }
+    }
+
+    /// Waits for the first head of the connection, so that silent and slow peers cost no parser. Ready with
+    /// whether there is one.
+    pub(super) fn poll_first(&mut self, cx: &mut Context<'_>, around: &Around) -> Poll<bool> {
+        loop {
+            if self.inspector.requests() > 0 {
+                self.clock.stop();
+                return Poll::Ready(true);
+            }
+            if self.is_over() {
+                return Poll::Ready(false);
+            }
+            match self.poll_hold(cx, around) {
+                Poll::Ready(Ok(0)) => self.cut_off(),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(_)) => self.ended = true,
+                Poll::Pending => {
+                    self.wait(around);
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+
+    fn wait(&mut self, around: &Around) {
+        let waits = if self.inspector.is_in_body() {
+            Waits::Body(self.inspector.requests())
+        } else if self.inspector.is_in_head() {
+            Waits::Head
+        } else {
+            Waits::Request
+        };
+        self.clock.wait(around.shard.now(), waits);
+    }
+
+    /// The peer ended in the middle of something, or between requests.
+    fn cut_off(&mut self) {
+        if self.inspector.is_in_body() || self.inspector.is_in_head() {
+            self.refuse(Refusal::Incomplete);
+        }
+        self.ended = true;
+    }
+
+    fn is_over(&self) -> bool {
+        self.ended || self.refusal.is_some()
+    }
+
+    /// Looks whether the peer leaves while an answer is made; what it sends is held, up to a bound.
+    pub(super) fn poll_ahead(&mut self, cx: &mut Context<'_>, around: &Around) -> io::Result<()> {
+        while !self.half_closed
+            && !self.inspector.is_in_body()
+            && !self.is_over()
+            && self.held.len() < AHEAD_BYTES
+        {
+            match self.poll_hold(cx, around) {
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(error)) => return Err(error),
+                Poll::Pending => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives hyper what it may have.
+    pub(super) fn poll_give(
+        &mut self,
+        cx: &mut Context<'_>,
+        around: &Around,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            if self.ready > 0 {
+                self.give_held(buffer);
+                break;
+            }
+            if self.is_over() || self.inspector.is_at_upgrade() {
+                break;
+            }
+            if self.half_closed {
+                self.cut_off();
+                break;
+            }
+            if !self.held.is_empty() {
+                if self.poll_hold(cx, around)?.is_pending() {
+                    self.wait(around);
+                    return Poll::Pending;
+                }
+                continue;
+            }
+            let before = buffer.filled().len();
+            if self.stream()?.poll_read(cx, buffer)?.is_pending() {
+                self.wait(around);
+                return Poll::Pending;
+            }
+            self.take_in(buffer, before, around);
+            if buffer.filled().len() > before {
+                break;
+            }
+        }
+        self.clock.stop();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Inspects what was read into hyper's memory and holds back what it may not have yet.
+    fn take_in(&mut self, buffer: &mut ReadBuf<'_>, before: usize, around: &Around) {
+        let read = buffer.filled().get(before..).unwrap_or_default();
+        self.clock.received(around.shard.now(), read.len());
+        if read.is_empty() {
+            self.half_closed = true;
+            return;
+        }
+        let progress = self.inspector.inspect(read, &around.listener.inspector);
+        let kept = read.get(progress.passed..).unwrap_or_default();
+        self.held.extend_from_slice(kept);
+        buffer.set_filled(before + progress.passed);
+        if let Outcome::Refused(refusal) = progress.outcome {
+            self.refusal.get_or_insert(refusal);
+        }
+    }
+
+    fn give_held(&mut self, buffer: &mut ReadBuf<'_>) {
+        let count = self.ready.min(buffer.remaining());
+        buffer.put_slice(self.held.get(..count).unwrap_or_default());
+        self.ready -= count;
+        if count == self.held.len() {
+            // idle connections keep no memory here
+            self.held = Vec::new();
+        } else {
+            self.held.drain(..count);
+        }
+    }
+
+    /// Writes the rest of `bytes` and says that nothing follows.
+    pub(super) fn poll_end(
+        &mut self,
+        cx: &mut Context<'_>,
+        around: &Around,
+        rest: &mut &[u8],
+    ) -> Poll<io::Result<()>> {
+        while !rest.is_empty() {
+            let count = ready!(self.poll_write(cx, around, rest))?;
+            *rest = rest.get(count..).unwrap_or_default();
+        }
+        self.stream()?.poll_shutdown(cx)
+    }
+
+    /// Reads and forgets: closing with unread bytes would make the system throw the answer away. Ready when the
+    /// peer ends, or has sent nothing and is not waited for.
+    pub(super) fn poll_drain(
+        &mut self,
+        cx: &mut Context<'_>,
+        around: &Around,
+        lingers: &mut bool,
+    ) -> Poll<()> {
+        loop {
+            let read = around.shard.with_read_buffer(|buffer| {
+                let mut buffer = ReadBuf::new(buffer);
+                ready!(self.stream()?.poll_read(cx, &mut buffer))?;
+                Poll::Ready(Ok::<_, io::Error>(buffer.filled().len()))
+            });
+            match read {
+                Poll::Ready(Ok(1..)) => *lingers = true,
+                Poll::Pending if *lingers => return Poll::Pending,
+                _ => return Poll::Ready(()),
+            }
+        }
+    }
+
+    pub(super) fn poll_write_vectored(
+        &mut self,
+        cx: &mut Context<'_>,
+        around: &Around,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let wrote = self.stream()?.poll_write_vectored(cx, slices);
+        self.clock.wrote(around.shard.now(), wrote.is_ready());
+        wrote
+    }
+
+    pub(super) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        around: &Around,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let wrote = self.stream()?.poll_write(cx, bytes);
+        self.clock.wrote(around.shard.now(), wrote.is_ready());
+        wrote
+    }
+}

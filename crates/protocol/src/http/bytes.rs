@@ -1,0 +1,104 @@
+//! Which bytes may stand where in a head, and the small ways to cut one up.
+
+/// RFC 9110 §5.6.2.
+const TOKEN: u8 = 1;
+/// RFC 3986 §2, the percent sign included, the fragment's `#` left out.
+const TARGET: u8 = 2;
+/// Besides these, what browsers leave as it is in a query.
+const QUERY: u8 = 4;
+/// RFC 3986 §3.2.2 with a port.
+const HOST: u8 = 8;
+
+static KINDS: [u8; 256] = kinds();
+
+const fn kinds() -> [u8; 256] {
+    let mut table = [0; 256];
+    add(
+        &mut table,
+        TOKEN | TARGET | QUERY | HOST,
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+    );
+    add(&mut table, TOKEN, b"!#$%&'*+-.^_`|~");
+    add(&mut table, TARGET | QUERY, b"-._~:/?[]@!$&'()*+,;=%");
+    add(&mut table, QUERY, b"{}|\\^`");
+    add(&mut table, HOST, b"-._~:[]!$&'()*+,;=%");
+    table
+}
+
+#[expect(
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    reason = "const: runs in the compiler only"
+)]
+const fn add(table: &mut [u8; 256], kind: u8, bytes: &[u8]) {
+    let mut at = 0;
+    while at < bytes.len() {
+        table[bytes[at] as usize] |= kind;
+        at += 1;
+    }
+}
+
+#[inline]
+fn all(bytes: &[u8], kind: u8) -> bool {
+    bytes.iter().all(|&byte| {
+        KINDS
+            .get(usize::from(byte))
+            .is_some_and(|is| is & kind != 0)
+    })
+}
+
+/// Whether these are characters of a token, or nothing.
+#[inline]
+pub(super) fn token_chars(bytes: &[u8]) -> bool {
+    all(bytes, TOKEN)
+}
+
+/// Whether a target's path has only characters that it may have.
+pub(super) fn path_chars(bytes: &[u8]) -> bool {
+    all(bytes, TARGET)
+}
+
+/// … and its query.
+pub(super) fn query_chars(bytes: &[u8]) -> bool {
+    all(bytes, QUERY)
+}
+
+/// … and a `Host`.
+pub(super) fn host_chars(bytes: &[u8]) -> bool {
+    all(bytes, HOST)
+}
+
+/// Whether a header's value has no control character but HTAB. Branch-free, so that it is done many at a time.
+#[inline]
+pub(super) fn is_value(bytes: &[u8]) -> bool {
+    let bad = bytes.iter().fold(0, |bad, &byte| {
+        bad | u8::from(byte < 0x20 && byte != b'\t') | u8::from(byte == 0x7f)
+    });
+    bad == 0
+}
+
+/// Without blanks and tabs around it.
+#[inline]
+pub(super) fn trim(mut bytes: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = bytes {
+        bytes = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = bytes {
+        bytes = rest;
+    }
+    bytes
+}
+
+/// The parts before and after the first `byte`.
+#[inline]
+pub(super) fn split_once(bytes: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
+    let (before, rest) = bytes.split_at_checked(memchr::memchr(byte, bytes)?)?;
+    Some((before, rest.get(1..)?))
+}
+
+/// Whether a header's value, a list of tokens, has this one, in any case.
+pub fn lists(value: &[u8], token: &[u8]) -> bool {
+    value
+        .split(|&byte| byte == b',')
+        .any(|item| trim(item).eq_ignore_ascii_case(token))
+}

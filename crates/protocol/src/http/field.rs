@@ -1,0 +1,176 @@
+//! One header line, and what those lines together say of where the message ends (RFC 9112 §6).
+
+use super::bytes::{is_value, lists, split_once, token_chars, trim};
+use super::refusal::Refusal;
+use super::request_line::{Method, RequestLine, is_authority};
+
+/// What the header lines of a head said so far.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a header that was there or not"
+)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fields {
+    host: bool,
+    length: Option<u64>,
+    chunked: bool,
+    continues: bool,
+    /// `Upgrade` lists websocket.
+    websocket: bool,
+    /// `Connection` lists upgrade.
+    upgrade: bool,
+}
+
+/// What follows a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Body {
+    None,
+    Counted(u64),
+    Chunked,
+    /// Nothing, or frames: that is for the answer to say.
+    Upgrade,
+}
+
+/// A header line without its CRLF: name and value, both good.
+pub(super) fn split(line: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
+    if let [b' ' | b'\t', ..] = line {
+        return Err(Refusal::Folded);
+    }
+    let (name, value) = split_once(line, b':').ok_or(Refusal::NoColon)?;
+    if name.is_empty() || !token_chars(name) {
+        return Err(Refusal::HeaderName);
+    }
+    if !is_value(value) {
+        return Err(Refusal::HeaderValue);
+    }
+    Ok((name, trim(value)))
+}
+
+/// A header that says how the message is read, and so has no place behind it.
+pub(super) fn check_trailer(line: &[u8]) -> Result<(), Refusal> {
+    let (name, _) = split(line)?;
+    if FRAMING
+        .iter()
+        .any(|framing| name.eq_ignore_ascii_case(framing))
+    {
+        return Err(Refusal::Trailer);
+    }
+    Ok(())
+}
+
+const FRAMING: [&[u8]; 8] = [
+    b"content-length",
+    b"transfer-encoding",
+    b"host",
+    b"connection",
+    b"upgrade",
+    b"expect",
+    b"te",
+    b"trailer",
+];
+
+impl Fields {
+    /// Takes one header line in.
+    pub(super) fn add(&mut self, line: &[u8], request: RequestLine) -> Result<(), Refusal> {
+        let (name, value) = split(line)?;
+        // most names have another length than those that matter
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => self.add_host(value, request),
+            6 if name.eq_ignore_ascii_case(b"expect") => self.add_expectation(value, request),
+            7 if name.eq_ignore_ascii_case(b"upgrade") => {
+                self.websocket |= lists(value, b"websocket");
+                Ok(())
+            }
+            10 if name.eq_ignore_ascii_case(b"connection") => {
+                self.upgrade |= lists(value, b"upgrade");
+                Ok(())
+            }
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.add_length(value),
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => {
+                self.add_encoding(value, request)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn add_host(&mut self, value: &[u8], request: RequestLine) -> Result<(), Refusal> {
+        if std::mem::replace(&mut self.host, true) {
+            return Err(Refusal::HostRepeated);
+        }
+        if value.is_empty() {
+            return if request.http_1_0 {
+                Ok(())
+            } else {
+                Err(Refusal::HostMissing)
+            };
+        }
+        if is_authority(value, false) {
+            Ok(())
+        } else {
+            Err(Refusal::Host)
+        }
+    }
+
+    fn add_expectation(&mut self, value: &[u8], request: RequestLine) -> Result<(), Refusal> {
+        if request.http_1_0 {
+            return Ok(());
+        }
+        if !value.eq_ignore_ascii_case(b"100-continue") {
+            return Err(Refusal::Expectation);
+        }
+        self.continues = true;
+        Ok(())
+    }
+
+    fn add_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+            return Err(Refusal::Length);
+        }
+        if self.length.is_some() {
+            return Err(Refusal::LengthRepeated);
+        }
+        let digits = value.iter().map(|digit| u64::from(digit - b'0'));
+        let length = digits.fold(0u64, |sum, digit| {
+            sum.saturating_mul(10).saturating_add(digit)
+        });
+        self.length = Some(length);
+        Ok(())
+    }
+
+    fn add_encoding(&mut self, value: &[u8], request: RequestLine) -> Result<(), Refusal> {
+        if request.http_1_0 || value.is_empty() {
+            return Err(Refusal::Encoding);
+        }
+        for coding in value.split(|&byte| byte == b',') {
+            if !trim(coding).eq_ignore_ascii_case(b"chunked") {
+                return Err(Refusal::EncodingUnknown);
+            }
+            if std::mem::replace(&mut self.chunked, true) {
+                return Err(Refusal::Encoding);
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges the head as a whole.
+    pub(super) fn body(&self, request: RequestLine, body_bytes: u64) -> Result<Body, Refusal> {
+        if !self.host && !request.http_1_0 {
+            return Err(Refusal::HostMissing);
+        }
+        let connects = request.method == Method::Connect;
+        match (self.chunked, self.length) {
+            (true, Some(_)) => Err(Refusal::LengthAndEncoding),
+            (true, None) | (false, Some(1..)) if connects => Err(Refusal::BodyNotAllowed),
+            (true, None) => Ok(Body::Chunked),
+            (false, Some(length @ 1..)) if length > body_bytes => Err(Refusal::BodyTooBig),
+            (false, Some(length @ 1..)) => Ok(Body::Counted(length)),
+            (false, None) if self.continues => Err(Refusal::LengthMissing),
+            // in HTTP/1.1 this is a body of no bytes
+            (false, None) if request.http_1_0 && request.method == Method::Sends => {
+                Err(Refusal::LengthMissing)
+            }
+            (false, _) if self.websocket && self.upgrade && !request.http_1_0 => Ok(Body::Upgrade),
+            (false, _) => Ok(Body::None),
+        }
+    }
+}

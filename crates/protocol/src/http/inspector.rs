@@ -1,0 +1,163 @@
+//! The inspector of one connection's bytes: which of them may be passed on, and when one request ends and the
+//! next begins.
+
+use super::chunked::Chunked;
+use super::field::Body;
+use super::head::Head;
+use super::refusal::Refusal;
+
+/// The bounds of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InspectorConfig {
+    /// Bytes of a request line with its headers; also of a chunked body's trailers.
+    pub head_bytes: usize,
+    /// Header lines, and trailers.
+    pub headers: usize,
+    /// Bytes of a request's target.
+    pub target_bytes: usize,
+    /// Bytes of a request's body.
+    pub body_bytes: u64,
+}
+
+impl Default for InspectorConfig {
+    fn default() -> Self {
+        Self {
+            head_bytes: 16 * 1024,
+            headers: 100,
+            target_bytes: 8 * 1024,
+            body_bytes: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// Follows the requests of one connection. Keeps no bytes: those of a head that is not whole are given again.
+#[derive(Debug, Default)]
+pub struct Inspector {
+    state: State,
+    requests: u64,
+}
+
+#[derive(Debug)]
+enum State {
+    Head(Head),
+    Counted(u64),
+    Chunked(Chunked),
+    Upgrade,
+    Refused { refusal: Refusal, in_body: bool },
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Head(Head::default())
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes from the start that may be passed on. The rest is given again, with more behind it.
+    pub passed: usize,
+    /// What comes after them.
+    pub outcome: Outcome,
+}
+
+/// What comes after the bytes that may be passed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// More of the same.
+    More,
+    /// Whatever the answer makes of it: a WebSocket was asked for. Nothing more is passed.
+    Upgrade,
+    /// The end: this and all that follows must not be read.
+    Refused(Refusal),
+}
+
+impl Inspector {
+    /// At the beginning of a connection.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks at what was read: the bytes not passed last time, and those that came since.
+    pub fn inspect(&mut self, bytes: &[u8], config: &InspectorConfig) -> Progress {
+        let mut passed = 0;
+        let outcome = loop {
+            let rest = bytes.get(passed..).unwrap_or_default();
+            match &mut self.state {
+                State::Upgrade => break Outcome::Upgrade,
+                State::Refused { refusal, .. } => break Outcome::Refused(*refusal),
+                _ if rest.is_empty() => break Outcome::More,
+                State::Head(head) => match head.advance(rest, config) {
+                    Ok(None) => break Outcome::More,
+                    Ok(Some((body, size))) => {
+                        passed += size;
+                        self.requests += 1;
+                        self.state = State::after(body);
+                    }
+                    Err(refusal) => break self.refuse(refusal),
+                },
+                State::Counted(left) => {
+                    let here = u64::try_from(rest.len()).unwrap_or(u64::MAX).min(*left);
+                    *left -= here;
+                    passed += usize::try_from(here).unwrap_or(rest.len());
+                    if *left == 0 {
+                        self.state = State::default();
+                    }
+                }
+                State::Chunked(chunked) => {
+                    let (used, ended) = chunked.advance(rest, config);
+                    passed += used;
+                    match ended {
+                        Ok(true) => self.state = State::default(),
+                        Ok(false) => break Outcome::More,
+                        Err(refusal) => break self.refuse(refusal),
+                    }
+                }
+            }
+        };
+        Progress { passed, outcome }
+    }
+
+    /// Refuses whatever comes next, for a reason of the caller's.
+    pub fn refuse(&mut self, refusal: Refusal) -> Outcome {
+        if !matches!(self.state, State::Refused { .. }) {
+            let in_body = self.is_in_body();
+            self.state = State::Refused { refusal, in_body };
+        }
+        Outcome::Refused(refusal)
+    }
+
+    /// Heads passed so far.
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Whether the body of the last head passed is not whole, and will not be if it was refused.
+    pub fn is_in_body(&self) -> bool {
+        matches!(
+            self.state,
+            State::Counted(_) | State::Chunked(_) | State::Refused { in_body: true, .. }
+        )
+    }
+
+    /// Whether the last head passed asked for a WebSocket.
+    pub fn is_at_upgrade(&self) -> bool {
+        matches!(self.state, State::Upgrade)
+    }
+
+    /// Whether a part of a head was seen.
+    pub fn is_in_head(&self) -> bool {
+        matches!(&self.state, State::Head(head) if head.is_begun())
+    }
+}
+
+impl State {
+    fn after(body: Body) -> Self {
+        match body {
+            Body::None => Self::default(),
+            Body::Counted(length) => Self::Counted(length),
+            Body::Chunked => Self::Chunked(Chunked::new()),
+            Body::Upgrade => Self::Upgrade,
+        }
+    }
+}

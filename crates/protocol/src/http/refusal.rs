@@ -1,0 +1,125 @@
+//! Why a request is not passed on, and the status that says so. Holds none of the peer's bytes.
+
+/// What is wrong with a request. Every one ends its connection, for nobody can say where the next one begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Not three parts with one blank between each.
+    #[error(
+        "the request line must be a method, a target and a version with one blank between them"
+    )]
+    RequestLine,
+    /// The method is no token.
+    #[error("the method is no token")]
+    MethodSyntax,
+    /// A token, but none of [`METHODS`](super::METHODS).
+    #[error("the method is not known")]
+    MethodUnknown,
+    /// A character that RFC 3986 has no place for, an escape that is none, or a form that does not fit the method.
+    #[error("the request target is not valid")]
+    Target,
+    /// Longer than `target_bytes`, or than the whole head may be.
+    #[error("the request target is too long")]
+    TargetTooLong,
+    /// Not `HTTP/` and two digits with a point.
+    #[error("the HTTP version is not valid")]
+    VersionSyntax,
+    /// Neither 1.0 nor 1.1.
+    #[error("the HTTP version must be 1.0 or 1.1")]
+    VersionUnknown,
+    /// A line that ends with LF alone.
+    #[error("lines must end with CRLF")]
+    BareLineFeed,
+    /// A line that continues the one before (obs-fold), or a blank in front of the first.
+    #[error("a header line must not begin with a blank")]
+    Folded,
+    /// A header line without a colon.
+    #[error("a header line must have a colon")]
+    NoColon,
+    /// A header's name is no token; a blank before the colon makes it none.
+    #[error("a header name is not valid")]
+    HeaderName,
+    /// NUL, CR or another control character in a header's value.
+    #[error("a header value must not have control characters")]
+    HeaderValue,
+    /// HTTP/1.1 without `Host`, or with an empty one.
+    #[error("the Host header is missing")]
+    HostMissing,
+    /// More than one `Host`.
+    #[error("there must be one Host header")]
+    HostRepeated,
+    /// `Host` is not a host with or without a port.
+    #[error("the Host header is not valid")]
+    Host,
+    /// `Content-Length` is no number.
+    #[error("the Content-Length header is not valid")]
+    Length,
+    /// More than one `Content-Length`, equal or not.
+    #[error("there must be one Content-Length header")]
+    LengthRepeated,
+    /// `Content-Length` and `Transfer-Encoding`: two ends of one body.
+    #[error("Content-Length and Transfer-Encoding exclude each other")]
+    LengthAndEncoding,
+    /// A body was announced without its length.
+    #[error("the Content-Length header is missing")]
+    LengthMissing,
+    /// `Transfer-Encoding` in HTTP/1.0, empty, or with `chunked` twice.
+    #[error("the Transfer-Encoding header is not valid")]
+    Encoding,
+    /// A transfer coding other than chunked.
+    #[error("the only transfer coding is chunked")]
+    EncodingUnknown,
+    /// A body where there can be none.
+    #[error("this method has no body")]
+    BodyNotAllowed,
+    /// Over `body_bytes`.
+    #[error("the body is too large")]
+    BodyTooBig,
+    /// Something that is no hexadecimal size of a chunk.
+    #[error("a chunk's size is not valid")]
+    ChunkSize,
+    /// An extension of a chunk with control characters, or too many of them.
+    #[error("a chunk's extension is not valid")]
+    ChunkExtension,
+    /// No CRLF where a chunk ends.
+    #[error("a chunk must end with CRLF")]
+    ChunkEnd,
+    /// A trailer that would change how the message is read.
+    #[error("this header is not allowed in a trailer")]
+    Trailer,
+    /// An expectation other than 100-continue.
+    #[error("the only expectation is 100-continue")]
+    Expectation,
+    /// Over `head_bytes`.
+    #[error("the request head is too large")]
+    HeadTooBig,
+    /// Over `headers`.
+    #[error("there are too many headers")]
+    TooManyHeaders,
+    /// The peer stopped sending in the middle. Found by who reads, not by the inspector.
+    #[error("the request is incomplete")]
+    Incomplete,
+    /// The head did not come in time. Found by who keeps the time.
+    #[error("the request head did not come in time")]
+    HeadTooSlow,
+    /// The body did not come in time. Found by who keeps the time.
+    #[error("the request body did not come in time")]
+    BodyTooSlow,
+}
+
+impl Refusal {
+    /// The HTTP status to answer with.
+    pub const fn status(self) -> u16 {
+        match self {
+            Self::HeadTooSlow | Self::BodyTooSlow => 408,
+            Self::LengthMissing => 411,
+            Self::BodyTooBig => 413,
+            Self::TargetTooLong => 414,
+            Self::Expectation => 417,
+            Self::HeadTooBig | Self::TooManyHeaders => 431,
+            Self::MethodUnknown | Self::EncodingUnknown => 501,
+            Self::VersionUnknown => 505,
+            _ => 400,
+        }
+    }
+}

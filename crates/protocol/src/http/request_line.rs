@@ -1,0 +1,160 @@
+//! The first line of a request (RFC 9112 §3), strict.
+
+use super::bytes::{host_chars, path_chars, query_chars, split_once, token_chars};
+use super::refusal::Refusal;
+
+/// The methods that are known; any other token is answered with 501.
+pub const METHODS: [&str; 9] = [
+    "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT",
+];
+
+/// What the rest of a head is judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    /// Announces a body: one whose end is not said would end with the connection.
+    Sends,
+    Connect,
+    Other,
+}
+
+/// A request line that was found good.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RequestLine {
+    pub(super) method: Method,
+    pub(super) http_1_0: bool,
+}
+
+/// Judges a part of a request line that has no end yet.
+pub(super) fn unfinished(line: &[u8], target_bytes: usize) -> Result<(), Refusal> {
+    let Some((method, rest)) = split_once(line, b' ') else {
+        return check_method_chars(line);
+    };
+    check_method_chars(method)?;
+    check_target_length(rest, target_bytes)
+}
+
+/// Judges a request line without its CRLF, in the order in which [`unfinished`] would have seen its faults.
+pub(super) fn parse(line: &[u8], target_bytes: usize) -> Result<RequestLine, Refusal> {
+    let (method, rest) = split_once(line, b' ').ok_or(Refusal::RequestLine)?;
+    let (target, version) = split_once(rest, b' ').ok_or(Refusal::RequestLine)?;
+    if method.is_empty() || target.is_empty() || version.contains(&b' ') {
+        return Err(Refusal::RequestLine);
+    }
+    let &[b'H', b'T', b'T', b'P', b'/', major, b'.', minor] = version else {
+        return Err(Refusal::VersionSyntax);
+    };
+    if !major.is_ascii_digit() || !minor.is_ascii_digit() {
+        return Err(Refusal::VersionSyntax);
+    }
+    check_target_length(target, target_bytes)?;
+    let method = known(method)?;
+    check_target(method, target, line)?;
+    let http_1_0 = match (major, minor) {
+        (b'1', b'0') => true,
+        (b'1', b'1') => false,
+        _ => return Err(Refusal::VersionUnknown),
+    };
+    Ok(RequestLine { method, http_1_0 })
+}
+
+/// A method's characters; also those of one that is not whole yet.
+pub(super) fn check_method_chars(method: &[u8]) -> Result<(), Refusal> {
+    if token_chars(method) {
+        Ok(())
+    } else {
+        Err(Refusal::MethodSyntax)
+    }
+}
+
+/// The target is what comes before the next blank or line end, or before the end of what is there.
+fn check_target_length(rest: &[u8], target_bytes: usize) -> Result<(), Refusal> {
+    let shown = rest.get(..=target_bytes).unwrap_or_default();
+    if shown.is_empty()
+        || shown
+            .iter()
+            .any(|byte| matches!(byte, b' ' | b'\r' | b'\n'))
+    {
+        Ok(())
+    } else {
+        Err(Refusal::TargetTooLong)
+    }
+}
+
+fn known(method: &[u8]) -> Result<Method, Refusal> {
+    match method {
+        b"GET" | b"HEAD" | b"DELETE" | b"OPTIONS" | b"TRACE" => Ok(Method::Other),
+        b"POST" | b"PUT" | b"PATCH" => Ok(Method::Sends),
+        b"CONNECT" => Ok(Method::Connect),
+        _ => Err(Refusal::MethodUnknown),
+    }
+}
+
+fn check_target(method: Method, target: &[u8], line: &[u8]) -> Result<(), Refusal> {
+    let good = match (method, target) {
+        (Method::Connect, _) => is_authority(target, true),
+        (_, [b'/', ..]) => is_path_and_query(target),
+        (Method::Other, b"*") => line.starts_with(b"OPTIONS "),
+        _ => is_absolute(target),
+    };
+    if good { Ok(()) } else { Err(Refusal::Target) }
+}
+
+fn is_path_and_query(bytes: &[u8]) -> bool {
+    let (path, query) = split_once(bytes, b'?').unwrap_or((bytes, b""));
+    path_chars(path) && query_chars(query) && has_good_escapes(bytes)
+}
+
+/// `http://authority/path`, as proxies are asked (RFC 9112 §3.2.2).
+fn is_absolute(target: &[u8]) -> bool {
+    let Some((scheme, [b'/', b'/', rest @ ..])) = split_once(target, b':') else {
+        return false;
+    };
+    if !scheme.eq_ignore_ascii_case(b"http") && !scheme.eq_ignore_ascii_case(b"https") {
+        return false;
+    }
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?'));
+    let (authority, path) = rest
+        .split_at_checked(end.unwrap_or(rest.len()))
+        .unwrap_or((rest, b""));
+    is_authority(authority, false) && is_path_and_query(path)
+}
+
+/// A host, with a port where one is asked for (RFC 3986 §3.2 without user information).
+pub(super) fn is_authority(bytes: &[u8], with_port: bool) -> bool {
+    let (host_is_good, port) = if let [b'[', rest @ ..] = bytes {
+        let Some((address, port)) = split_once(rest, b']') else {
+            return false;
+        };
+        let is_part = |byte: &u8| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.');
+        (address.iter().all(is_part), port)
+    } else {
+        let colon = memchr::memchr(b':', bytes).unwrap_or(bytes.len());
+        let (host, port) = bytes.split_at_checked(colon).unwrap_or((bytes, b""));
+        let is_open = host.iter().any(|byte| matches!(byte, b'[' | b']'));
+        (host_chars(host) && !is_open, port)
+    };
+    let named = !matches!(bytes, [] | [b':', ..] | [b'[', b']', ..]);
+    let port_is_good = match port {
+        [] => !with_port,
+        [b':', digits @ ..] => {
+            digits.iter().all(u8::is_ascii_digit) && !(with_port && digits.is_empty())
+        }
+        _ => false,
+    };
+    named && host_is_good && port_is_good && has_good_escapes(bytes)
+}
+
+/// Whether two hexadecimal digits follow every percent sign.
+fn has_good_escapes(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    while let Some((_, after)) = split_once(rest, b'%') {
+        let Some(([first, second], after)) = after.split_first_chunk::<2>() else {
+            return false;
+        };
+        if !first.is_ascii_hexdigit() || !second.is_ascii_hexdigit() {
+            return false;
+        }
+        rest = after;
+    }
+    true
+}

@@ -1,0 +1,9 @@
+//! The inspector of HTTP requests through its public API: what it passes, what it refuses, however the bytes
+//! are cut.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod chunks;
+mod parser;
+mod refused;
+mod seen;
