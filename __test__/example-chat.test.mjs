@@ -231,7 +231,7 @@ test('pages of other hosts cannot connect, and only the page is served', async (
   t.is((await fetch(`${chat.url}/app.mjs?x=1`)).headers.get('content-type'), 'text/javascript; charset=utf-8');
   t.is((await fetch(`${chat.url}/nothing`)).status, 404);
   t.is((await fetch(chat.url, { method: 'POST' })).status, 405);
-  for (const target of ['/../server.mjs', '//', '/%2e%2e/server.mjs', '*']) {
+  for (const target of ['/../server.mjs', '/%2e%2e/server.mjs', '/..%2fserver.mjs', '*']) {
     const answer = await exchange(chat.address, Buffer.from(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`));
     t.true([400, 404].includes(answer.status), `${target} ${answer.status}`);
   }

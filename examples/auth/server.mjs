@@ -10,7 +10,7 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { parseArgs, promisify } from 'node:util';
 import { start } from 'millrace';
-import { createPageServer } from '../chat/page.mjs';
+import { createPageServer } from './page.mjs';
 import { issue } from './tokens.mjs';
 
 const { values } = parseArgs({

@@ -39,6 +39,12 @@ export interface ListenerLimits {
   controlFramesBurst?: number;
   /** Messages per second of one connection, above which it is not read; 0 is off. Default 0. */
   messagesPerSecond?: number;
+  /** Bytes that the listener keeps of static files in memory; 0 is off. Default 32 MiB. */
+  staticCacheBytes?: number;
+  /** Bytes of a static file that is kept in memory. Default 65,536. */
+  staticCacheFileBytes?: number;
+  /** Time after which a static file in memory is looked at again; 0 looks for each request. Default 1,000. */
+  staticCheckMs?: number;
 }
 
 /** Bounds of a gateway, fixed by its first `start`. */
@@ -112,6 +118,9 @@ export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
   controlFramesPerSecond: COUNT,
   controlFramesBurst: COUNT,
   messagesPerSecond: COUNT_OR_OFF,
+  staticCacheBytes: { least: 0, most: 2 ** 40 },
+  staticCacheFileBytes: { least: 0, most: 2 ** 31 - 1 },
+  staticCheckMs: TIME_OR_OFF,
 };
 
 export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy'>, Range> = {

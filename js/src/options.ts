@@ -16,6 +16,7 @@ import {
 } from './limits.js';
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
 import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
+import { readStatic, type StaticOptions, type StaticPlan } from './static.js';
 import { readStatus, STATUS_KEYS, type StatusOptions, type StatusPlan } from './status.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
 
@@ -38,6 +39,8 @@ export interface Listener extends StatusOptions {
   tls?: TlsOptions | false;
   /** Over those of `StartOptions`, for this listener. */
   limits?: ListenerLimits;
+  /** As in `StartOptions`, for this listener. */
+  static?: string | StaticOptions | StaticOptions[];
 }
 
 /**
@@ -75,6 +78,11 @@ export interface StartOptions extends StatusOptions {
   trustProxy?: string[];
   /** TLS on every listener that does not say otherwise: `https:` and `wss:`. Default: plain. */
   tls?: TlsOptions;
+  /**
+   * A directory whose files are served, without JavaScript: its path, or more about it; or several. After WebSocket
+   * upgrades, before anything else that takes requests.
+   */
+  static?: string | StaticOptions | StaticOptions[];
   /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
   onError?(error: MillraceError): void;
   /**
@@ -90,7 +98,12 @@ export interface StartOptions extends StatusOptions {
 }
 
 /** What the native side needs to listen. */
-export type ListenerPlan = { address: string; origins: Origins | undefined; tls?: TlsPlan } & StatusPlan &
+export type ListenerPlan = {
+  address: string;
+  origins: Origins | undefined;
+  tls?: TlsPlan;
+  static?: StaticPlan[];
+} & StatusPlan &
   ProxyPlan &
   ListenerLimits;
 
@@ -128,8 +141,9 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   const tls = readTls(root['tls'], 'options.tls', problems);
   const proxy = readProxy(root, 'options', {}, problems);
   const status = readStatus(root, 'options', {}, problems);
+  const files = readStatic(root['static'], 'options.static', problems);
   const plan: StartPlan = {
-    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins, tls, status, proxy }, problems),
+    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins, tls, files, status, proxy }, problems),
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
@@ -174,11 +188,12 @@ const START_KEYS = [
   'tls',
   ...STATUS_KEYS,
   'trustProxy',
+  'static',
   'onError',
   'onLog',
   'logLevel',
 ];
-const LISTENER_KEYS = ['address', 'protocol', 'origins', 'tls', ...STATUS_KEYS, ...PROXY_KEYS, 'limits'];
+const LISTENER_KEYS = ['address', 'protocol', 'origins', 'tls', 'static', ...STATUS_KEYS, ...PROXY_KEYS, 'limits'];
 const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
 const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[];
 const MOST_THREADS = 1024;
@@ -190,6 +205,7 @@ function readBind(
     limits: Fields;
     origins: Origins | undefined;
     tls: TlsPlan | false | undefined;
+    files: StaticPlan[] | undefined;
     status: StatusPlan;
     proxy: ProxyPlan;
   },
@@ -215,6 +231,8 @@ function readBind(
     if (tls) plan.tls = tls;
     Object.assign(plan, readStatus(listener ?? NOTHING, at, defaults.status, problems));
     Object.assign(plan, readProxy(listener ?? NOTHING, at, defaults.proxy, problems));
+    const files = readStatic(listener?.['static'], `${at}.static`, problems) ?? defaults.files;
+    if (files !== undefined) plan.static = files;
     for (const name of LISTENER_LIMITS) {
       const limit = own[name] ?? defaults.limits[name];
       if (limit !== undefined) plan[name] = limit as number;

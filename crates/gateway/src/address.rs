@@ -38,6 +38,22 @@ pub enum ListenError {
         /// The system's reason.
         source: io::Error,
     },
+    /// A directory whose files are to be served cannot be read.
+    #[error("static: the directory {} cannot be read: {source}", directory.display())]
+    Directory {
+        /// As the user wrote it.
+        directory: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// An option of a directory's files has no value that it can have.
+    #[error("static: {option} cannot be {value:?}")]
+    Static {
+        /// The option's name as JavaScript knows it.
+        option: &'static str,
+        /// What was given.
+        value: String,
+    },
     /// The gateway has not been started, or has been shut down.
     #[error("the gateway is not running")]
     NotRunning,
@@ -53,6 +69,7 @@ impl ListenError {
             Self::InvalidAddress(_) => "ERR_MILLRACE_INVALID_ADDRESS",
             Self::InUse { .. } => "ERR_MILLRACE_ADDRESS_IN_USE",
             Self::Bind { .. } => "ERR_MILLRACE_BIND_FAILED",
+            Self::Directory { .. } | Self::Static { .. } => "ERR_MILLRACE_INVALID_OPTION",
             Self::NotRunning => "ERR_MILLRACE_NOT_RUNNING",
             Self::Tls(error) => error.code(),
         }

@@ -1,6 +1,8 @@
 //! The configuration of a gateway and its listeners: plain values, built whole at the boundary,
 //! immutable while running.
 
+use std::path::PathBuf;
+
 use crate::limits::{GatewayLimits, ListenerLimits};
 use crate::proxy::Trusted;
 use crate::tls::TlsConfig;
@@ -51,6 +53,8 @@ pub struct ListenerConfig {
     pub origins: Origins,
     /// Where the gateway's state can be read.
     pub status: StatusPaths,
+    /// Directories whose files it serves; the first one that has a file answers.
+    pub files: Vec<StaticConfig>,
     /// Bounds of its connections.
     pub limits: ListenerLimits,
     /// Encryption; `None` is plain.
@@ -68,4 +72,56 @@ pub struct StatusPaths {
     pub stats: Option<String>,
     /// As Prometheus reads it.
     pub metrics: Option<String>,
+}
+
+/// The files of one directory, served at one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StaticConfig {
+    /// Where: `/`, or such as `/assets`.
+    pub path: String,
+    /// The directory.
+    pub directory: PathBuf,
+    /// A file of the directory that stands for every page that is not there (a program that routes in the browser).
+    pub fallback: Option<String>,
+    /// A file of the directory that is sent with 404.
+    pub not_found: Option<String>,
+    /// Whether names with a dot in front are served. `.well-known` always is.
+    pub dotfiles: bool,
+    /// Whether `name.br`, `name.zst` and `name.gz` are sent for `name` to clients that accept it.
+    pub precompressed: bool,
+    /// `Cache-Control` of files that may change; `None`: no such header.
+    pub cache_control: Option<String>,
+    /// Which files never change.
+    pub immutable: Immutable,
+    /// More headers of every answer with a file.
+    pub headers: Vec<(String, String)>,
+}
+
+impl StaticConfig {
+    /// A directory at `/`, with the defaults.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            path: "/".to_owned(),
+            directory: directory.into(),
+            fallback: None,
+            not_found: None,
+            dotfiles: false,
+            precompressed: true,
+            cache_control: Some("no-cache".to_owned()),
+            immutable: Immutable::default(),
+            headers: Vec::new(),
+        }
+    }
+}
+
+/// Which files never change under their name, so that browsers keep them without asking again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Immutable {
+    /// None.
+    Never,
+    /// Those with a hash of their content in the name, such as `app.3f9a2c1b.js`.
+    #[default]
+    HashedNames,
+    /// Those whose path in the directory starts with one of these (`/assets/`).
+    Below(Vec<String>),
 }

@@ -24,7 +24,7 @@ mod tls;
 mod worker;
 
 pub use address::{BindAddress, ListenError};
-pub use config::{GatewayConfig, ListenerConfig, Origins, StatusPaths};
+pub use config::{GatewayConfig, Immutable, ListenerConfig, Origins, StaticConfig, StatusPaths};
 pub use frame::HEAD_ROOM;
 pub use gateway::{Forwardable, Gateway, Listening, StartError};
 pub use millrace_core::{

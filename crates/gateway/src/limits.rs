@@ -71,6 +71,12 @@ limits! {
         control_frames_burst: u32 = 1000, "closed with 1008";
         /// Messages per second of one connection; zero is off.
         messages_per_second: u32 = 0, "reading pauses";
+        /// Bytes that the listener keeps of static files in memory; zero is off.
+        static_cache_bytes: usize = 32 * 1024 * 1024, "what nobody asks for is dropped";
+        /// Bytes of a static file that is kept in memory.
+        static_cache_file_bytes: usize = 64 * 1024, "it is read for each request";
+        /// Time for which is believed what was seen of a static file.
+        static_check: Duration = Duration::from_secs(1), "the file is looked at again";
     }
 }
 

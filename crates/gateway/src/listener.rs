@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::net::UnixListener;
 use tokio::sync::Notify;
 
+use crate::adapter::files::Files;
 use crate::address::Bound;
 use crate::config::ListenerConfig;
 use crate::gateway::Gateway;
@@ -39,6 +40,8 @@ pub(crate) struct ListenerState {
     pub(crate) inspector: InspectorConfig,
     /// The value of `Keep-Alive` in its answers.
     pub(crate) keep_alive: HeaderValue,
+    /// The directories it serves.
+    pub(crate) files: Option<Files>,
     stopping: AtomicBool,
 }
 
@@ -98,7 +101,12 @@ pub(crate) struct Stopping {
 }
 
 impl ListenerState {
-    pub(crate) fn new(id: u32, config: ListenerConfig, tls: Option<Terms>) -> Self {
+    pub(crate) fn new(
+        id: u32,
+        config: ListenerConfig,
+        tls: Option<Terms>,
+        files: Option<Files>,
+    ) -> Self {
         let decoder = Arc::new(DecoderConfig {
             message_bytes: config.limits.message_bytes,
             role: Role::Server,
@@ -121,6 +129,7 @@ impl ListenerState {
             tls,
             inspector,
             keep_alive,
+            files,
             stopping: AtomicBool::new(false),
         }
     }

@@ -7,7 +7,9 @@ use std::ffi::CStr;
 use std::time::Duration;
 
 use millrace_gateway::limits::{GatewayLimits, ListenerLimits, OutboxPolicy};
-use millrace_gateway::{GatewayConfig, ListenerConfig, Origins, StatusPaths, Trusted};
+use millrace_gateway::{
+    GatewayConfig, Immutable, ListenerConfig, Origins, StaticConfig, StatusPaths, Trusted,
+};
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
@@ -72,6 +74,7 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
             metrics: options.text(c"metrics")?,
         },
         trusted: trusted(&options)?,
+        files: options.list(c"static", static_files)?,
         ..ListenerConfig::default()
     };
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
@@ -99,7 +102,44 @@ fn listener_limits(options: &Options<'_>, limits: &mut ListenerLimits) -> Outcom
         &mut limits.control_frames_per_second,
     )?;
     options.number(c"controlFramesBurst", &mut limits.control_frames_burst)?;
-    options.number(c"messagesPerSecond", &mut limits.messages_per_second)
+    options.number(c"messagesPerSecond", &mut limits.messages_per_second)?;
+    options.number(c"staticCacheBytes", &mut limits.static_cache_bytes)?;
+    options.number(c"staticCacheFileBytes", &mut limits.static_cache_file_bytes)?;
+    options.duration(c"staticCheckMs", &mut limits.static_check)
+}
+
+/// One directory whose files are served.
+fn static_files(js: Js<'_>, object: Value<'_>) -> Outcome<StaticConfig> {
+    let options = Options { js, object };
+    let mut config = StaticConfig::new(options.text(c"directory")?.unwrap_or_default());
+    if let Some(path) = options.text(c"path")? {
+        config.path = path;
+    }
+    config.fallback = options.text(c"fallback")?;
+    config.not_found = options.text(c"notFound")?;
+    options.boolean(c"dotfiles", &mut config.dotfiles)?;
+    options.boolean(c"precompressed", &mut config.precompressed)?;
+    // the empty text: no such header
+    if let Some(value) = options.text(c"cacheControl")? {
+        config.cache_control = (!value.is_empty()).then_some(value);
+    }
+    let mut hashed = true;
+    options.boolean(c"hashedNames", &mut hashed)?;
+    let below = options.list(c"immutable", |js, path| {
+        arguments::text(js, path, "immutable")
+    })?;
+    config.immutable = match (below.is_empty(), hashed) {
+        (false, _) => Immutable::Below(below),
+        (true, true) => Immutable::HashedNames,
+        (true, false) => Immutable::Never,
+    };
+    let mut headers = options
+        .list(c"headers", |js, text| arguments::text(js, text, "headers"))?
+        .into_iter();
+    while let (Some(name), Some(value)) = (headers.next(), headers.next()) {
+        config.headers.push((name, value));
+    }
+    Ok(config)
 }
 
 fn origins(options: &Options<'_>) -> Outcome<Origins> {
@@ -187,6 +227,23 @@ impl Options<'_> {
         self.number(name, &mut milliseconds)?;
         *place = Duration::from_millis(milliseconds);
         Ok(())
+    }
+
+    /// The elements of an array; none, if it is not given.
+    fn list<T>(
+        &self,
+        name: &CStr,
+        read: impl Fn(Js<'_>, Value<'_>) -> Outcome<T>,
+    ) -> Outcome<Vec<T>> {
+        let list = self.js.get(self.object, name)?;
+        if arguments::is_undefined(self.js, list)? {
+            return Ok(Vec::new());
+        }
+        let mut elements = Vec::new();
+        for index in 0..self.js.array_length(list)? {
+            elements.push(read(self.js, self.js.element(list, index)?)?);
+        }
+        Ok(elements)
     }
 
     fn text(&self, name: &CStr) -> Outcome<Option<String>> {

@@ -20,6 +20,7 @@ Serves WebSocket connections; the module's handlers (handleOpen, handleTextMessa
                       0 runs the handlers on the main thread
   --origin <origin>   browser origins that may connect: 'same-host' (default), '*' for any, or
                       scheme://host[:port], which may be given several times
+  --static <folder>   answer requests with the files of this folder
   --watch             replace the workers when a file in the module's folder changes; connections
                       of a replaced worker are closed with 1012, so that clients connect again
 

@@ -7,7 +7,7 @@ import type { Server } from '../gateway.js';
 import { start } from '../index.js';
 import { isAddress, type Origins, type StartOptions } from '../options.js';
 import { print, readable } from '../report.js';
-import { type Given, type OptionTable, readArguments, seeHelp, UsageError, wholeOf } from './arguments.js';
+import { type Given, lastOf, type OptionTable, readArguments, seeHelp, UsageError, wholeOf } from './arguments.js';
 import { bold, line } from './terminal.js';
 import { watchFolder } from './watch.js';
 
@@ -53,9 +53,6 @@ interface ServePlan {
 
 function readServeOptions(args: string[]): ServePlan {
   const given = readArguments('serve', args, TABLE);
-  for (const name of NOT_YET) {
-    if (given.values.has(name)) throw new UsageError(`serve: --${name} is not supported yet`);
-  }
   const worker = readWorker(given);
   const threads = wholeOf('serve', given, 'threads', 0, 1024);
   const watch = given.flags.has('watch');
@@ -64,6 +61,8 @@ function readServeOptions(args: string[]): ServePlan {
   }
   const options: StartOptions = { bind: readBind(given), workerPath: worker, origins: readOrigins(given) };
   if (threads !== undefined) options.threads = threads;
+  const files = readFolder(given);
+  if (files !== undefined) options.static = files;
   return { options, worker, watch };
 }
 
@@ -75,6 +74,14 @@ function readWorker(given: Given): string {
   if (!existsSync(full)) throw new UsageError(`serve: there is no file ${worker}`);
   if (!statSync(full).isFile()) throw new UsageError(`serve: ${worker} is no file`);
   return full;
+}
+
+function readFolder(given: Given): string | undefined {
+  const folder = lastOf(given, 'static');
+  if (folder !== undefined && !statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UsageError(`serve: there is no folder ${folder}`);
+  }
+  return folder;
 }
 
 function readBind(given: Given): string[] {
@@ -150,9 +157,6 @@ const TABLE: OptionTable = {
   static: 'text',
   watch: 'flag',
 };
-
-/** Options that `start` cannot follow yet; a name leaves this list with the line that follows it. */
-const NOT_YET = ['static'];
 
 /** With the exit codes that shells know. */
 const SIGNALS: [NodeJS.Signals, number][] = [

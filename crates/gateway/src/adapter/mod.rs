@@ -1,26 +1,43 @@
 //! The adapter registry. An adapter ties one protocol's codec to the gateway: it knows the wire
 //! and nothing of other adapters. A new transport is one file here, its codec, and its lines below.
 
+pub(crate) mod files;
 pub(crate) mod status;
 pub(crate) mod websocket;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
-use hyper::header::UPGRADE;
+use http::StatusCode;
 use millrace_core::Kind;
 
 use crate::close_reason::CloseReason;
-use crate::http::{Answer, Asked, Exchange};
+use crate::http::{Answer, Asked, Exchange, plain};
 
 /// Answers an HTTP request: the endpoints in the order of their precedence.
 pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
-    if !request.headers().contains_key(UPGRADE)
-        && let Some(answer) = status::answer(&exchange, &request)
-    {
+    if websocket::is_meant(&request) {
+        return websocket::answer(exchange, request).await;
+    }
+    if let Some(answer) = status::answer(&exchange, &request) {
         return answer;
     }
+    let listener = Arc::clone(&exchange.visitor.listener);
+    if let Some(files) = &listener.files {
+        if exchange.visitor.crowded {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, CROWDED);
+        }
+        return match files.answer(&request, true).await {
+            Some(answer) => answer,
+            None => plain(StatusCode::NOT_FOUND, "Not found"),
+        };
+    }
+    // says what it takes
     websocket::answer(exchange, request).await
 }
+
+/// What a peer is told whose address has too many connections.
+const CROWDED: &str = "Too many connections from this address";
 
 /// What a connection speaks. One value per connection; lives on its I/O shard.
 pub(crate) trait Adapter {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use millrace_core::ShardIndex;
 
 use super::Gateway;
+use crate::adapter::files::Files;
 use crate::address::{self, ListenError};
 use crate::config::{GatewayConfig, ListenerConfig};
 use crate::limits::MAX_SHARDS;
@@ -127,6 +128,7 @@ impl Gateway {
         // the keys themselves are not kept
         let tls = config.tls.take();
         let tls = tls.map(|tls| Terms::new(&tls)).transpose()?;
+        let files = Files::open(&config)?;
         // not under the lock: looking for a unix socket's owner may take a moment
         let (bound, address) = address::bind(&config.address)?;
         let mut state = self.state.lock();
@@ -136,7 +138,7 @@ impl Gateway {
         }
         state.next_listener += 1;
         let id = state.next_listener;
-        let listener = Arc::new(ListenerState::new(id, config, tls));
+        let listener = Arc::new(ListenerState::new(id, config, tls, files));
         state.listeners.push(Arc::clone(&listener));
         let home = usize::try_from(id).unwrap_or_default() % shards;
         if let Some(home) = shard_index(home) {

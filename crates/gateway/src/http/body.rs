@@ -15,7 +15,6 @@ pub(crate) enum Body {
     /// Everything, in one piece; `None` once it was taken.
     Full(Option<Bytes>),
     /// Pieces that come when they come.
-    #[expect(dead_code, reason = "no endpoint streams yet")]
     Stream(Pin<Box<dyn HttpBody<Data = Bytes, Error = BodyError>>>),
 }
 

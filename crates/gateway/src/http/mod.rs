@@ -29,7 +29,7 @@ use crate::shard::Shard;
 use crate::stream::Stream;
 
 pub(crate) use answer::{keep_alive_terms, plain};
-pub(crate) use body::Body;
+pub(crate) use body::{Body, BodyError};
 pub(crate) use incoming::Incoming;
 pub(crate) use serve::adopt;
 pub(crate) use signal::Signal;

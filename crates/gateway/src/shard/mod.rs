@@ -220,11 +220,15 @@ pub(crate) fn run(
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
+            .max_blocking_threads(WAITING_THREADS)
             .build()?;
         let local = LocalSet::new();
         let shard = Rc::new(Shard::new(index, Arc::clone(gateway), config, stats));
         let sound = local.block_on(&runtime, live(Rc::clone(&shard)));
         shard.end();
+        drop((shard, local));
+        // a disk that does not answer must not hold up the end
+        runtime.shutdown_timeout(LAST_READS);
         Ok::<_, std::io::Error>(sound)
     }));
     drop(gateway.inboxes().shut(index));
@@ -242,6 +246,12 @@ pub(crate) fn run(
     }
     gateway.shard_ended();
 }
+
+/// Threads beside a shard that wait for the disk; the reads of more requests wait for one.
+const WAITING_THREADS: usize = 16;
+
+/// Time that reads have to end which nobody waits for any more.
+const LAST_READS: Duration = Duration::from_secs(1);
 
 /// Channels that lack one shard's connections are no gateway: it ends as a whole.
 fn fail(gateway: &Gateway, message: String) {
@@ -269,7 +279,7 @@ async fn live(shard: Rc<Shard>) -> bool {
     }
 }
 
-fn millis(duration: std::time::Duration) -> u64 {
+fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).map_or(LONGEST_MS, |ms| ms.min(LONGEST_MS))
 }
 

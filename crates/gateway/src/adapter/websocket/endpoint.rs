@@ -22,6 +22,16 @@ use crate::stream::Stream;
 use crate::worker::record::Opening;
 use crate::worker::{Acceptance, Rejection};
 
+/// Whether a request asks for a WebSocket, well or badly.
+pub(crate) fn is_meant(request: &Asked) -> bool {
+    let asked = request.headers().get_all(UPGRADE);
+    asked
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|text| text.split(','))
+        .any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
+}
+
 /// Answers a request for a WebSocket: 101, or the error that fits.
 pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     let offered = match offered(&request) {

@@ -12,7 +12,7 @@ use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Op
 use super::{Adapter, Encoding, Intake};
 use crate::close_reason::{CloseReason, Farewell};
 
-pub(crate) use endpoint::answer;
+pub(crate) use endpoint::{answer, is_meant};
 
 /// One WebSocket connection's side of the codec.
 #[derive(Debug)]

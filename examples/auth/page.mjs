@@ -1,11 +1,12 @@
 // @ts-check
 /**
- * Serves the chat's page, and hands WebSocket connections on to Millrace.
+ * Serves the page and what logs in, with the HTTP server of Node.js, and hands WebSocket connections on
+ * to Millrace: how an HTTP server that is there already shares its port.
  *
  * Browser, page and WebSocket see one host and one port. So `origins: 'same-host'` protects the
- * chat as it is, the page needs no configuration, and it works the same through a port forward or
- * from a phone. Two ports would need a list of every name the machine is called by. The price is
- * that the bytes of a connection pass through this thread once: fine for an example.
+ * board as it is, and the page needs no configuration. The price is that the bytes of a connection
+ * pass through this thread once: fine for an example. Where only files are served, Millrace does it
+ * itself (`static`, as in ../chat).
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';

@@ -1,0 +1,108 @@
+//! Bytes of a file on their way to a client: one piece at a time, read when the connection has room
+//! for it.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio::task::JoinHandle;
+
+use super::root::{self, Patience};
+use crate::http::BodyError;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct FileBody {
+    file: Arc<File>,
+    left: Range<u64>,
+    reading: Option<JoinHandle<io::Result<Bytes>>>,
+}
+
+impl FileBody {
+    pub(super) fn new(file: File, range: Range<u64>) -> Self {
+        Self {
+            file: Arc::new(file),
+            left: range,
+            reading: None,
+        }
+    }
+
+    /// The next bytes, as many as there are at once.
+    fn piece(
+        file: &File,
+        Range { start, end }: Range<u64>,
+        patience: Patience,
+    ) -> io::Result<Bytes> {
+        let length = usize::try_from(end - start).map_or(PIECE, |left| left.min(PIECE));
+        let mut bytes = vec![0; length];
+        let count = root::read_at(file, &mut bytes, start, patience)?;
+        bytes.truncate(count);
+        Ok(bytes.into())
+    }
+
+    /// Reads beside the event loop.
+    fn read(&self) -> JoinHandle<io::Result<Bytes>> {
+        let (file, range) = (Arc::clone(&self.file), self.left.clone());
+        tokio::task::spawn_blocking(move || Self::piece(&file, range, Patience::Wait))
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Bytes>> {
+        let mut reading = match self.reading.take() {
+            Some(reading) => reading,
+            None => match Self::piece(&self.file, self.left.clone(), Patience::Never) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.read(),
+                read => return Poll::Ready(read),
+            },
+        };
+        match Pin::new(&mut reading).poll(cx) {
+            Poll::Ready(read) => Poll::Ready(read.map_err(io::Error::other).and_then(|read| read)),
+            Poll::Pending => {
+                self.reading = Some(reading);
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl HttpBody for FileBody {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let this = self.get_mut();
+        if this.left.is_empty() {
+            return Poll::Ready(None);
+        }
+        let read = ready!(this.poll_piece(cx));
+        Poll::Ready(Some(match read {
+            Ok(bytes) if bytes.is_empty() => {
+                // the length that was promised cannot be kept
+                Err(io::Error::from(io::ErrorKind::UnexpectedEof).into())
+            }
+            Ok(bytes) => {
+                this.left.start += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+                Ok(Frame::data(bytes))
+            }
+            Err(error) => Err(error.into()),
+        }))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left.end.saturating_sub(self.left.start))
+    }
+}
+
+/// Bytes read at once.
+const PIECE: usize = 64 * 1024;

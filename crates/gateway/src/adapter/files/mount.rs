@@ -1,0 +1,256 @@
+//! One directory at one path: its rules, and finding what a path below it names.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::{CACHE_CONTROL, HeaderName, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, HeaderValue};
+
+use super::cache::Cache;
+use super::immutable;
+use super::path;
+use super::resource::{Found, Recipe};
+use super::root::{self, Entry, Patience, Version};
+use crate::address::ListenError;
+use crate::config::{Immutable, StaticConfig};
+use crate::limits::ListenerLimits;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Mount {
+    /// `""`, or such as `/assets`.
+    prefix: String,
+    directory: PathBuf,
+    dotfiles: bool,
+    /// Paths below the directory, with a slash in front.
+    pub(super) fallback: Option<String>,
+    pub(super) not_found: Option<String>,
+    cache_control: Option<HeaderValue>,
+    immutable: Immutable,
+    recipe: Recipe,
+    cache: Cache,
+}
+
+impl Mount {
+    /// Checks a configuration. `share`: the part of the cache that is this mount's.
+    pub(super) fn new(
+        config: &StaticConfig,
+        limits: &ListenerLimits,
+        share: usize,
+    ) -> Result<Self, ListenError> {
+        let directory = absolute(&config.directory).map_err(|source| ListenError::Directory {
+            directory: config.directory.clone(),
+            source,
+        })?;
+        let headers = headers(&config.headers)?;
+        let cache_control = match &config.cache_control {
+            _ if headers.contains_key(CACHE_CONTROL) => None,
+            Some(value) => Some(value.parse().map_err(|_| wrong("cacheControl", value))?),
+            None => None,
+        };
+        Ok(Self {
+            prefix: prefix(&config.path)?,
+            directory,
+            dotfiles: config.dotfiles,
+            fallback: page("fallback", config.fallback.as_deref())?,
+            not_found: page("notFound", config.not_found.as_deref())?,
+            cache_control,
+            immutable: config.immutable.clone(),
+            recipe: Recipe {
+                precompressed: config.precompressed,
+                kept_bytes: u64::try_from(limits.static_cache_file_bytes.min(share))
+                    .unwrap_or(u64::MAX),
+                headers,
+            },
+            cache: Cache::new(share, limits.static_check),
+        })
+    }
+
+    /// The part of a normalised path that lies below this mount, if this mount may answer it.
+    pub(super) fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let below = path::below(path, &self.prefix)?;
+        let refused = (!self.dotfiles && path::is_hidden(below))
+            || (cfg!(windows) && path::is_windows_trap(below));
+        (!refused).then_some(below)
+    }
+
+    /// The whole path of one below this mount.
+    pub(super) fn whole(&self, below: &str) -> String {
+        format!("{}{below}", self.prefix)
+    }
+
+    /// What a path below this mount names.
+    pub(super) async fn find(self: &Arc<Self>, below: &str) -> io::Result<Found> {
+        let now = Instant::now();
+        if let Some(found) = self.cache.get(below, now) {
+            return Ok(found);
+        }
+        let (mount, name) = (Arc::clone(self), below.to_owned());
+        // what was found is remembered even if nobody waits for it any more
+        patiently(move |patience| {
+            let found = mount.look(&name, patience)?;
+            mount.cache.put(&name, &found, now);
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Opens a file that is not kept in memory, if it still has this version.
+    pub(super) async fn reopen(
+        self: &Arc<Self>,
+        name: &str,
+        version: &Version,
+    ) -> io::Result<Option<File>> {
+        let (mount, name, version) = (Arc::clone(self), name.to_owned(), version.clone());
+        patiently(move |patience| {
+            Ok(match root::open(&mount.directory, &name, patience)? {
+                Entry::File(file, metadata) => (Version::of(&metadata)? == version).then_some(file),
+                Entry::Directory | Entry::Missing => None,
+            })
+        })
+        .await
+    }
+
+    /// What is known of a path turned out to be wrong.
+    pub(super) fn forget(&self, below: &str) {
+        self.cache.forget(below);
+    }
+
+    fn look(&self, below: &str, patience: Patience) -> io::Result<Found> {
+        if below.ends_with('/') {
+            let index = format!("{below}{INDEX}");
+            return match root::open(&self.directory, &index, patience)? {
+                Entry::File(file, metadata) => self.load(&index, file, &metadata, patience),
+                Entry::Directory | Entry::Missing => Ok(Found::Missing),
+            };
+        }
+        match root::open(&self.directory, below, patience)? {
+            Entry::File(file, metadata) => self.load(below, file, &metadata, patience),
+            Entry::Missing => Ok(Found::Missing),
+            Entry::Directory => {
+                let index = format!("{below}/{INDEX}");
+                Ok(match root::open(&self.directory, &index, patience)? {
+                    Entry::File(..) => Found::Directory,
+                    Entry::Directory | Entry::Missing => Found::Missing,
+                })
+            }
+        }
+    }
+
+    fn load(
+        &self,
+        name: &str,
+        file: File,
+        metadata: &Metadata,
+        patience: Patience,
+    ) -> io::Result<Found> {
+        let version = Version::of(metadata)?;
+        let forever;
+        let cache_control = if immutable::covers(&self.immutable, name) {
+            forever = HeaderValue::from_static(FOREVER);
+            Some(&forever)
+        } else {
+            self.cache_control.as_ref()
+        };
+        let resource = self.recipe.make(
+            (name, file, version),
+            cache_control,
+            |sibling| root::open(&self.directory, sibling, patience),
+            patience,
+        )?;
+        Ok(Found::File(Arc::new(resource)))
+    }
+}
+
+/// Does it at once if it need not wait for the disk, and otherwise beside the event loop.
+async fn patiently<T: Send + 'static>(
+    work: impl Fn(Patience) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    match work(Patience::Never) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+        done => return done,
+    }
+    tokio::task::spawn_blocking(move || work(Patience::Wait))
+        .await
+        .map_err(io::Error::other)
+        .and_then(|done| done)
+}
+
+/// A directory's path, also when the working directory changes.
+fn absolute(directory: &Path) -> io::Result<PathBuf> {
+    let directory = std::path::absolute(directory)?;
+    if directory.metadata()?.is_dir() {
+        Ok(directory)
+    } else {
+        Err(io::ErrorKind::NotADirectory.into())
+    }
+}
+
+fn headers(given: &[(String, String)]) -> Result<HeaderMap, ListenError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    for (name, value) in given {
+        let problem = || wrong("headers", name);
+        let name = HeaderName::try_from(name).map_err(|_| problem())?;
+        let value = HeaderValue::try_from(value).map_err(|_| problem())?;
+        if OURS.contains(&name.as_str()) {
+            return Err(problem());
+        }
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// `/`, `/assets` or `/assets/` as a prefix.
+fn prefix(path: &str) -> Result<String, ListenError> {
+    let normal = path::normalise(path).ok_or_else(|| wrong("path", path))?;
+    Ok(normal.trim_end_matches('/').to_owned())
+}
+
+/// The name of a page, with a slash in front.
+fn page(option: &'static str, name: Option<&str>) -> Result<Option<String>, ListenError> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let whole = format!("/{name}");
+    let is_name = path::normalise(&whole).is_some_and(|normal| normal == whole);
+    if is_name && !whole.ends_with('/') {
+        Ok(Some(whole))
+    } else {
+        Err(wrong(option, name))
+    }
+}
+
+fn wrong(option: &'static str, value: &str) -> ListenError {
+    ListenError::Static {
+        option,
+        value: value.to_owned(),
+    }
+}
+
+/// What is served for a directory.
+const INDEX: &str = "index.html";
+
+/// `Cache-Control` of what never changes: a year, the longest that counts.
+const FOREVER: &str = "public, max-age=31536000, immutable";
+
+/// Headers that are made for each file; an option of their own or nothing changes them.
+const OURS: [&str; 14] = [
+    "accept-ranges",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "content-type",
+    "date",
+    "etag",
+    "keep-alive",
+    "last-modified",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "vary",
+];

@@ -1,0 +1,195 @@
+//! Opening what lies below a directory, and nothing else: no link leads out of it, also when one is
+//! put there while we look. Knows no HTTP.
+
+#[cfg(not(unix))]
+#[path = "root/other.rs"]
+mod system;
+#[cfg(unix)]
+#[path = "root/unix.rs"]
+mod system;
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What a path below the root is.
+#[derive(Debug)]
+pub(super) enum Entry {
+    File(File, Metadata),
+    Directory,
+    /// Nothing that is served: not there, not ours to read, outside of the root, or a device.
+    Missing,
+}
+
+/// Whether a call may wait for the disk. Without patience it fails with `WouldBlock` where it had to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    Wait,
+    Never,
+}
+
+/// Tells versions of a file apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    pub(super) length: u64,
+    pub(super) modified: SystemTime,
+    inode: (u64, u64),
+    changed: (i64, i64),
+}
+
+impl Version {
+    pub(super) fn of(metadata: &Metadata) -> io::Result<Self> {
+        Ok(Self {
+            length: metadata.len(),
+            modified: metadata.modified()?,
+            inode: system::inode(metadata),
+            changed: system::changed(metadata),
+        })
+    }
+}
+
+/// Opens `path`, which is normalised and starts with a slash.
+pub(super) fn open(root: &Path, path: &str, patience: Patience) -> io::Result<Entry> {
+    let name = path.trim_matches('/');
+    let name = if name.is_empty() { "." } else { name };
+    let file = match system::open(root, name, patience) {
+        Ok(Some(file)) => file,
+        Ok(None) => return Ok(Entry::Missing),
+        Err(error) if system::is_missing(&error) => return Ok(Entry::Missing),
+        Err(error) => return Err(error),
+    };
+    let metadata = file.metadata()?;
+    Ok(if metadata.is_dir() {
+        Entry::Directory
+    } else if metadata.is_file() {
+        Entry::File(file, metadata)
+    } else {
+        Entry::Missing
+    })
+}
+
+/// Reads up to the whole of `buffer` from a place of the file, which other readers do not notice.
+pub(super) fn read_at(
+    file: &File,
+    buffer: &mut [u8],
+    at: u64,
+    patience: Patience,
+) -> io::Result<usize> {
+    loop {
+        match system::read_at(file, buffer, at, patience) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A directory of its own for one test.
+    struct Folder(std::path::PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let folder =
+                std::env::temp_dir().join(format!("millrace-root-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(folder.join("public/a")).expect("a temporary folder");
+            std::fs::write(folder.join("public/a/file"), "inside").expect("a temporary folder");
+            std::fs::write(folder.join("secret"), "outside").expect("a temporary folder");
+            Self(folder)
+        }
+
+        fn root(&self) -> std::path::PathBuf {
+            self.0.join("public")
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _gone = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// Both ways of opening: the one call of Linux, and the walk that stands for it elsewhere.
+    fn opens(root: &Path, name: &str) -> [bool; 2] {
+        let one = open(root, name, Patience::Wait);
+        let walked = system::walk(root, name.trim_matches('/'));
+        [
+            matches!(one, Ok(Entry::File(..))),
+            matches!(walked, Ok(Some(_))),
+        ]
+    }
+
+    #[test]
+    fn links_inside_are_followed_and_others_are_not() {
+        let folder = Folder::new("links");
+        let root = folder.root();
+        symlink("a/file", root.join("relative")).unwrap();
+        symlink(root.join("a/file"), root.join("absolute")).unwrap();
+        symlink("a", root.join("folder")).unwrap();
+        symlink("../secret", root.join("out")).unwrap();
+        symlink(folder.0.join("secret"), root.join("out-absolute")).unwrap();
+        symlink("..", root.join("up")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        for name in ["/a/file", "/relative", "/absolute", "/folder/file"] {
+            assert_eq!(opens(&root, name), [true; 2], "{name}");
+        }
+        for name in [
+            "/out",
+            "/out-absolute",
+            "/up/secret",
+            "/loop",
+            "/nothing",
+            "/a/file/x",
+        ] {
+            assert_eq!(opens(&root, name), [false; 2], "{name}");
+            assert!(
+                matches!(open(&root, name, Patience::Wait), Ok(Entry::Missing)),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn directories_are_told_from_files() {
+        let folder = Folder::new("directories");
+        for name in ["/", "/a", ""] {
+            let entry = open(&folder.root(), name, Patience::Wait);
+            assert!(matches!(entry, Ok(Entry::Directory)), "{name}");
+        }
+        let gone = open(&folder.0.join("nowhere"), "/a", Patience::Wait);
+        assert!(matches!(gone, Ok(Entry::Missing)));
+    }
+
+    #[test]
+    fn who_does_not_wait_gets_the_same_or_is_told_so() {
+        let folder = Folder::new("patience");
+        let root = folder.root();
+        match open(&root, "/a/file", Patience::Never) {
+            Ok(Entry::File(file, _)) => {
+                let mut bytes = [0; 16];
+                match read_at(&file, &mut bytes, 2, Patience::Never) {
+                    Ok(count) => assert_eq!(bytes.get(..count), Some(&b"side"[..])),
+                    Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+                }
+            }
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+        }
+    }
+
+    #[test]
+    fn a_version_changes_with_the_file() {
+        let folder = Folder::new("version");
+        let path = folder.root().join("a/file");
+        let version = || Version::of(&path.metadata().unwrap()).unwrap();
+        let first = version();
+        assert_eq!(first, version());
+        std::fs::write(folder.root().join("new"), "inside").unwrap();
+        std::fs::rename(folder.root().join("new"), &path).unwrap();
+        assert_ne!(first, version());
+    }
+}

@@ -1,0 +1,97 @@
+//! Opening and reading where there is no Unix: on Windows.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::path::{Component, Path};
+
+use super::super::path;
+use super::Patience;
+
+/// Resolves every link and short name, opens what comes out, and looks whether it still does.
+pub(super) fn open(root: &Path, name: &str, patience: Patience) -> io::Result<Option<File>> {
+    if patience == Patience::Never {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    let root = root.canonicalize()?;
+    let wanted = name
+        .split('/')
+        .filter(|&step| step != ".")
+        .fold(root.clone(), |at, step| at.join(step));
+    let real = wanted.canonicalize()?;
+    let Ok(below) = real.strip_prefix(&root) else {
+        return Ok(None);
+    };
+    // `GIT~1` is `.git` there
+    let unasked = below.components().any(|step| match step {
+        Component::Normal(step) => {
+            let step = step.to_string_lossy();
+            path::is_hidden(&format!("/{step}")) && !name.split('/').any(|asked| asked == step)
+        }
+        _ => true,
+    });
+    if unasked {
+        return Ok(None);
+    }
+    let file = open_any(&real)?;
+    Ok((wanted.canonicalize()? == real).then_some(file))
+}
+
+/// Also directories, which Windows does not open without being asked to.
+#[cfg(windows)]
+fn open_any(path: &Path) -> io::Result<File> {
+    use std::os::windows::fs::OpenOptionsExt;
+
+    const FILE_FLAG_BACKUP_SEMANTICS: u32 = 0x0200_0000;
+    std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(FILE_FLAG_BACKUP_SEMANTICS)
+        .open(path)
+}
+
+#[cfg(not(windows))]
+fn open_any(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+/// Errors that mean that there is nothing for us.
+pub(super) fn is_missing(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound, PermissionDenied};
+
+    matches!(
+        error.kind(),
+        NotFound | NotADirectory | PermissionDenied | InvalidInput | InvalidFilename
+    )
+}
+
+pub(super) fn read_at(
+    file: &File,
+    buffer: &mut [u8],
+    at: u64,
+    patience: Patience,
+) -> io::Result<usize> {
+    match patience {
+        Patience::Wait => read_any(file, buffer, at),
+        Patience::Never => Err(io::ErrorKind::WouldBlock.into()),
+    }
+}
+
+#[cfg(windows)]
+fn read_any(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, at)
+}
+
+#[cfg(not(windows))]
+fn read_any(mut file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    use std::io::{Read, Seek};
+
+    file.seek(io::SeekFrom::Start(at))?;
+    file.read(buffer)
+}
+
+pub(super) fn inode(_metadata: &Metadata) -> (u64, u64) {
+    (0, 0)
+}
+
+pub(super) fn changed(_metadata: &Metadata) -> (i64, i64) {
+    (0, 0)
+}

@@ -1,0 +1,154 @@
+//! Opening and reading on Unix. On Linux one call opens a path and refuses to leave the root; elsewhere, and
+//! where that call is not to be had, every link is resolved first and then none is followed.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Component, Path};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::Patience;
+
+/// What is opened is looked at before it is read, so a pipe must not make us wait.
+const FLAGS: OFlags = OFlags::RDONLY
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY);
+
+/// A directory that is only passed through.
+#[cfg(target_os = "linux")]
+const PASSED: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const PASSED: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+
+/// The root is opened anew each time: a release may put another directory in its place.
+#[cfg(target_os = "linux")]
+pub(super) fn open(root: &Path, name: &str, patience: Patience) -> io::Result<Option<File>> {
+    use rustix::fs::{CWD, ResolveFlags, openat2};
+
+    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    if patience == Patience::Never {
+        let cached = ResolveFlags::CACHED;
+        let directory = openat2(CWD, root, PASSED, Mode::empty(), cached).map_err(soon)?;
+        let file = openat2(&directory, name, FLAGS, Mode::empty(), beneath | cached);
+        return file.map(|file| Some(file.into())).map_err(soon);
+    }
+    let directory = rustix::fs::open(root, PASSED, Mode::empty())?;
+    match openat2(&directory, name, FLAGS, Mode::empty(), beneath) {
+        Ok(file) => Ok(Some(file.into())),
+        Err(error) if is_undecided(error) => walk(root, name),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn open(root: &Path, name: &str, patience: Patience) -> io::Result<Option<File>> {
+    match patience {
+        Patience::Wait => walk(root, name),
+        Patience::Never => Err(io::ErrorKind::WouldBlock.into()),
+    }
+}
+
+/// Whether the call has not told what the path is: an absolute link, which may lead back into the root; a
+/// kernel or a container without this call; something was moved meanwhile.
+#[cfg(target_os = "linux")]
+fn is_undecided(error: Errno) -> bool {
+    matches!(
+        error,
+        Errno::XDEV | Errno::NOSYS | Errno::PERM | Errno::AGAIN | Errno::TOOBIG
+    )
+}
+
+/// An error of a call that did not want to wait. What it cannot tell, one that waits will.
+#[cfg(target_os = "linux")]
+fn soon(error: Errno) -> io::Error {
+    let unknown = matches!(error, Errno::INVAL | Errno::OPNOTSUPP);
+    if unknown || is_undecided(error) {
+        return io::ErrorKind::WouldBlock.into();
+    }
+    error.into()
+}
+
+/// Resolves every link, then goes there without following one: none that comes meanwhile counts.
+pub(super) fn walk(root: &Path, name: &str) -> io::Result<Option<File>> {
+    let root = root.canonicalize()?;
+    let real = root.join(name).canonicalize()?;
+    let Ok(below) = real.strip_prefix(&root) else {
+        return Ok(None);
+    };
+    let mut at: OwnedFd = rustix::fs::open(&root, PASSED, Mode::empty())?;
+    let mut steps = below.components().peekable();
+    if steps.peek().is_none() {
+        return Ok(Some(File::open(&root)?));
+    }
+    while let Some(step) = steps.next() {
+        let Component::Normal(step) = step else {
+            return Ok(None);
+        };
+        let flags = if steps.peek().is_some() {
+            PASSED
+        } else {
+            FLAGS
+        };
+        at = rustix::fs::openat(&at, step, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    }
+    Ok(Some(at.into()))
+}
+
+/// Errors that mean that there is nothing for us.
+pub(super) fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(
+            Errno::NOENT
+                | Errno::NOTDIR
+                | Errno::ACCESS
+                | Errno::PERM
+                | Errno::LOOP
+                | Errno::MLINK
+                | Errno::NAMETOOLONG
+                | Errno::INVAL
+                | Errno::ILSEQ
+                | Errno::NXIO
+                | Errno::NODEV
+        )
+    )
+}
+
+pub(super) fn read_at(
+    file: &File,
+    buffer: &mut [u8],
+    at: u64,
+    patience: Patience,
+) -> io::Result<usize> {
+    match patience {
+        Patience::Wait => FileExt::read_at(file, buffer, at),
+        Patience::Never => read_cached(file, buffer, at),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn read_cached(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    use rustix::io::{ReadWriteFlags, preadv2};
+
+    let mut buffers = [io::IoSliceMut::new(buffer)];
+    preadv2(file, &mut buffers, at, ReadWriteFlags::NOWAIT).map_err(soon)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_cached(_file: &File, _buffer: &mut [u8], _at: u64) -> io::Result<usize> {
+    Err(io::ErrorKind::WouldBlock.into())
+}
+
+pub(super) fn inode(metadata: &Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+pub(super) fn changed(metadata: &Metadata) -> (i64, i64) {
+    (metadata.ctime(), metadata.ctime_nsec())
+}
