@@ -17,7 +17,16 @@ const BROWSER: &str = "GET /api/items?page=2&size=50 HTTP/1.1\r\nHost: www.examp
     Referer: https://www.example.com/items\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\
     Accept-Language: en-GB,en;q=0.9\r\nCookie: session=0123456789abcdef0123456789abcdef; theme=dark\r\n\r\n";
 
-#[divan::bench(args = [SHORT, BROWSER])]
+#[divan::bench]
+fn short_head(bencher: Bencher<'_, '_>) {
+    head(bencher, SHORT);
+}
+
+#[divan::bench]
+fn head_of_a_browser(bencher: Bencher<'_, '_>) {
+    head(bencher, BROWSER);
+}
+
 fn head(bencher: Bencher<'_, '_>, request: &str) {
     let config = InspectorConfig::default();
     bencher
