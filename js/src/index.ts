@@ -15,6 +15,7 @@ export type { Gateway, Server } from './gateway.js';
 export type { GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './limits.js';
 export type { LogLevel, LogLine } from './log.js';
 export type { Listener, Origins, StartOptions } from './options.js';
+export type { PathOptions } from './paths.js';
 export type { StaticOptions } from './static.js';
 export type { ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
 export type { Data, Name, SendOptions, Target } from './target.js';

@@ -15,13 +15,13 @@ import {
   type Range,
 } from './limits.js';
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
+import { PATH_KEYS, type PathOptions, type PathPlan, readPaths } from './paths.js';
 import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
 import { readStatic, type StaticOptions, type StaticPlan } from './static.js';
-import { readStatus, STATUS_KEYS, type StatusOptions, type StatusPlan } from './status.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
 
 /** One address to listen on, with options of its own. */
-export interface Listener extends StatusOptions {
+export interface Listener extends PathOptions {
   /** `"ip:port"`, `"[ipv6]:port"`, `"localhost:port"`, `":port"` (every interface) or `"unix:/path"`. Port 0 picks a free one. */
   address: string;
   /** The protocol spoken there. Default `'http'`: WebSocket, after an HTTP/1.1 upgrade. */
@@ -50,7 +50,7 @@ export interface Listener extends StatusOptions {
 export type Origins = '*' | 'same-host' | string[];
 
 /** Options of `start`. */
-export interface StartOptions extends StatusOptions {
+export interface StartOptions extends PathOptions {
   /** Where to listen. An empty array listens nowhere. */
   bind: string | Listener | (string | Listener)[];
   /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. Required on the first call. */
@@ -103,7 +103,7 @@ export type ListenerPlan = {
   origins: Origins | undefined;
   tls?: TlsPlan;
   static?: StaticPlan[];
-} & StatusPlan &
+} & PathPlan &
   ProxyPlan &
   ListenerLimits;
 
@@ -140,10 +140,10 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   const origins = readOrigins(root['origins'], 'options.origins', problems);
   const tls = readTls(root['tls'], 'options.tls', problems);
   const proxy = readProxy(root, 'options', {}, problems);
-  const status = readStatus(root, 'options', {}, problems);
+  const paths = readPaths(root, 'options', {}, problems);
   const files = readStatic(root['static'], 'options.static', problems);
   const plan: StartPlan = {
-    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins, tls, files, status, proxy }, problems),
+    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins, tls, files, paths, proxy }, problems),
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
@@ -186,14 +186,14 @@ const START_KEYS = [
   'limits',
   'origins',
   'tls',
-  ...STATUS_KEYS,
+  ...PATH_KEYS,
   'trustProxy',
   'static',
   'onError',
   'onLog',
   'logLevel',
 ];
-const LISTENER_KEYS = ['address', 'protocol', 'origins', 'tls', 'static', ...STATUS_KEYS, ...PROXY_KEYS, 'limits'];
+const LISTENER_KEYS = ['address', 'protocol', 'origins', 'tls', 'static', ...PATH_KEYS, ...PROXY_KEYS, 'limits'];
 const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
 const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[];
 const MOST_THREADS = 1024;
@@ -206,7 +206,7 @@ function readBind(
     origins: Origins | undefined;
     tls: TlsPlan | false | undefined;
     files: StaticPlan[] | undefined;
-    status: StatusPlan;
+    paths: PathPlan;
     proxy: ProxyPlan;
   },
   problems: string[],
@@ -229,7 +229,7 @@ function readBind(
     };
     const tls = readTls(listener?.['tls'], `${at}.tls`, problems) ?? defaults.tls;
     if (tls) plan.tls = tls;
-    Object.assign(plan, readStatus(listener ?? NOTHING, at, defaults.status, problems));
+    Object.assign(plan, readPaths(listener ?? NOTHING, at, defaults.paths, problems));
     Object.assign(plan, readProxy(listener ?? NOTHING, at, defaults.proxy, problems));
     const files = readStatic(listener?.['static'], `${at}.static`, problems) ?? defaults.files;
     if (files !== undefined) plan.static = files;

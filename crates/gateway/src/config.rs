@@ -51,6 +51,8 @@ pub struct ListenerConfig {
     pub address: String,
     /// Which origins may connect.
     pub origins: Origins,
+    /// The path of event streams (Server-Sent Events); `None`: there are none.
+    pub events: Option<String>,
     /// Where the gateway's state can be read.
     pub status: StatusPaths,
     /// Directories whose files it serves; the first one that has a file answers.

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
@@ -19,6 +19,8 @@ pub(crate) enum Stream {
     Tls(Box<TlsStream<Stream>>),
     /// Some bytes were read already.
     Early(Box<Early>),
+    /// To the body of an HTTP answer.
+    Pipe(DuplexStream),
 }
 
 /// A stream in front of which some of its bytes lie.
@@ -45,7 +47,9 @@ impl Stream {
             #[cfg(unix)]
             Self::Unix(stream) => RawStream::Unix(stream.into_std()?),
             // its state is no descriptor's: it stays on the shard that made it
-            Self::Tls(_) | Self::Early(_) => return Err(io::ErrorKind::Unsupported.into()),
+            Self::Tls(_) | Self::Early(_) | Self::Pipe(_) => {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
         })
     }
 
@@ -113,7 +117,7 @@ impl Stream {
         match self {
             Self::Tcp(stream) => Some(stream.as_fd()),
             Self::Unix(stream) => Some(stream.as_fd()),
-            Self::Tls(_) | Self::Early(_) => None,
+            Self::Tls(_) | Self::Early(_) | Self::Pipe(_) => None,
         }
     }
 }
@@ -131,6 +135,7 @@ macro_rules! each {
             #[cfg(unix)]
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
+            Stream::Pipe($stream) => $call,
             Stream::Early(early) => {
                 let $stream = &mut early.stream;
                 $call

@@ -69,6 +69,7 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
         address,
         origins: origins(&options)?,
         tls: tls::optional(&options)?,
+        events: options.text(c"events")?,
         status: StatusPaths {
             stats: options.text(c"stats")?,
             metrics: options.text(c"metrics")?,

@@ -8,4 +8,5 @@
 pub mod certificate;
 pub mod http;
 pub mod proxy;
+pub mod sse;
 pub mod websocket;

@@ -1,7 +1,10 @@
 //! The adapter registry. An adapter ties one protocol's codec to the gateway: it knows the wire
 //! and nothing of other adapters. A new transport is one file here, its codec, and its lines below.
 
+mod admission;
 pub(crate) mod files;
+mod head;
+mod sse;
 pub(crate) mod status;
 pub(crate) mod websocket;
 
@@ -21,6 +24,9 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     }
     if let Some(answer) = status::answer(&exchange, &request) {
         return answer;
+    }
+    if sse::is_asked_for(&exchange, &request) {
+        return sse::answer(exchange, request).await;
     }
     let listener = Arc::clone(&exchange.visitor.listener);
     if let Some(files) = &listener.files {
@@ -56,6 +62,11 @@ pub(crate) trait Adapter {
 
     /// Bytes received of a message not yet complete; `None` between messages.
     fn unfinished(&self) -> Option<usize>;
+
+    /// Whether its peer only listens: it answers neither a sign-of-life question nor a goodbye.
+    fn is_one_way(&self) -> bool {
+        false
+    }
 }
 
 /// What an adapter tells of its input.
@@ -83,15 +94,18 @@ pub(crate) trait Intake {
 pub(crate) enum Encoding {
     /// Unmasked, uncompressed WebSocket frames.
     WebSocket,
+    /// Server-Sent Events.
+    Sse,
 }
 
 impl Encoding {
     /// How many there are.
-    pub(crate) const COUNT: usize = 1;
+    pub(crate) const COUNT: usize = 2;
 
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::WebSocket => 0,
+            Self::Sse => 1,
         }
     }
 
@@ -99,6 +113,7 @@ impl Encoding {
     pub(crate) fn append(self, kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
         match self {
             Self::WebSocket => websocket::append_message(kind, payload, out),
+            Self::Sse => sse::append_message(kind, payload, out),
         }
     }
 

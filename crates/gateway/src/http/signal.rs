@@ -19,7 +19,6 @@ impl Signal {
     }
 
     /// Waits until it is set; at once when it is.
-    #[expect(dead_code, reason = "no endpoint waits for it yet")]
     pub(crate) async fn wait(&self) {
         let changed = self.changed.notified();
         if !self.set.get() {

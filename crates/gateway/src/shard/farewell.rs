@@ -172,8 +172,8 @@ impl Shard {
             return;
         };
         match heard {
-            Heard::Nothing => return,
-            Heard::Goodbye => {
+            Heard::Nothing if !io.adapter.is_one_way() => return,
+            Heard::Nothing | Heard::Goodbye => {
                 // nothing can follow, so the stream is closed without another look at it
                 io.phase = Phase::Gone;
                 if io.stream.as_ref().is_none_or(Stream::is_plain) {

@@ -162,7 +162,12 @@ impl Shard {
         }
         let interval = millis(limits.ping_interval);
         if interval > 0 && now + TICK_MS >= times.alive + interval {
-            times.ping = now.max(1);
+            if io.adapter.is_one_way() {
+                // nothing will answer: that writing goes on is the sign of life
+                times.alive = now;
+            } else {
+                times.ping = now.max(1);
+            }
             times.ping_received = bytes_of(io.adapter.unfinished());
             let Io {
                 outbox, adapter, ..

@@ -1,7 +1,6 @@
 //! The WebSocket adapter (RFC 6455): our strict decoder in, shared frames out, closing handshake.
 
 mod endpoint;
-mod head;
 
 use std::borrow::Cow;
 use std::sync::Arc;

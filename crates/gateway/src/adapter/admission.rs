@@ -1,0 +1,198 @@
+//! How a request becomes a socket, whatever that will speak: judged by the listener's rules, shown to `handleOpen`,
+//! answered. Owns the connection until it is handed to its shard.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use bytes::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+use super::{Adapter, CROWDED, head};
+use crate::http::{Answer, Asked, Body, Exchange, Visitor, plain};
+use crate::shard::Shard;
+use crate::shard::connection::Shared;
+use crate::stream::Stream;
+use crate::worker::record::Opening;
+use crate::worker::{Acceptance, Rejection};
+
+/// A connection that was accepted and whose answer is on its way. Dropping it tells the shard that the answer never
+/// left.
+pub(super) struct Admitted {
+    shard: Rc<Shard>,
+    connection: Option<Shared>,
+}
+
+/// Has the worker decide. `Err`: the answer to a peer that may not come in.
+pub(super) async fn admit(
+    exchange: &Exchange,
+    request: &Asked,
+    adapter: Box<dyn Adapter>,
+) -> Result<(Admitted, Box<Acceptance>), Answer> {
+    let Exchange { shard, visitor } = exchange;
+    if let Some((status, text)) = unwelcome(visitor, request) {
+        let address = visitor.address.map(tracing::field::display);
+        tracing::warn!(target: "millrace::connection", address, status = status.as_u16(), reason = text, "refused");
+        return Err(plain(status, text));
+    }
+    let Some(worker) = shard.gateway().workers().pick() else {
+        return Err(unavailable());
+    };
+    let Some(mut seat) = visitor.seat.borrow_mut().take() else {
+        return Err(plain(StatusCode::BAD_REQUEST, "Already upgraded"));
+    };
+    let address = exchange.client(request.headers());
+    if address != visitor.address && address.is_some_and(|address| seat.count_for(address)) {
+        seat.forget_address();
+        *visitor.seat.borrow_mut() = Some(seat);
+        return Err(plain(StatusCode::SERVICE_UNAVAILABLE, CROWDED));
+    }
+    let (connection, admission) =
+        shard.reserve(worker, &visitor.listener, (address, seat), adapter);
+    let certificate = visitor.certificate.as_deref();
+    if !introduce(shard, &connection, (address, certificate), request) {
+        return Err(unavailable());
+    }
+    // hyper drops this future when the client leaves; the connection must then not be forgotten
+    let mut guard = Leaving {
+        shard: Rc::clone(shard),
+        connection: Some(connection),
+    };
+    let limits = &visitor.listener.config.limits;
+    let patience = limits.handshake_timeout.mul_f32(PATIENCE);
+    let answer = match tokio::time::timeout(patience, admission).await {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => return Err(unavailable()),
+        Err(_) => return Err(plain(StatusCode::GATEWAY_TIMEOUT, "No answer in time")),
+    };
+    let connection = guard.connection.take();
+    match answer {
+        Ok(acceptance) => {
+            let shard = Rc::clone(shard);
+            Ok((Admitted { shard, connection }, acceptance))
+        }
+        Err(rejection) => Err(rejected(*rejection)),
+    }
+}
+
+impl Admitted {
+    /// The answer is written: messages may flow. `early` came right behind the request.
+    pub(super) fn connected(mut self, stream: Stream, early: &Bytes) {
+        if let Some(connection) = self.connection.take() {
+            self.shard.connected(&connection, stream, early);
+        }
+    }
+
+    /// `handleOpen` accepted with something that cannot be said.
+    pub(super) fn invalid(self, problem: &str) -> Answer {
+        self.shard
+            .gateway()
+            .report("ERR_MILLRACE_INVALID_ACCEPTANCE", problem);
+        plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.shard.lost(&connection);
+        }
+    }
+}
+
+/// Adds the headers that `handleOpen` gave, except that `reserved` ones are ours to write.
+pub(super) fn add_headers(
+    acceptance: &Acceptance,
+    response: &mut Answer,
+    reserved: &[&str],
+) -> Result<(), &'static str> {
+    for (name, value) in &acceptance.headers {
+        let name =
+            HeaderName::try_from(name).map_err(|_| "handleOpen returned an invalid header name")?;
+        let value = HeaderValue::try_from(value)
+            .map_err(|_| "handleOpen returned an invalid header value")?;
+        if reserved.contains(&name.as_str()) {
+            return Err("handleOpen returned a header that belongs to the handshake");
+        }
+        response.headers_mut().append(name, value);
+    }
+    Ok(())
+}
+
+/// Tells the worker; `handleOpen`, where there is one, is shown the request.
+fn introduce(
+    shard: &Shard,
+    connection: &Shared,
+    (address, certificate): (Option<IpAddr>, Option<&[u8]>),
+    request: &Asked,
+) -> bool {
+    let socket = connection.socket;
+    if !connection.worker.handlers().open {
+        return shard.introduce(connection, &Opening::unseen(socket));
+    }
+    let address = address
+        .map(|address| address.to_string())
+        .unwrap_or_default();
+    let target = request.uri().path_and_query();
+    let opening = Opening {
+        socket,
+        answer: true,
+        address: &address,
+        target: target.map_or("/", |target| target.as_str()),
+        headers: &head::header_block(request.headers()),
+        subject: &certificate.map(head::subject_block).unwrap_or_default(),
+        certificate: certificate.unwrap_or_default(),
+    };
+    shard.introduce(connection, &opening)
+}
+
+/// Why this peer may not connect, whatever the application thinks.
+fn unwelcome(visitor: &Visitor, request: &Asked) -> Option<(StatusCode, &'static str)> {
+    if !head::origin_allowed(&visitor.listener.config.origins, request.headers()) {
+        return Some((StatusCode::FORBIDDEN, "Origin not allowed"));
+    }
+    if visitor.crowded {
+        return Some((StatusCode::SERVICE_UNAVAILABLE, CROWDED));
+    }
+    let stopping = visitor.listener.is_stopping();
+    stopping.then_some((StatusCode::SERVICE_UNAVAILABLE, "Server is stopping"))
+}
+
+fn unavailable() -> Answer {
+    plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available")
+}
+
+fn rejected(rejection: Rejection) -> Answer {
+    let mut answer = Response::new(Body::from(rejection.body));
+    *answer.status_mut() = StatusCode::from_u16(rejection.status).unwrap_or(StatusCode::FORBIDDEN);
+    for (name, value) in rejection.headers {
+        // the length and the end of the answer are ours to say
+        if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+            continue;
+        }
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            answer.headers_mut().append(name, value);
+        }
+    }
+    answer
+}
+
+/// The part of the handshake timeout left to `handleOpen`, so that there is time to answer.
+const PATIENCE: f32 = 0.9;
+
+/// Headers of a refusal that are ours to write.
+const OURS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
+
+/// Tells the shard when the client leaves while its admission is pending.
+struct Leaving {
+    shard: Rc<Shard>,
+    connection: Option<Shared>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.shard.abandoned(&connection);
+        }
+    }
+}

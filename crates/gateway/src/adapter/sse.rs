@@ -1,0 +1,198 @@
+//! The adapter of Server-Sent Events: a socket that only receives, carried by the body of an HTTP answer.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use hyper::body::{Body as HttpBody, Frame};
+use hyper::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+};
+use hyper::{Method, Response, StatusCode};
+use millrace_core::Kind;
+use millrace_protocol::sse;
+use tokio::io::{AsyncRead, DuplexStream, ReadBuf, duplex};
+
+use super::admission::{self, Admitted};
+use super::{Adapter, Encoding, Intake};
+use crate::close_reason::CloseReason;
+use crate::http::{Answer, Asked, Body, BodyError, Exchange, Visitor, plain};
+use crate::stream::Stream;
+use crate::worker::Acceptance;
+
+/// Whether the request is for a stream of events.
+pub(crate) fn is_asked_for(exchange: &Exchange, request: &Asked) -> bool {
+    let config = &exchange.visitor.listener.config;
+    config.events.as_deref() == Some(request.uri().path())
+}
+
+/// Answers a request for a stream of events: 200, or the error that fits.
+pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
+    if request.method() != Method::GET {
+        let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
+        answer
+            .headers_mut()
+            .insert(ALLOW, HeaderValue::from_static("GET"));
+        return answer;
+    }
+    if !accepts_events(request.headers()) {
+        return plain(
+            StatusCode::NOT_ACCEPTABLE,
+            "This is a stream of events: Accept has to have text/event-stream",
+        );
+    }
+    match admission::admit(&exchange, &request, Box::new(Sse)).await {
+        Ok((admitted, acceptance)) => begin(admitted, &acceptance, &exchange.visitor),
+        Err(answer) => answer,
+    }
+}
+
+fn begin(admitted: Admitted, acceptance: &Acceptance, visitor: &Rc<Visitor>) -> Answer {
+    if acceptance.protocol.is_some() {
+        return admitted.invalid("handleOpen selected a subprotocol, and an event stream has none");
+    }
+    let (ours, theirs) = duplex(PIPE_BYTES);
+    let mut answer = Response::new(Body::Stream(Box::pin(Pipe::new(theirs, visitor))));
+    let headers = answer.headers_mut();
+    for (name, value) in [
+        (CONTENT_TYPE, sse::CONTENT_TYPE),
+        (CACHE_CONTROL, "no-store"),
+        // its seat goes with the socket: nothing else may come on this connection
+        (CONNECTION, "close"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if let Err(problem) = admission::add_headers(acceptance, &mut answer, &RESERVED) {
+        return admitted.invalid(problem);
+    }
+    admitted.connected(Stream::Pipe(ours), &Bytes::new());
+    answer
+}
+
+/// RFC 9110, section 12.5.1, as far as it matters here; a client that does not say takes anything.
+fn accepts_events(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(ACCEPT).iter().peekable();
+    if values.peek().is_none() {
+        return true;
+    }
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|range| range.split(';').next().unwrap_or_default().trim())
+        .any(|range| {
+            ["text/event-stream", "text/*", "*/*"]
+                .iter()
+                .any(|wanted| range.eq_ignore_ascii_case(wanted))
+        })
+}
+
+/// One event stream's side of the codec.
+#[derive(Debug)]
+struct Sse;
+
+impl Adapter for Sse {
+    fn input(&mut self, bytes: &mut [u8], _: &mut dyn Intake) -> Result<usize, CloseReason> {
+        // its peer cannot send
+        Ok(bytes.len())
+    }
+
+    fn encoding(&self) -> Encoding {
+        Encoding::Sse
+    }
+
+    fn append_ping(&mut self, out: &mut Vec<u8>) {
+        sse::append_heartbeat(out);
+    }
+
+    fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
+        sse::append_close(out, reason.code, &reason.reason);
+    }
+
+    fn unfinished(&self) -> Option<usize> {
+        None
+    }
+
+    fn is_one_way(&self) -> bool {
+        true
+    }
+}
+
+/// Appends a message as one event.
+pub(super) fn append_message(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
+    match kind {
+        Kind::Text => sse::append_text(out, payload),
+        Kind::Binary => sse::append_binary(out, payload),
+    }
+}
+
+/// The body: what the shard writes to the socket's stream. Ends with the socket, or when the client has left.
+struct Pipe {
+    stream: DuplexStream,
+    left: Pin<Box<dyn Future<Output = ()>>>,
+}
+
+impl Pipe {
+    fn new(stream: DuplexStream, visitor: &Rc<Visitor>) -> Self {
+        let visitor = Rc::clone(visitor);
+        Self {
+            stream,
+            left: Box::pin(async move { visitor.half_closed.wait().await }),
+        }
+    }
+}
+
+impl HttpBody for Pipe {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let pipe = self.get_mut();
+        if pipe.left.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        let mut piece = [0; PIPE_BYTES];
+        let mut buffer = ReadBuf::new(&mut piece);
+        ready!(Pin::new(&mut pipe.stream).poll_read(cx, &mut buffer))?;
+        let filled = buffer.filled();
+        if filled.is_empty() {
+            return Poll::Ready(None);
+        }
+        Poll::Ready(Some(Ok(Frame::data(Bytes::copy_from_slice(filled)))))
+    }
+}
+
+/// Bytes between the shard and hyper; what does not fit waits in the outbox.
+const PIPE_BYTES: usize = 16 * 1024;
+
+/// Headers of the answer that are ours to write.
+const RESERVED: [&str; 4] = [
+    "connection",
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_may_ask_for_events_in_several_ways() {
+        let accepts = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(ACCEPT, HeaderValue::from_str(value).unwrap());
+            }
+            accepts_events(&headers)
+        };
+        assert!(accepts(&[]));
+        assert!(accepts(&["text/html, Text/Event-Stream;q=0.9"]));
+        assert!(accepts(&["text/html", "*/*"]));
+        assert!(!accepts(&["text/html, application/json"]));
+    }
+}

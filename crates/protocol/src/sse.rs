@@ -1,0 +1,150 @@
+//! Server-Sent Events (HTML Living Standard, 9.2 "Server-sent events"): what a server writes. Nothing is ever read.
+//!
+//! An event is lines of `field: value` and an empty line. A client joins the `data` lines of an event with line feeds,
+//! so a carriage return, alone or with a line feed behind it, arrives as one line feed.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+/// The content type of the stream.
+pub const CONTENT_TYPE: &str = "text/event-stream";
+
+/// The event type of a message that is not text. Its data is base64 (RFC 4648, section 4).
+pub const BINARY_EVENT: &str = "binary";
+
+/// The event type of the goodbye. Its data is the close code and, behind a blank, the reason.
+pub const CLOSE_EVENT: &str = "close";
+
+/// Appends a text as an event of the usual type, `message`.
+pub fn append_text(out: &mut Vec<u8>, text: &[u8]) {
+    append_data(out, text);
+    out.push(b'\n');
+}
+
+/// Appends bytes as an event of the type [`BINARY_EVENT`].
+pub fn append_binary(out: &mut Vec<u8>, bytes: &[u8]) {
+    append_type(out, BINARY_EVENT);
+    append_data(out, STANDARD.encode(bytes).as_bytes());
+    out.push(b'\n');
+}
+
+/// Appends the goodbye: an event of the type [`CLOSE_EVENT`].
+pub fn append_close(out: &mut Vec<u8>, code: u16, reason: &str) {
+    append_type(out, CLOSE_EVENT);
+    let mut data = code.to_string();
+    if !reason.is_empty() {
+        data.push(' ');
+        data.push_str(reason);
+    }
+    append_data(out, data.as_bytes());
+    out.push(b'\n');
+}
+
+/// Appends a comment, which tells whatever is on the way that the stream lives and the client nothing.
+pub fn append_heartbeat(out: &mut Vec<u8>) {
+    out.extend_from_slice(b":\n\n");
+}
+
+fn append_type(out: &mut Vec<u8>, name: &str) {
+    out.extend_from_slice(b"event: ");
+    out.extend_from_slice(name.as_bytes());
+    out.push(b'\n');
+}
+
+fn append_data(out: &mut Vec<u8>, data: &[u8]) {
+    let mut rest = data;
+    loop {
+        let end = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+        let (line, behind) = rest.split_at(end.unwrap_or(rest.len()));
+        out.extend_from_slice(b"data: ");
+        out.extend_from_slice(line);
+        out.push(b'\n');
+        if end.is_none() {
+            return;
+        }
+        let ending = if behind.starts_with(b"\r\n") { 2 } else { 1 };
+        rest = behind.get(ending..).unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A client, as the standard has it: the type and data of every event.
+    fn events(stream: &str) -> Vec<(String, String)> {
+        let (mut events, mut kind, mut data) = (Vec::new(), String::from("message"), None);
+        for line in stream.replace("\r\n", "\n").replace('\r', "\n").split('\n') {
+            match line.split_once(':') {
+                None if line.is_empty() => {
+                    if let Some(data) = data.take() {
+                        events.push((std::mem::replace(&mut kind, "message".into()), data));
+                    }
+                    kind = "message".into();
+                }
+                Some(("event", value)) => kind = value.trim_start_matches(' ').into(),
+                Some(("data", value)) => {
+                    let value = value.strip_prefix(' ').unwrap_or(value);
+                    data = Some(match data {
+                        None => value.to_owned(),
+                        Some(before) => format!("{before}\n{value}"),
+                    });
+                }
+                _ => {}
+            }
+        }
+        events
+    }
+
+    fn written(append: impl FnOnce(&mut Vec<u8>)) -> Vec<(String, String)> {
+        let mut out = Vec::new();
+        append(&mut out);
+        events(std::str::from_utf8(&out).unwrap())
+    }
+
+    #[test]
+    fn an_empty_text_is_an_event() {
+        assert_eq!(
+            written(|out| append_text(out, b"")),
+            [("message".into(), String::new())]
+        );
+    }
+
+    #[test]
+    fn bytes_are_base64_and_the_goodbye_has_code_and_reason() {
+        assert_eq!(
+            written(|out| append_binary(out, &[0, 255])),
+            [("binary".into(), "AP8=".into())]
+        );
+        assert_eq!(
+            written(|out| append_close(out, 1001, "bye\nevent: message")),
+            [("close".into(), "1001 bye\nevent: message".into())]
+        );
+        assert_eq!(
+            written(|out| append_close(out, 1000, "")),
+            [("close".into(), "1000".into())]
+        );
+    }
+
+    #[test]
+    fn a_heartbeat_is_no_event() {
+        assert_eq!(written(append_heartbeat), []);
+    }
+
+    proptest! {
+        #[test]
+        fn any_texts_arrive_one_by_one(texts in proptest::collection::vec("[ -~\r\n:é]{0,40}", 0..6)) {
+            let mut out = Vec::new();
+            for text in &texts {
+                append_text(&mut out, text.as_bytes());
+            }
+            let expected: Vec<_> = texts
+                .iter()
+                .map(|text| ("message".to_owned(), text.replace("\r\n", "\n").replace('\r', "\n")))
+                .collect();
+            prop_assert_eq!(events(std::str::from_utf8(&out).unwrap()), expected);
+        }
+    }
+}
