@@ -6,6 +6,7 @@ import test from 'ava';
 import { until } from './support/deadline.mjs';
 import { close, text } from './support/frames.mjs';
 import { connectOptions, handshakeBytes } from './support/http.mjs';
+import { linuxTests } from './support/platforms.mjs';
 import { ownServer, worker } from './support/server.mjs';
 
 const MIB = 1024 * 1024;
@@ -46,7 +47,7 @@ const quiet = (server) =>
     'all sockets to be forgotten',
   );
 
-test('5000 connections come and go: descriptors and sockets as before, memory within bounds', async (t) => {
+linuxTests(test)('5000 connections come and go: descriptors and sockets as before, memory within bounds', async (t) => {
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 2 }, { nodeArgs: ['--expose-gc'] });
   await visits(server.addresses[0], 1000);
   await quiet(server);

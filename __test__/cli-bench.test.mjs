@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import test from 'ava';
 
-import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES, signalTests } from './support/cli.mjs';
+import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES } from './support/cli.mjs';
+import { signalTests } from './support/platforms.mjs';
 
 const worker = (answer) => `
 import { send } from '${PACKAGE}';

@@ -3,8 +3,9 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import test from 'ava';
 
-import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES, signalTests } from './support/cli.mjs';
+import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES } from './support/cli.mjs';
 import { until } from './support/deadline.mjs';
+import { signalTests } from './support/platforms.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const WORKER = `

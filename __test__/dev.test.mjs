@@ -7,8 +7,10 @@ import test from 'ava';
 
 import { develop } from '../scripts/dev.mjs';
 import { Failure } from '../scripts/process.mjs';
-import { folderWith, signalTests } from './support/cli.mjs';
+import { folderWith } from './support/cli.mjs';
 import { until, within } from './support/deadline.mjs';
+import { signalTests } from './support/platforms.mjs';
+import { exitOf } from './support/teardown.mjs';
 
 /** Notes its beginning and its end in a file, and runs until it is told to end. */
 const program = (name) => `
@@ -83,29 +85,39 @@ test('a program that ends by itself is told, and started with the next change', 
 
 signalTests(test)('Ctrl-C, which reaches the program too, is the only signal that it gets', async (t) => {
   const noting = `
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 const note = (text) => appendFileSync(new URL('./notes.txt', import.meta.url), text + '\\n');
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.on(signal, () => {
     note(signal);
-    setTimeout(() => process.exit(0), 300);
+    // what was sent to it by then is noted first
+    setInterval(() => existsSync(new URL('./heeded', import.meta.url)) && setImmediate(() => process.exit(0)), 5);
   });
 }
 setInterval(() => {}, 1000);
 note('begin');
 `;
   const developing = `
+import { writeFileSync } from 'node:fs';
 import { develop, stopOnSignal } from '${new URL('../scripts/dev.mjs', import.meta.url).href}';
 const program = process.argv[2];
-stopOnSignal(develop({ program, args: [], folders: [], build: async () => {}, tell: console.log }));
+const stop = develop({ program, args: [], folders: [], build: async () => {}, tell: console.log });
+stopOnSignal((told) => {
+  const stopped = stop(told);
+  writeFileSync(new URL('./heeded', import.meta.url), '');
+  return stopped;
+});
 `;
   const folder = folderWith(t, { 'server.mjs': noting, 'dev.mjs': developing, 'notes.txt': '' });
   const notes = () => readFileSync(path.join(folder, 'notes.txt'), 'utf8');
   // a group of its own, as a terminal makes for each command
   const args = [path.join(folder, 'dev.mjs'), path.join(folder, 'server.mjs')];
   const child = spawn(process.execPath, args, { detached: true, stdio: 'ignore' });
-  const exited = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
-  t.teardown(() => child.exitCode ?? child.signalCode ?? process.kill(-child.pid, 'SIGKILL'));
+  const exited = exitOf(child);
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) process.kill(-child.pid, 'SIGKILL');
+    await exited;
+  });
   await until(async () => notes() === 'begin\n', 'the program');
   process.kill(-child.pid, 'SIGINT');
   t.is(await within(exited, 'the end'), 0);

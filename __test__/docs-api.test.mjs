@@ -1,10 +1,11 @@
 // The API reference: everything public has a doc comment, and typedoc has nothing to complain about.
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
+import { removeWith } from './support/teardown.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const typedoc = path.join(root, 'node_modules/typedoc/bin/typedoc');
@@ -35,8 +36,7 @@ test('the reference has every entry of the package', async (t) => {
 
 test('an item without a doc comment is an error', async (t) => {
   await mkdir(path.join(root, 'target'), { recursive: true });
-  const folder = await mkdtemp(path.join(root, 'target', 'typedoc-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const folder = removeWith(t, await mkdtemp(path.join(root, 'target', 'typedoc-')));
   const { default: config } = await import(pathToFileURL(path.join(root, 'typedoc.config.mjs')));
   const use = async (source) => {
     await writeFile(path.join(folder, 'entry.ts'), source);

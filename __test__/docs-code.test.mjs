@@ -2,7 +2,7 @@
 // the type checker, against the package as users get it; commands for what they name. `example-docs.test.mjs`,
 // `readme.test.mjs` and `docs-deployment.test.mjs` run whole programs.
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
@@ -10,6 +10,7 @@ import ts from 'typescript';
 
 import { CommandCheck } from './support/commands.mjs';
 import { blocksOf, pages, placeOf, ROOT } from './support/markdown.mjs';
+import { remove } from './support/teardown.mjs';
 
 const SCRIPTS = { js: '.mjs', ts: '.mts' };
 /** Languages that are no program, or that `docs-deployment.test.mjs` gives to the program that reads them. */
@@ -135,7 +136,7 @@ async function problemsOf(blocks) {
     const program = ts.createProgram([...origins.keys()], options);
     return ts.getPreEmitDiagnostics(program).map((diagnostic) => shown(diagnostic, origins));
   } finally {
-    await rm(folder, { recursive: true });
+    await remove(folder);
   }
 }
 

@@ -3,7 +3,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import tls from 'node:tls';
@@ -12,8 +12,9 @@ import test from 'ava';
 import { WebSocket } from 'ws';
 
 import { SOON, until, within } from './support/deadline.mjs';
-import { Example } from './support/example.mjs';
+import { Example, ended } from './support/example.mjs';
 import { blocksOf, fileOf, ROOT } from './support/markdown.mjs';
+import { removeWith } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const run = promisify(execFile);
@@ -31,8 +32,7 @@ function needing(program, debianPackage) {
 /** A folder of its own, in which `millrace` is installed. */
 async function folderFor(t) {
   await mkdir(path.join(ROOT, 'target'), { recursive: true });
-  const folder = await mkdtemp(path.join(ROOT, 'target', 'deploy-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const folder = removeWith(t, await mkdtemp(path.join(ROOT, 'target', 'deploy-')));
   await mkdir(path.join(folder, 'node_modules'));
   await symlink(ROOT, path.join(folder, 'node_modules', 'millrace'), 'junction');
   await writeFile(path.join(folder, 'package.json'), '{"dependencies":{"millrace":"*"}}');
@@ -154,8 +154,7 @@ test('the image has what the example needs', async (t) => {
   const dockerfile = (await readFile(path.join(ROOT, 'Dockerfile'), 'utf8')).replaceAll(/\\\n\s*/g, '');
   const last = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
   await mkdir(path.join(ROOT, 'target'), { recursive: true });
-  const folder = await mkdtemp(path.join(ROOT, 'target', 'image-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const folder = removeWith(t, await mkdtemp(path.join(ROOT, 'target', 'image-')));
   const copies = [...last.matchAll(/^COPY --from=build \/build\/(\S+) (\S+)$/gm)];
   t.true(copies.length > 2);
   for (const [, from, to] of copies) {
@@ -174,6 +173,6 @@ test('the image has what the example needs', async (t) => {
   const [, , look] = JSON.parse(/HEALTHCHECK .*?CMD (.*)$/m.exec(last)[1]);
   const ask = (port) => run(process.execPath, ['-e', look.replace('3000', port)], { timeout: SOON });
   await t.notThrowsAsync(ask(example.port));
-  t.is(await example.end('SIGTERM'), 0);
+  t.is(await example.end('SIGTERM'), ended('SIGTERM'));
   await t.throwsAsync(ask(example.port));
 });

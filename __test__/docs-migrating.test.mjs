@@ -1,5 +1,5 @@
 // The migration guides: servers that are said to do the same do it, and the client that stands in for a library's works.
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import test from 'ava';
@@ -9,6 +9,7 @@ import { until, within } from './support/deadline.mjs';
 import { Example } from './support/example.mjs';
 import { handshake } from './support/http.mjs';
 import { fileOf, ROOT } from './support/markdown.mjs';
+import { removeWith } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
 /** As browsers have it, and Node from 22 on: an error that nobody listens to is nothing. */
@@ -22,8 +23,7 @@ class BrowserSocket extends WebSocket {
 /** Writes files of a page into a folder in which `millrace` and `ws` are installed. */
 async function unpack(t, page, names) {
   await mkdir(path.join(ROOT, 'target'), { recursive: true });
-  const folder = await mkdtemp(path.join(ROOT, 'target', 'migrating-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const folder = removeWith(t, await mkdtemp(path.join(ROOT, 'target', 'migrating-')));
   await mkdir(path.join(folder, 'node_modules'));
   await symlink(ROOT, path.join(folder, 'node_modules', 'millrace'), 'junction');
   await symlink(path.join(ROOT, 'node_modules', 'ws'), path.join(folder, 'node_modules', 'ws'), 'junction');

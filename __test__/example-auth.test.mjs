@@ -2,7 +2,7 @@
 import test from 'ava';
 import { issue, verify } from '../examples/auth/tokens.mjs';
 import { until } from './support/deadline.mjs';
-import { browserTests, ENDED, Example, launchBrowser } from './support/example.mjs';
+import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
 import { handshake } from './support/http.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -142,7 +142,7 @@ test('a connection ends with its token, and a guest who never logs in is closed'
   await ends(await connect(t, hasty.address), 'login timeout');
   const headers = { Authorization: `Bearer ${tokenFor('anna', ['reader'], 300)}` };
   await ends(await connect(t, hasty.address, { headers }), 'token expired');
-  t.is(await hasty.end(), ENDED);
+  t.is(await hasty.end(), ended());
 });
 
 test('a password gives a token, as a cookie that scripts cannot read and in the answer', async (t) => {

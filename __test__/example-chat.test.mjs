@@ -1,15 +1,15 @@
 // The chat example, end to end: what its server says to a strict client, and its page in a real browser.
 // Over 400 lines because every test here talks to the same few pages and servers.
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import test from 'ava';
-
-import { signalTests } from './support/cli.mjs';
 import { until } from './support/deadline.mjs';
-import { browserTests, ENDED, Example, launchBrowser } from './support/example.mjs';
+import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
 import { exchange, handshake } from './support/http.mjs';
+import { signalTests } from './support/platforms.mjs';
 import { ownServer, worker } from './support/server.mjs';
+import { remove } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const SCRIPT = 'examples/chat/server.mjs';
@@ -27,8 +27,8 @@ test.before(async () => {
 
 test.after.always(async () => {
   await browser?.close();
-  chat?.kill();
-  if (folder !== undefined) await rm(folder, { recursive: true });
+  await chat?.kill();
+  if (folder !== undefined) await remove(folder);
 });
 
 /** A room that no other test uses. */
@@ -431,7 +431,7 @@ inBrowser('the page comes back by itself after the server was restarted', async 
   const ben = await person(t, 'Ben', 'general', { url });
   await anna.say('before');
   await ben.see('before');
-  t.is(await own.end(), ENDED);
+  t.is(await own.end(), ended());
   for (const { page } of [anna, ben]) {
     await page.getByText('The connection was lost. Trying again in').waitFor();
     await page.locator('[data-joined="false"]').waitFor();

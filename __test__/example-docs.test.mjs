@@ -1,15 +1,16 @@
 // The programs in the guides: they run, and do what the text around them says. A block whose first line names a file
 // is a whole file; any other is a fragment, which `docs-code.test.mjs` checks.
 import { createHmac } from 'node:crypto';
-import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import test from 'ava';
 
-import { ENDED, Example } from './support/example.mjs';
+import { Example, ended } from './support/example.mjs';
 import { handshake } from './support/http.mjs';
 import { blocksOf, ROOT } from './support/markdown.mjs';
 import { open, ownServer } from './support/server.mjs';
+import { remove } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
 let folder;
@@ -22,7 +23,7 @@ test.before(async () => {
   await symlink(ROOT, path.join(folder, 'node_modules', 'millrace'), 'junction');
 });
 test.after.always(async () => {
-  if (folder !== undefined) await rm(folder, { recursive: true });
+  if (folder !== undefined) await remove(folder);
 });
 
 /** Writes a guide's files; resolves with the folder that they are in. */
@@ -46,7 +47,7 @@ test('getting started: the first server', async (t) => {
   const said = await one.text();
   t.regex(said, /^\d+: hello$/);
   t.is(await two.text(), said);
-  t.is(await server.end(), ENDED);
+  t.is(await server.end(), ended());
 });
 
 test('channels: rooms', async (t) => {

@@ -7,6 +7,7 @@ import test from 'ava';
 import { until, within } from './support/deadline.mjs';
 import { binary, continuation, ping, text } from './support/frames.mjs';
 import { connectOptions, exchange, handshake, handshakeBytes } from './support/http.mjs';
+import { linuxTests } from './support/platforms.mjs';
 import { ask, forgotten, member, open, ownServer, worker } from './support/server.mjs';
 import { WsClient } from './support/ws-client.mjs';
 
@@ -94,7 +95,7 @@ test('unhandledBytes: bounded in bytes too, one message always fits', async (t) 
   for (let index = 0; index < 20; index++) t.true((await ws.text()).startsWith(`${index} `));
 });
 
-test.serial('the memory of unhandled events is bounded', async (t) => {
+linuxTests(test).serial('the memory of unhandled events is bounded', async (t) => {
   const server = await ownServer(
     t,
     commands({ unhandledBytes: 256 * 1024, pingIntervalMs: 0, handlerTimeoutMs: 60_000 }),

@@ -22,7 +22,7 @@ test.before(() => {
   [platform] = Object.keys(tarballs.platforms);
 });
 
-test.after.always(() => rmSync(out, { recursive: true, force: true, maxRetries: 10 }));
+test.after.always(() => remove(out));
 
 /** The README's example, on a free port. */
 async function readmeFiles() {
@@ -64,6 +64,7 @@ console.log('Listening on ws://' + server.addresses[0]);
 `,
   'worker.ts': `
 import { send, subscribe, type WorkerModule } from 'millrace';
+import { remove } from './support/teardown.mjs';
 
 export const handleOpen: WorkerModule['handleOpen'] = (socketId) => {
   subscribe(socketId, 'everyone');

@@ -1,15 +1,6 @@
 // What is promised across files: defaults that protect, reports, the package as it is published, the documentation.
 import { execFile } from 'node:child_process';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,6 +13,7 @@ import { npm } from '../scripts/process.mjs';
 import { until } from './support/deadline.mjs';
 import { handshake } from './support/http.mjs';
 import { ask, member, open, ownServer, RUNTIME, worker } from './support/server.mjs';
+import { removeWith } from './support/teardown.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const commands = (more) => ({ workerPath: worker('commands'), threads: 1, ...more });
@@ -115,8 +107,7 @@ test('the package as npm packs it works beside its platform package, for ESM and
   const native = path.join(root, 'js', 'native');
   const addon = readdirSync(native).find((name) => name.endsWith('.node'));
   const platform = addon.split('.')[1];
-  const folder = mkdtempSync(path.join(tmpdir(), 'millrace-packed-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = removeWith(t, mkdtempSync(path.join(tmpdir(), 'millrace-packed-')));
   const [program, ...args] = npm('pack', '--json', '--ignore-scripts', '--pack-destination', folder);
   const { stdout } = await promisify(execFile)(program, args, { cwd: root, maxBuffer: 2 ** 24 });
   const [{ filename, files }] = JSON.parse(stdout);

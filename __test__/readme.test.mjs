@@ -1,12 +1,13 @@
 // The first example of README.md runs as printed and does what it says.
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
 import { until } from './support/deadline.mjs';
+import { endWith, removeWith } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
@@ -25,10 +26,9 @@ test('the example of the README: two clients talk to each other', async (t) => {
   t.true(lines <= 40, `${lines} lines`);
   // Inside the repository, so that `millrace` resolves as it does for a user; beside nothing that is tracked.
   mkdirSync(path.join(root, 'target'), { recursive: true });
-  const folder = mkdtempSync(path.join(root, 'target', 'readme-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = removeWith(t, mkdtempSync(path.join(root, 'target', 'readme-')));
   mkdirSync(path.join(folder, 'node_modules'));
-  symlinkSync(root, path.join(folder, 'node_modules', 'millrace'));
+  symlinkSync(root, path.join(folder, 'node_modules', 'millrace'), 'junction');
   writeFileSync(path.join(folder, 'package.json'), '{"type": "module"}');
   for (const [name, code] of files)
     writeFileSync(
@@ -37,7 +37,7 @@ test('the example of the README: two clients talk to each other', async (t) => {
     );
   const [server] = files.find(([name]) => name.startsWith('server')) ?? files[0];
   const child = spawn(process.execPath, [server], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
-  t.teardown(() => child.kill('SIGKILL'));
+  endWith(t, child);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {

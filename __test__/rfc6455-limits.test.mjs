@@ -3,6 +3,7 @@ import test from 'ava';
 
 import { until } from './support/deadline.mjs';
 import { BINARY, binary, close, continuation, fragments, TEXT, text } from './support/frames.mjs';
+import { linuxTests } from './support/platforms.mjs';
 import { open, ownServer, sharedServer, worker } from './support/server.mjs';
 
 const MIB = 1024 * 1024;
@@ -159,7 +160,7 @@ test('a close behind a message at the limit is answered', async (t) => {
   t.is((await ws.closed()).code, 4004);
 });
 
-test('announced lengths claim no memory', async (t) => {
+linuxTests(test)('announced lengths claim no memory', async (t) => {
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1 });
   const clients = await Promise.all(Array.from({ length: 50 }, () => open(t, own)));
   const before = await own.usage();

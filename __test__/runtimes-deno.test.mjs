@@ -8,6 +8,7 @@ import test from 'ava';
 import { runtimePath } from '../scripts/runtimes.mjs';
 import { SOON, within } from './support/deadline.mjs';
 import { isInstalled, project } from './support/runtimes.mjs';
+import { endWith } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const here = isInstalled('deno') ? test.serial : test.serial.skip;
@@ -16,14 +17,12 @@ const here = isInstalled('deno') ? test.serial : test.serial.skip;
 function deno(t, folder, flags) {
   const args = ['run', '--no-prompt', '--quiet', ...flags, 'server.mjs'];
   const child = spawn(runtimePath('deno'), args, { cwd: folder, stdio: 'pipe' });
-  t.teardown(() => child.exitCode ?? child.kill('SIGKILL'));
-  const run = { child, output: '' };
+  const run = { child, output: '', exited: endWith(t, child) };
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {
       run.output += chunk;
     });
   }
-  run.exited = new Promise((resolve) => child.once('close', resolve));
   run.listening = new Promise((resolve, reject) => {
     child.stdout.once('data', (chunk) => resolve(String(chunk).trim()));
     run.exited.then((code) => reject(new Error(`it ended with ${code}:\n${run.output}`)));

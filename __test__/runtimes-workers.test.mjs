@@ -2,6 +2,7 @@
 import test from 'ava';
 
 import { until, within } from './support/deadline.mjs';
+import { linuxTests } from './support/platforms.mjs';
 import { inEach } from './support/runtimes.mjs';
 import { ask, member, open, worker } from './support/server.mjs';
 
@@ -72,14 +73,14 @@ async function hundred(t, runtime, server, round) {
 
 const launchOptions = { nodeArgs: ['--expose-gc'] };
 
-inEach(test, '100 workers are started and stopped while clients send', async (t, { runtime, launch }) => {
+inEach(linuxTests(test), '100 workers are started and stopped while clients send', async (t, { runtime, launch }) => {
   const server = await launch(undefined, launchOptions);
   await hundred(t, runtime, server, () => stopped(t, server));
   t.deepEqual(await workerIds(server), []);
 });
 
 inEach(
-  test,
+  linuxTests(test),
   '100 workers that do not answer are terminated and replaced while clients send',
   async (t, { runtime, launch }) => {
     const limits = { workerTimeoutMs: 250 };

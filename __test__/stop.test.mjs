@@ -3,6 +3,7 @@ import test from 'ava';
 
 import { until } from './support/deadline.mjs';
 import { exchange, handshake } from './support/http.mjs';
+import { linuxTests } from './support/platforms.mjs';
 import { ask, callIn, member, open, ownServer, worker } from './support/server.mjs';
 
 test('stop tells every client 1001', async (t) => {
@@ -105,7 +106,7 @@ test('stop twice is the same stop; functions afterwards do no harm', async (t) =
   t.is(await callIn(ws, 'send', ws.id, 'still running'), 1);
 });
 
-test('starting and stopping again and again leaves no descriptor, no thread and no worker', async (t) => {
+linuxTests(test)('starting and stopping again and again leaves no descriptor, no thread and no worker', async (t) => {
   const server = await ownServer(t);
   const cycle = async () => {
     const { handle, addresses } = await server.start({ workerPath: worker('commands'), threads: 2 });

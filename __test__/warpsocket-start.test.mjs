@@ -1,5 +1,5 @@
 // specs/warpsocket.md §2, §4.1: starting, binding, several starts, failures that leave nothing behind, stopping.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,10 +7,12 @@ import path from 'node:path';
 import test from 'ava';
 
 import { exchange, handshake } from './support/http.mjs';
+import { unixTests } from './support/platforms.mjs';
 import { ask, leave, member, open, ownServer, worker } from './support/server.mjs';
+import { remove } from './support/teardown.mjs';
 
 const scratch = mkdtempSync(path.join(tmpdir(), 'millrace-start-'));
-test.after.always(() => rmSync(scratch, { recursive: true, force: true }));
+test.after.always(() => remove(scratch));
 
 const commands = worker('commands');
 const loopback = '127.0.0.1:0';
@@ -59,7 +61,7 @@ for (const bind of ['localhost:0', ':0', '[::]:0', '0.0.0.0:0']) {
   });
 }
 
-test('bind to a unix socket', async (t) => {
+unixTests(test)('bind to a unix socket', async (t) => {
   const server = await ownServer(t);
   const file = path.join(scratch, 'gateway.sock');
   const { addresses } = await server.start({ bind: `unix:${file}`, workerPath: commands, threads: 1 });

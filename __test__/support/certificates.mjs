@@ -1,9 +1,11 @@
 // Certificates made for one run of a test by an authority of its own, with the openssl command.
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+
+import { remove } from './teardown.mjs';
 
 const run = promisify(execFile);
 
@@ -27,7 +29,7 @@ export class Authority {
       authority.ca = await readFile(authority.file('ca.pem'), 'utf8');
       await prepare(authority);
     });
-    test.after.always(() => authority.folder && rm(authority.folder, { recursive: true, force: true }));
+    test.after.always(() => authority.folder && remove(authority.folder));
     return authority;
   }
 

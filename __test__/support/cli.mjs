@@ -1,12 +1,13 @@
 // The command line as its user runs it: a child process in a runtime, its input, its output, its exit code. Exactly
 // the processes started here are ever signalled.
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import { runtimePath } from '../../scripts/runtimes.mjs';
 import { SOON, until, within } from './deadline.mjs';
+import { endWith, removeWith } from './teardown.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 
@@ -40,15 +41,9 @@ export class Millrace {
     this.#child.stderr.on('data', (chunk) => {
       this.err = (this.err + chunk).slice(-65_536);
     });
-    this.#exited = new Promise((resolve) => {
-      this.#child.once('close', (code, signal) => resolve(signal ?? code));
-    });
+    this.#exited = endWith(t, this.#child);
     // a process that has ended reads no more
     this.#child.stdin.on('error', () => {});
-    t.teardown(async () => {
-      if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.kill('SIGKILL');
-      await this.#exited;
-    });
   }
 
   signal(name) {
@@ -104,8 +99,7 @@ export async function millrace(t, args, options) {
 /** A folder for one test, inside the repository so that `millrace` resolves, with the given files. */
 export function folderWith(t, files) {
   mkdirSync(path.join(root, 'target'), { recursive: true });
-  const folder = mkdtempSync(path.join(root, 'target', 'cli-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
+  const folder = removeWith(t, mkdtempSync(path.join(root, 'target', 'cli-')));
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
     writeFileSync(path.join(folder, name), text);
@@ -115,9 +109,3 @@ export function folderWith(t, files) {
 
 /** How a worker imports the package under test. */
 export const PACKAGE = pathToFileURL(path.join(root, 'js/dist/index.mjs')).href;
-
-/** `test` for what programs do on a signal: on Windows none can be sent to another process, which is just ended. */
-export function signalTests(test) {
-  if (process.platform !== 'win32') return test;
-  return (title, run) => test.skip(`${title} (Windows cannot send signals)`, run);
-}

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 import { runtimePath } from '../../scripts/runtimes.mjs';
 import { SOON, within } from './deadline.mjs';
+import { exitOf, kill } from './teardown.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 
@@ -14,7 +15,7 @@ const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..')
 const RUNTIME = process.env.MILLRACE_TEST_RUNTIME ?? 'node';
 
 /** How a program that was asked to end has ended: on Windows nothing can ask it, it is just ended. */
-export const ENDED = process.platform === 'win32' ? 'SIGINT' : 0;
+export const ended = (signal = 'SIGINT') => (process.platform === 'win32' ? signal : 0);
 
 export class Example {
   output = '';
@@ -35,9 +36,7 @@ export class Example {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });
-    example.#exited = new Promise((resolve) => {
-      example.#child.once('close', (code, signal) => resolve(code ?? signal));
-    });
+    example.#exited = exitOf(example.#child);
     const printed = new Promise((resolve, reject) => {
       for (const stream of [example.#child.stdout, example.#child.stderr]) {
         stream.on('data', (chunk) => {
@@ -52,7 +51,7 @@ export class Example {
     try {
       example.url = await within(printed, () => `the address of ${script}\n${example.output}`, 2 * SOON);
     } catch (error) {
-      example.kill();
+      await example.kill();
       throw error;
     }
     return example;
@@ -73,12 +72,14 @@ export class Example {
     try {
       return await within(this.#exited, () => `the end of the example\n${this.output}`, 2 * SOON);
     } finally {
-      this.kill();
+      await this.kill();
     }
   }
 
-  kill() {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) this.#child.kill('SIGKILL');
+  /** Ends it at once; resolves when it is over. */
+  async kill() {
+    kill(this.#child);
+    await this.#exited;
   }
 }
 

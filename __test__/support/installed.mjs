@@ -1,7 +1,7 @@
 // Projects as a user makes them: an empty folder outside the repository, into which the packed tarballs are installed
 // while no Rust can be found. And the programs that run in them.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -9,6 +9,7 @@ import { npm } from '../../scripts/process.mjs';
 import { runtimePath } from '../../scripts/runtimes.mjs';
 import { until } from './deadline.mjs';
 import { ROOT } from './markdown.mjs';
+import { endWith, removeWith } from './teardown.mjs';
 
 /** The environment without the folders of the PATH that hold Rust. */
 export const WITHOUT_RUST = { ...process.env, PATH: pathWithoutRust() };
@@ -52,8 +53,7 @@ function versionOf(program) {
  * @returns {string} its folder
  */
 export function project(t, { main, platforms }, { type = 'module', npmArgs = [], files = {} } = {}) {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'millrace-package-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
+  const folder = removeWith(t, mkdtempSync(path.join(os.tmpdir(), 'millrace-package-')));
   const overrides = Object.entries(platforms).map(([name, file]) => [`millrace-${name}`, `file:${file}`]);
   const manifest = {
     private: true,
@@ -93,12 +93,7 @@ export function runIn(folder, [program, ...args]) {
  */
 export async function serve(t, folder, [program, ...args]) {
   const child = spawn(program, args, { cwd: folder, env: WITHOUT_RUST, stdio: ['ignore', 'pipe', 'pipe'] });
-  const exited = new Promise((resolve) => child.once('close', resolve));
-  // the folder can be removed on every system only once nothing runs in it
-  t.teardown(async () => {
-    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
-    await exited;
-  });
+  endWith(t, child);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (chunk) => {

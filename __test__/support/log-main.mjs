@@ -19,7 +19,8 @@ const server = await start({
   ...options,
 });
 createInterface({ input: process.stdin }).on('line', async (line) => {
-  const [command, file] = line.split(' ', 2);
+  const [command] = line.split(' ', 1);
+  const file = line.slice(command.length + 1);
   if (command === 'block') {
     writeSync(1, 'BLOCKED\n');
     const nothing = new Int32Array(new SharedArrayBuffer(4));

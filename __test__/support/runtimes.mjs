@@ -1,11 +1,12 @@
 // The runtimes that the behavioural suite runs in. The tests themselves run in Node; only servers are started elsewhere.
-import { cp, mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, realpath } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { runtimePath } from '../../scripts/runtimes.mjs';
 import { ownServer } from './server.mjs';
+import { removeWith } from './teardown.mjs';
 
 /** Whether the runtime's tests are run: also, so that they fail, where it is required and missing. */
 export function isInstalled(runtime) {
@@ -38,8 +39,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** A folder that is removed with the test. */
 async function temporary(t) {
-  const folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  const folder = removeWith(t, await mkdtemp(path.join(os.tmpdir(), 'millrace-')));
   // resolved, because a temporary folder may be behind a link and runtimes name files by their real path
   return realpath(folder);
 }
