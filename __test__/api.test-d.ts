@@ -52,6 +52,7 @@ export async function use(): Promise<void> {
   const server: Server = await start(options);
   const addresses: string[] = server.addresses;
   await server.replaceWorkers();
+  await server.replaceWorkers({ signal: AbortSignal.timeout(1000) });
   await server.stop({ drain: 100 });
   await server.stop();
   void addresses;

@@ -77,25 +77,99 @@ async function bereft(t, plan) {
   return server;
 }
 
-test('a replacement that fails while its successor starts leaves one worker, the successor', async (t) => {
-  // the successor takes longer than the wait before another attempt would
+test('a replacement that fails while its successor starts is tried again, until the successor takes the place', async (t) => {
   const server = await bereft(t, {
     'start-2': [
       ['after', 'start-3'],
       ['throws', 'on purpose'],
     ],
-    'start-3': [
-      ['after', 'failed'],
-      ['lasts', 500],
-    ],
+    'start-3': [['after', 'go']],
   });
   const replaced = server.replaceWorkers();
-  await until(async () => (await server.errors()).some(({ message }) => /on purpose/.test(message)), 'the failure');
-  await server.call('setKey', 'failed', 'yes');
+  await noted(server, 'start-4-done');
+  await until(async () => (await workerCount(server)) === 1, 'the replacement');
+  await reported(t, server, 'ERR_MILLRACE_WORKER_FAILED', /on purpose/);
+  t.is(await says(t, server), 'worker 4');
+  await server.call('setKey', 'go', 'yes');
   await replaced;
   t.is(await says(t, server), 'worker 3');
   t.is(await workerCount(server), 1);
-  t.deepEqual(await starts(server), ['start-1', 'start-2', 'start-3']);
+  t.true((await record(server)).includes('stop-4-done'));
+});
+
+test('a worker that is lost while its successor starts is replaced beside it', async (t) => {
+  const server = await planned(t, { 'start-2': [['after', 'go']] });
+  const replaced = server.replaceWorkers();
+  await noted(server, 'start-2');
+  const client = await open(t, server);
+  client.send('exit');
+  await client.closed();
+  await noted(server, 'start-3-done');
+  await until(async () => (await workerCount(server)) === 1, 'the replacement');
+  t.is(await says(t, server), 'worker 3');
+  await server.call('setKey', 'go', 'yes');
+  await replaced;
+  t.is(await says(t, server), 'worker 2');
+  t.is(await workerCount(server), 1);
+});
+
+for (const [how, step] of [
+  ['waits', ['after', 'never']],
+  ['loops', ['spins']],
+]) {
+  test(`a successor that ${how} for ever is given up after workerStartTimeoutMs, and the worker stays`, async (t) => {
+    const server = await planned(t, { 'start-2': [step] }, { limits: { workerStartTimeoutMs: 3000 } });
+    await t.throwsAsync(server.replaceWorkers(), {
+      code: 'ERR_MILLRACE_WORKER_FAILED',
+      message: 'a worker could not be started: not ready after 3000 ms',
+    });
+    t.is(await says(t, server), 'worker 1');
+    t.is(await workerCount(server), 1);
+    await server.replaceWorkers();
+    t.is(await says(t, server), 'worker 3');
+  });
+
+  test(`a signal ends a successor that ${how} for ever`, async (t) => {
+    const server = await planned(t, { 'start-2': [step] });
+    const refused = t.throwsAsync(server.replaceWorkers(), { message: 'on purpose' });
+    await noted(server, 'start-2');
+    await server.abortReplacement('on purpose');
+    await refused;
+    t.is(await says(t, server), 'worker 1');
+    await server.replaceWorkers();
+    t.is(await says(t, server), 'worker 3');
+    t.deepEqual(await server.errors(), []);
+  });
+}
+
+test('a successor that is ended just when it is ready gets its handleStop', async (t) => {
+  const server = await planned(t, { 'start-2': [['after', 'go']] });
+  const refused = t.throwsAsync(server.replaceWorkers(), { message: 'on purpose' });
+  await noted(server, 'start-2');
+  await server.abortReplacement('on purpose', 'go');
+  await refused;
+  t.true((await record(server)).includes('stop-2-done'), (await record(server)).join(' '));
+  t.is(await says(t, server), 'worker 1');
+  t.is(await workerCount(server), 1);
+});
+
+test('a first worker that does not become ready fails the start', async (t) => {
+  const server = await ownServer(t);
+  const workerArg = { 'start-1': [['after', 'never']] };
+  const limits = { workerStartTimeoutMs: 500 };
+  await t.throwsAsync(server.start({ workerPath, threads: 1, workerArg, limits }), {
+    code: 'ERR_MILLRACE_WORKER_FAILED',
+    message: /not ready after 500 ms/,
+  });
+});
+
+test('a server that is stopped replaces no workers, also while another one goes on', async (t) => {
+  const server = await planned(t, {});
+  const { handle, addresses } = await server.start({});
+  await server.stop();
+  await t.throwsAsync(server.replaceWorkers(), { code: 'ERR_MILLRACE_NOT_RUNNING', message: /this server/ });
+  await server.replaceWorkers(handle);
+  t.is(await says(t, server, addresses[0]), 'worker 2');
 });
 
 test('a replacement that still starts when its successor is ready is ended, and is no failure', async (t) => {
@@ -132,8 +206,17 @@ test('a worker that exits while it is stopped is reported, and not replaced', as
   t.deepEqual(await starts(server), ['start-1']);
 });
 
+for (const how of ['stop', 'replaceWorkers']) {
+  test(`${how}: a worker whose handleStop blocks its thread is given up, and reported`, async (t) => {
+    const server = await planned(t, { 'stop-1': [['spins']] }, { limits: { handlerTimeoutMs: 300 } });
+    await server[how]();
+    await reported(t, server, 'ERR_MILLRACE_WORKER_UNRESPONSIVE', /^worker 1 did not end within 1100 ms, terminating$/);
+    t.is((await server.errors()).length, 1);
+  });
+}
+
 test('a worker that hangs while it leaves is given up after workerTimeoutMs, and not replaced again', async (t) => {
-  const server = await planned(t, { 'close-1': [['spins']] }, { limits: { workerTimeoutMs: 400 } });
+  const server = await planned(t, { 'close-1': [['spins']] }, { limits: { workerTimeoutMs: 1500 } });
   const client = await open(t, server);
   await server.replaceWorkers();
   t.is((await client.closed()).code, 1012);

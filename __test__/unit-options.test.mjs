@@ -4,7 +4,9 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import test from 'ava';
 
-const { parseStartOptions, parseStopOptions } = createRequire(import.meta.url)('../js/dist/options.js');
+const { parseReplaceOptions, parseStartOptions, parseStopOptions } = createRequire(import.meta.url)(
+  '../js/dist/options.js',
+);
 
 const MODULE = { workerPath: '/app/worker.js' };
 
@@ -198,12 +200,26 @@ test('the gateway is given what was given, nothing else', (t) => {
       bind: ':0',
       ...MODULE,
       ioThreads: 2,
-      limits: { outboxPolicy: 'dropOldest', handlerTimeoutMs: 7, messageBytes: 5 },
+      limits: { outboxPolicy: 'dropOldest', handlerTimeoutMs: 7, workerStartTimeoutMs: 0, messageBytes: 5 },
     },
     true,
   );
   t.deepEqual(plan.gateway, { ioThreads: 2, outboxPolicy: 'dropOldest' });
   t.is(plan.handlerTimeoutMs, 7);
+  t.is(plan.workerStartTimeoutMs, 0);
+});
+
+test('replaceWorkers takes a signal, nothing else', (t) => {
+  const { signal } = new AbortController();
+  t.is(parseReplaceOptions(undefined), undefined);
+  t.is(parseReplaceOptions({ signal }), signal);
+  const wrong = { name: 'TypeError' };
+  t.throws(() => parseReplaceOptions({ signal: 5 }), {
+    ...wrong,
+    message: /^options\.signal must be an AbortSignal, not 5$/,
+  });
+  t.throws(() => parseReplaceOptions({ abort: 1 }), { ...wrong, message: 'unknown option options.abort' });
+  t.throws(() => parseReplaceOptions(null), { ...wrong, message: 'options must be an object, not null' });
 });
 
 test('origins are scheme, host and port', (t) => {

@@ -10,6 +10,8 @@ const gateways = new Map([['default', millrace]]);
 const servers = new Map();
 const errors = [];
 let handles = 0;
+/** Of the last call of `replaceWorkers`. */
+let replacing;
 
 function gatewayOf(name) {
   if (!gateways.has(name)) gateways.set(name, millrace.createGateway());
@@ -42,10 +44,22 @@ const operations = {
   async stop({ handle, options }) {
     const server = servers.get(handle);
     await server.stop(decode(options));
-    servers.delete(handle);
   },
   reloadTls: ({ handle, tls }) => servers.get(handle).reloadTls(decode(tls)),
-  replaceWorkers: ({ handle }) => servers.get(handle).replaceWorkers(),
+  replaceWorkers({ handle }) {
+    replacing = new AbortController();
+    return servers.get(handle).replaceWorkers({ signal: replacing.signal });
+  },
+  async abortReplacement({ reason, key }) {
+    if (key !== undefined) {
+      const workers = () => Object.keys(millrace.getDebugState('workers')).length;
+      const before = workers();
+      millrace.setKey(key, 'yes');
+      // this thread learns nothing of the workers meanwhile
+      while (workers() === before);
+    }
+    replacing.abort(new Error(reason));
+  },
   usage() {
     const status = readFileSync('/proc/self/status', 'utf8');
     const field = (name) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)[1]);

@@ -104,7 +104,15 @@ export class ServerProcess {
     await this.#request({ op: 'reloadTls', handle, tls: encode(tls) });
   }
 
-  /** `{rss, descriptors, threads}` of the child, now. */
+  /**
+   * Aborts the last `replaceWorkers()`, which is then rejected with this message. `key`: is set first, and the next worker
+   * is ready before the main thread can know.
+   */
+  async abortReplacement(reason, key = undefined) {
+    await this.#request({ op: 'abortReplacement', reason, key });
+  }
+
+  /** `{rss, descriptors, threads}` of the child, now. Linux only. */
   async usage() {
     return this.#request({ op: 'usage' });
   }

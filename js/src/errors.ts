@@ -26,15 +26,19 @@ export const ERROR_CODES = {
     'A certificate, a key or an authority cannot be read or used; the message says which. Nothing was changed.',
   ERR_MILLRACE_NOT_AN_OBJECT:
     'A text message to a virtual socket with user data is no JSON object; it was sent unchanged.',
-  ERR_MILLRACE_NOT_RUNNING: 'The gateway has not been started, or has been stopped.',
+  ERR_MILLRACE_NOT_RUNNING:
+    'The gateway or the server has not been started, or is stopped; or the workers were stopped before all of them were replaced.',
   ERR_MILLRACE_SHARD_FAILED: 'An I/O thread could not start, or ended by a bug in Millrace; its connections are lost.',
   ERR_MILLRACE_SHUTTING_DOWN: 'The gateway is being stopped; start it again once `stop` has resolved.',
   ERR_MILLRACE_SOCKET_NOT_FOUND: 'No open connection has the given socket id.',
   ERR_MILLRACE_START_IN_WORKER: 'A worker called `start`; only the thread that created the gateway may.',
-  ERR_MILLRACE_WORKER_EXITED: 'A worker ended on its own and is replaced. `cause` is the error that ended it, if any.',
-  ERR_MILLRACE_WORKER_FAILED: 'A worker could not be started. `cause` says why.',
+  ERR_MILLRACE_WORKER_EXITED:
+    'A worker ended on its own. It is replaced, unless it was being stopped or its successor had taken its place. `cause` is the error that ended it, if any.',
+  ERR_MILLRACE_WORKER_FAILED:
+    'A worker could not be started, or was not ready after `limits.workerStartTimeoutMs`. `cause` says why.',
   ERR_MILLRACE_WORKER_GONE: 'The worker that the function belonged to has ended.',
-  ERR_MILLRACE_WORKER_UNRESPONSIVE: 'A worker did not answer within `limits.workerTimeoutMs` and is replaced.',
+  ERR_MILLRACE_WORKER_UNRESPONSIVE:
+    'A worker did not answer within `limits.workerTimeoutMs`, or had not ended long after it was stopped or replaced. Its thread was ended; it is replaced if it still had its place.',
 } as const;
 
 /** A stable error code. */

@@ -2,7 +2,7 @@
 
 import { binding, type NativeGateway } from './binding.js';
 import { MillraceError } from './errors.js';
-import { parseStopOptions, type StartOptions } from './options.js';
+import { parseReplaceOptions, parseStopOptions, type StartOptions } from './options.js';
 import { ownWorkerData } from './runtime.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import { type Begun, Supervisor } from './supervisor.js';
@@ -25,11 +25,15 @@ export interface Server {
    * goes on. Each new one takes connections before the old one lets its own go: they are closed with 1012, so a client
    * that connects again finds the new code; `handleClose` and then `handleStop` still run in the old one.
    *
-   * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED if a new one cannot be started: the old one and
-   *   those that were still to be replaced stay; ERR_MILLRACE_NOT_RUNNING with `threads: 0`, after `stop`, or when `stop`
-   *   comes before all are replaced
+   * `signal` ends a new one that is being started; the old one and those that were still to be replaced stay, and the
+   * promise is rejected with the signal's reason.
+   *
+   * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED if a new one cannot be started, or is not done
+   *   after `limits.workerStartTimeoutMs`: the old one and those that were still to be replaced stay;
+   *   ERR_MILLRACE_NOT_RUNNING with `threads: 0`, after this server's `stop`, or when the workers are stopped before all
+   *   are replaced
    */
-  replaceWorkers(): Promise<void>;
+  replaceWorkers(options?: { signal?: AbortSignal }): Promise<void>;
   /**
    * Takes renewed certificates: reads the files that `tls` names again, or goes by `tls` from now on on every listener of
    * this call that speaks TLS. Connections that are up stay; handshakes that begin later see the new ones.
@@ -212,8 +216,12 @@ class RunningServer implements Server {
     return this.#stopping;
   }
 
-  replaceWorkers(): Promise<void> {
-    return this.#supervisor.replaceWorkers();
+  async replaceWorkers(options?: { signal?: AbortSignal }): Promise<void> {
+    const signal = parseReplaceOptions(options);
+    if (this.#stopping !== undefined) {
+      throw new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'this server is stopped, or is being stopped');
+    }
+    return this.#supervisor.replaceWorkers(signal);
   }
 
   async reloadTls(tls?: TlsOptions): Promise<void> {

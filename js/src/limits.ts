@@ -77,6 +77,8 @@ export interface GatewayLimits {
   shardInboxBytes?: number;
   /** Time a worker may be silent before it is replaced; 0 is off. Default 3,000; off with `threads: 0`. */
   workerTimeoutMs?: number;
+  /** Time a worker thread may take to import its module and finish `handleStart`; ended after it, 0 is off. Default 60,000. */
+  workerStartTimeoutMs?: number;
   /** Time for a closing handshake before the connection is cut. Default 5,000. */
   closeTimeoutMs?: number;
   /** Time for an asynchronous handler before its connection is closed with 1011; 0 is off. Default 5,000. */
@@ -137,11 +139,18 @@ export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy'>
   workerQueueBytes: BYTES,
   shardInboxBytes: BYTES,
   workerTimeoutMs: TIME_OR_OFF,
+  workerStartTimeoutMs: TIME_OR_OFF,
   closeTimeoutMs: TIME,
   handlerTimeoutMs: TIME_OR_OFF,
 };
 
 export const OUTBOX_POLICIES: readonly string[] = ['close', 'dropNewest', 'dropOldest'];
 
-/** Default of `handlerTimeoutMs`, the only limit that JavaScript keeps itself. */
+/** The limits that JavaScript keeps itself: the native side is not told. */
+export const OWN_LIMITS: readonly string[] = ['handlerTimeoutMs', 'workerStartTimeoutMs'];
+
+/** Default of `handlerTimeoutMs`. */
 export const HANDLER_TIMEOUT_MS = 5_000;
+
+/** Default of `workerStartTimeoutMs`. */
+export const WORKER_START_TIMEOUT_MS = 60_000;

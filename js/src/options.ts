@@ -12,6 +12,7 @@ import {
   type Limits,
   type ListenerLimits,
   OUTBOX_POLICIES,
+  OWN_LIMITS,
   type Range,
 } from './limits.js';
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
@@ -124,6 +125,7 @@ export interface StartPlan {
   workers: WorkerPlan | undefined;
   gateway: GatewayPlan;
   handlerTimeoutMs: number | undefined;
+  workerStartTimeoutMs: number | undefined;
   onError: ((error: MillraceError) => void) | undefined;
   log: LogPlan;
 }
@@ -147,6 +149,7 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
+    workerStartTimeoutMs: limits['workerStartTimeoutMs'] as number | undefined,
     onError: readFunction<MillraceError>(root['onError'], 'options.onError', problems),
     log: {
       onLog: readFunction<LogLine>(root['onLog'], 'options.onLog', problems),
@@ -171,6 +174,22 @@ export function parseStopOptions(options: unknown): number {
   const drain = readNumber(root['drain'], 'options.drain', { least: 0, most: 86_400_000 }, problems);
   if (problems.length > 0) throw new TypeError(problems.join('; '));
   return drain ?? DRAIN_MS;
+}
+
+/**
+ * Checks the options of `Server.replaceWorkers`.
+ *
+ * @throws {TypeError} naming the problem
+ */
+export function parseReplaceOptions(options: unknown): AbortSignal | undefined {
+  if (options === undefined) return undefined;
+  const problems: string[] = [];
+  const { signal } = readObject(options, 'options', ['signal'], problems);
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    problems.push(`options.signal must be an AbortSignal, not ${shown(signal)}`);
+  }
+  if (problems.length > 0) throw new TypeError(problems.join('; '));
+  return signal as AbortSignal | undefined;
 }
 
 /** Default of `stop({ drain })`. */
@@ -307,7 +326,7 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   else if (ioUring !== undefined) problems.push(`options.ioUring must be true or false, not ${shown(ioUring)}`);
   for (const name of [...Object.keys(GATEWAY_RANGES), 'outboxPolicy']) {
     const value = limits[name];
-    if (name !== 'handlerTimeoutMs' && value !== undefined) plan[name] = value as number | string;
+    if (!OWN_LIMITS.includes(name) && value !== undefined) plan[name] = value as number | string;
   }
   return plan;
 }

@@ -7,7 +7,7 @@ import { binding, type NativeGateway, type Notice } from './binding.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
-import { HANDLER_TIMEOUT_MS } from './limits.js';
+import { HANDLER_TIMEOUT_MS, WORKER_START_TIMEOUT_MS } from './limits.js';
 import { Log, type LogPlan } from './log.js';
 import { type GatewayPlan, type ListenerPlan, parseStartOptions, type StartPlan, type WorkerPlan } from './options.js';
 import { print, workerFailure } from './report.js';
@@ -64,18 +64,19 @@ export class Supervisor {
   }
 
   /**
-   * Replaces the workers by new ones that import their module again, one after the other.
+   * Replaces the workers by new ones that import their module again, one after the other, until `signal` is aborted.
    *
    * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED if one cannot be started: it and those after it stay;
    *   ERR_MILLRACE_NOT_RUNNING if no worker has a thread of its own, or if they are stopped before all are replaced
    */
-  replaceWorkers(): Promise<void> {
+  replaceWorkers(signal?: AbortSignal): Promise<void> {
     const replaced = this.#last.then(async () => {
+      signal?.throwIfAborted();
       const ms = timeToStop(this.#fixed);
       if (this.#seats.length === 0) {
         throw new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'there is no worker with a thread of its own');
       }
-      for (const seat of [...this.#seats]) await seat.renew(ms);
+      for (const seat of [...this.#seats]) await seat.renew(ms, signal);
     });
     this.#last = replaced.catch(() => undefined);
     return replaced;
@@ -134,6 +135,9 @@ export class Supervisor {
     if (plan.handlerTimeoutMs !== undefined && plan.handlerTimeoutMs !== fixed.handlerTimeoutMs) {
       throw alreadyStarted('limits.handlerTimeoutMs');
     }
+    if (plan.workerStartTimeoutMs !== undefined && plan.workerStartTimeoutMs !== fixed.workerStartTimeoutMs) {
+      throw alreadyStarted('limits.workerStartTimeoutMs');
+    }
     for (const [name, value] of Object.entries(plan.gateway)) {
       if (name in fixed.gateway && fixed.gateway[name] !== value) {
         throw alreadyStarted(name === 'ioThreads' || name === 'ioUring' ? name : `limits.${name}`);
@@ -152,6 +156,7 @@ export class Supervisor {
     const onThisThread = plan.workers?.threads === 0;
     const gateway: GatewayPlan = onThisThread ? { workerTimeoutMs: 0, ...plan.gateway } : plan.gateway;
     const handlerTimeoutMs = plan.handlerTimeoutMs ?? HANDLER_TIMEOUT_MS;
+    const workerStartTimeoutMs = plan.workerStartTimeoutMs ?? WORKER_START_TIMEOUT_MS;
     const log = Log.open(this.#native, plan.log);
     try {
       await this.#startShards(gateway);
@@ -161,7 +166,8 @@ export class Supervisor {
       throw error;
     }
     const unwatch = watchInspector((attached) => this.#native.suspendLiveness(attached));
-    this.#fixed = { gateway, handlerTimeoutMs, onError: plan.onError, unwatch, log, asked: plan.log };
+    const own = { handlerTimeoutMs, workerStartTimeoutMs };
+    this.#fixed = { gateway, ...own, onError: plan.onError, unwatch, log, asked: plan.log };
     log?.write('info', 'millrace::gateway', 'started', { gateway: this.#id });
     return this.#fixed;
   }
@@ -208,7 +214,7 @@ export class Supervisor {
       handlerTimeoutMs,
     };
     for (let index = 0; index < plan.threads; index += 1) {
-      seats.push(new Seat(data, report, fixed.log));
+      seats.push(new Seat(data, fixed.workerStartTimeoutMs, report, fixed.log));
     }
     this.#seats.push(...seats);
     await seats[0]?.open();
@@ -304,6 +310,7 @@ const SHUTDOWN_MS = 5_000;
 interface Fixed {
   gateway: GatewayPlan;
   handlerTimeoutMs: number;
+  workerStartTimeoutMs: number;
   onError: ((error: MillraceError) => void) | undefined;
   unwatch: () => void;
   log: Log | undefined;

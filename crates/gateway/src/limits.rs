@@ -113,6 +113,8 @@ limits! {
         shard_inbox_bytes: usize = 256 * 1024 * 1024, "the delivery is refused, counted and reported";
         /// Time a worker may leave its doorbell unanswered; zero is off.
         worker_timeout: Duration = Duration::from_secs(3), "the worker is replaced";
+        /// Time a worker may take to import its module and finish `handleStart`; kept by the thread that starts it; zero is off.
+        worker_start_timeout: Duration = Duration::from_secs(60), "its thread is ended: `start` fails, a replacement is tried again";
         /// Time a handler's promise may be pending; kept by the workers; zero is off.
         handler_timeout: Duration = Duration::from_secs(5), "closed with 1011";
         /// Time a closing connection may take to finish its closing handshake.

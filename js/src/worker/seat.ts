@@ -1,4 +1,7 @@
-/** A place for a worker that is always taken: a thread, or the wait for the next attempt. Owns replacement and back-off. */
+/**
+ * A place for a worker that is always taken: a thread, or the wait for the next attempt. Owns replacement and back-off.
+ * A successor is started beside whatever happens there: whoever is ready takes the place, the successor also a taken one.
+ */
 
 import { MillraceError } from '../errors.js';
 import type { Log } from '../log.js';
@@ -9,6 +12,7 @@ import { WorkerThread } from './thread.js';
 /** See the module. */
 export class Seat {
   readonly #data: WorkerData;
+  readonly #startMs: number;
   readonly #report: (error: MillraceError) => void;
   readonly #log: Log | undefined;
   /** Sits here: takes connections, or is started to do so in an empty place. */
@@ -22,8 +26,10 @@ export class Seat {
   #delay = 0;
   #readyAt = 0;
 
-  constructor(data: WorkerData, report: (error: MillraceError) => void, log: Log | undefined) {
+  /** `startMs`: how long a thread may take to be ready; 0 is for ever. */
+  constructor(data: WorkerData, startMs: number, report: (error: MillraceError) => void, log: Log | undefined) {
     this.#data = data;
+    this.#startMs = startMs;
     this.#report = report;
     this.#log = log;
   }
@@ -57,28 +63,34 @@ export class Seat {
 
   /**
    * Starts a worker that imports the module again; once it takes connections, the one before lets its own go (1012),
-   * handles what waits, for at most `ms`, and ends.
+   * handles what waits, for at most `ms`, and ends. One call at a time. `signal` ends the one that is started.
    *
    * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; the worker stays as it is. ERR_MILLRACE_NOT_RUNNING; the seat
    *   is stopped, and so is whoever was started
+   * @throws the signal's reason
    */
-  async renew(ms: number): Promise<void> {
+  async renew(ms: number, signal?: AbortSignal): Promise<void> {
     if (this.#closed) throw notRunning();
-    // without one, the next attempt imports the module anyway
-    if (this.#thread === undefined || this.#successor !== undefined) return;
+    signal?.throwIfAborted();
     const after = this.#newThread();
     this.#successor = after;
+    const end = (): void => void after.stop(ms, true);
+    signal?.addEventListener('abort', end);
     try {
       await this.#settled(after);
+      // it may have been told to stop just then
+      signal?.throwIfAborted();
     } catch (error) {
-      this.#successor = undefined;
       if (this.#closed) throw notRunning();
-      // the one before may have ended meanwhile
-      if (this.#thread === undefined) this.#afterLoss();
-      throw error;
+      await after.stop(ms, true);
+      this.#successor = undefined;
+      throw signal?.aborted ? signal.reason : error;
+    } finally {
+      signal?.removeEventListener('abort', end);
     }
     // whoever has closed the seat stops them all
     if (this.#closed) throw notRunning();
+    clearTimeout(this.#timer);
     const before = this.#thread;
     this.#successor = undefined;
     this.#thread = after;
@@ -119,7 +131,7 @@ export class Seat {
   }
 
   #newThread(): WorkerThread {
-    return new WorkerThread(this.#data, {
+    return new WorkerThread(this.#data, this.#startMs, {
       report: this.#report,
       lost: (lost, cause) => this.#lost(lost, cause),
     });
@@ -152,8 +164,7 @@ export class Seat {
 
   /** Starts a replacement: at once the first time, later and later while the ones before did not last. */
   #again(longest: number): void {
-    // a successor that is on its way will sit here
-    if (this.#closed || this.#successor !== undefined) return;
+    if (this.#closed) return;
     const delay = Math.min(this.#delay, longest);
     this.#delay = delay === 0 ? FIRST_DELAY_MS : 2 * delay;
     if (delay === 0) void this.#replacement();

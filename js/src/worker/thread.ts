@@ -2,13 +2,13 @@
 
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { MillraceError } from '../errors.js';
+import { MillraceError } from '../errors.js';
 import { revive, revivedReport, workerFailure } from '../report.js';
 import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 
 /** Who wants to know about a thread. */
 export interface Watcher {
-  /** An error that the worker reports. */
+  /** An error that the worker reports, or that it did not end when it was stopped. */
   report(error: MillraceError): void;
   /** It ended by itself after it was ready, or before its stop was done. Called once, and never after `terminate`. */
   lost(thread: WorkerThread, cause: unknown): void;
@@ -20,45 +20,42 @@ export class WorkerThread {
   readonly ready: Promise<void>;
   readonly #worker: Worker;
   readonly #watcher: Watcher;
-  #state: 'starting' | 'ready' | 'stopping' | 'over' = 'starting';
+  /** `unwanted`: stopped while it starts. It may be ready all the same, its message on the way. */
+  #state: 'starting' | 'unwanted' | 'ready' | 'stopping' | 'over' = 'starting';
   #id: number | undefined;
   #cause: unknown;
+  #accept: (() => void) | undefined;
   #refuse: ((error: MillraceError) => void) | undefined;
   #stopped: (() => void) | undefined;
   #stopping: Promise<void> | undefined;
+  /** What it is told once it is ready, if that is too late. */
+  #unwanted: ToWorker | undefined;
+  /** The deadline of its start, then that of its end. */
+  #timer: NodeJS.Timeout | undefined;
 
-  /** @throws DataCloneError if the argument cannot be cloned */
-  constructor(data: WorkerData, watcher: Watcher) {
+  /**
+   * `startMs`: how long it may take to be ready; 0 is for ever.
+   *
+   * @throws DataCloneError if the argument cannot be cloned
+   */
+  constructor(data: WorkerData, startMs: number, watcher: Watcher) {
     this.#watcher = watcher;
     this.#worker = new Worker(path.join(__dirname, 'bootstrap.js'), { workerData: data, name: 'millrace' });
     this.ready = new Promise((resolve, reject) => {
+      this.#accept = resolve;
       this.#refuse = reject;
-      const fail = (cause: unknown): void => {
-        if (this.#state !== 'starting') return;
-        this.#state = 'over';
-        reject(workerFailure(cause));
-        void this.#worker.terminate();
-      };
-      this.#worker.on('message', (message: FromWorker) => {
-        if (message.type === 'failed') fail(revive(message.error));
-        else if (message.type === 'ready' && this.#state === 'starting') {
-          this.#state = 'ready';
-          this.#id = message.worker;
-          resolve();
-        } else if (message.type === 'report' && this.#state !== 'over') {
-          watcher.report(revivedReport(message.report));
-        } else if (message.type === 'stopped') this.#stopped?.();
-      });
-      this.#worker.on('messageerror', (error) => fail(error));
-      this.#worker.on('error', (error) => {
-        this.#cause = error;
-        fail(error);
-      });
-      this.#worker.on('exit', (code) => {
-        fail(new Error(`the worker ended with exit code ${code} before it was ready`));
-        this.#ended(code);
-      });
     });
+    this.#worker.on('message', (message: FromWorker) => this.#heed(message));
+    this.#worker.on('messageerror', (error) => this.#fail(error));
+    this.#worker.on('error', (error) => {
+      this.#cause = error;
+      this.#fail(error);
+    });
+    this.#worker.on('exit', (code) => {
+      this.#fail(new Error(`the worker ended with exit code ${code} before it was ready`));
+      this.#ended(code);
+    });
+    if (startMs > 0) this.#within(startMs, () => this.#fail(new Error(`not ready after ${startMs} ms`)));
   }
 
   /** The worker's id, once it is ready. */
@@ -68,7 +65,8 @@ export class WorkerThread {
 
   /**
    * Lets it handle what waits and end, for at most `ms` plus as much for `handleStop`; then ends it. `leave`: another
-   * one has taken its place, so its connections are closed with 1012 first. Later calls return the first one's promise.
+   * one has taken its place, so its connections are closed with 1012 first. One that is not ready has a moment to be.
+   * Later calls return the first one's promise.
    */
   stop(ms: number, leave = false): Promise<void> {
     this.#stopping ??= this.#stop(ms, leave);
@@ -77,35 +75,91 @@ export class WorkerThread {
 
   /** Ends it at once, also while it starts or is being stopped. */
   async terminate(): Promise<void> {
-    if (this.#state === 'starting') this.#refuse?.(workerFailure(new Error('it was ended before it was ready')));
+    if (this.#state === 'starting') this.#refuse?.(unwanted());
     this.#state = 'over';
+    clearTimeout(this.#timer);
     this.#stopped?.();
     await this.#worker.terminate();
   }
 
   async #stop(ms: number, leave: boolean): Promise<void> {
-    if (this.#state === 'ready') {
-      this.#state = 'stopping';
+    if (this.#state === 'starting' || this.#state === 'ready') {
       const message: ToWorker = { type: 'stop', ms, leave };
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, 2 * ms + STOP_MARGIN_MS);
-        this.#stopped = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-        this.#worker.postMessage(message);
+        this.#stopped = resolve;
+        if (this.#state === 'ready') return this.#end(message);
+        this.#state = 'unwanted';
+        this.#unwanted = message;
+        this.#refuse?.(unwanted());
+        this.#within(STOP_MARGIN_MS, () => {
+          if (this.#state === 'unwanted') resolve();
+        });
       });
     }
     await this.terminate();
+  }
+
+  #end(message: ToWorker): void {
+    this.#state = 'stopping';
+    this.#worker.postMessage(message);
+    const ms = 2 * message.ms + STOP_MARGIN_MS;
+    this.#within(ms, () => {
+      if (this.#state !== 'stopping') return;
+      const late = `worker ${this.#id} did not end within ${ms} ms, terminating`;
+      this.#watcher.report(new MillraceError('ERR_MILLRACE_WORKER_UNRESPONSIVE', late));
+      this.#stopped?.();
+    });
+  }
+
+  #heed(message: FromWorker): void {
+    switch (message.type) {
+      case 'ready':
+        this.#id = message.worker;
+        // not before: in some runtimes a message is lost to a worker that does not listen yet
+        if (this.#unwanted !== undefined && this.#state === 'unwanted') this.#end(this.#unwanted);
+        if (this.#state !== 'starting') return;
+        this.#state = 'ready';
+        clearTimeout(this.#timer);
+        this.#accept?.();
+        break;
+      case 'failed':
+        this.#fail(revive(message.error));
+        break;
+      case 'report':
+        if (this.#state !== 'over') this.#watcher.report(revivedReport(message.report));
+        break;
+      case 'stopped':
+        this.#stopped?.();
+        break;
+    }
+  }
+
+  /** Before it was ready. */
+  #fail(cause: unknown): void {
+    if (this.#state === 'unwanted') this.#stopped?.();
+    if (this.#state !== 'starting') return;
+    this.#refuse?.(workerFailure(cause));
+    void this.terminate();
   }
 
   #ended(code: number): void {
     this.#stopped?.();
     if (this.#state !== 'ready' && this.#state !== 'stopping') return;
     this.#state = 'over';
+    clearTimeout(this.#timer);
     this.#watcher.lost(this, this.#cause ?? new Error(`it ended with exit code ${code}`));
+  }
+
+  /** Acts at the deadline, instead of at the one before. What arrived meanwhile goes first: this thread may be late. */
+  #within(ms: number, act: () => void): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => setImmediate(act), ms);
   }
 }
 
-/** How much later than its own limits a stopping worker is given up. */
+function unwanted(): MillraceError {
+  return workerFailure(new Error('it was ended before it was ready'));
+}
+
+/** How much later than its own limits a stopping worker is given up, and how long one that starts has to heed. */
 const STOP_MARGIN_MS = 500;
