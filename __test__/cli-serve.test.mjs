@@ -1,6 +1,7 @@
 // `millrace serve`: a real server in a child process, its signals, and new code without a restart.
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES } from './support/cli.mjs';
@@ -42,6 +43,21 @@ for (const runtime of RUNTIMES) {
     await run.prints(/handleStop/);
     const second = await connect(t, address);
     t.is(await answer(second, 'hello'), 'two hello');
+  });
+
+  test(`${runtime}: code that does not become ready is given up when it is changed again`, async (t) => {
+    const cwd = folderWith(t, files());
+    const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { runtime, cwd });
+    const client = await connect(t, await run.address());
+    const begun = path.join(cwd, 'begun');
+    const loops = `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(begun)}, '');\nfor (;;);\nexport const version = 0;\n`;
+    writeFileSync(path.join(cwd, 'lib/version.mjs'), loops);
+    await until(() => existsSync(begun), 'the new code to be run');
+    t.is(await answer(client, 'still'), 'one still');
+    writeFileSync(path.join(cwd, 'lib/version.mjs'), "export const version = 'two';\n");
+    await run.prints(/^lib[/\\]version\.mjs changed: workers replaced/m);
+    t.is(await answer(await connect(t, await run.address()), 'hello'), 'two hello');
+    t.is(run.err, '');
   });
 
   signalTests(test)(`${runtime}: drains on a signal`, async (t) => {
@@ -136,6 +152,69 @@ fs.watch = (folder, ...rest) => {
   t.is(run.err.split('\n').length, 2, run.err);
 });
 
+test('links that are made meanwhile are not followed', async (t) => {
+  const cwd = folderWith(t, files());
+  const elsewhere = folderWith(t, { 'other.mjs': 'export {};\n' });
+  const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { cwd });
+  await run.address();
+  symlinkSync(elsewhere, path.join(cwd, 'link'), 'junction');
+  // told in the order in which it happened
+  writeFileSync(path.join(cwd, 'lib/version.mjs'), "export const version = 'two';\n");
+  await run.prints(/version\.mjs changed/);
+  writeFileSync(path.join(elsewhere, 'other.mjs'), 'export {}; // changed\n');
+  writeFileSync(path.join(cwd, 'worker.mjs'), `${WORKER}// changed\n`);
+  await run.prints(/worker\.mjs changed/);
+  t.notRegex(run.out, /other/);
+});
+
+test('a folder whose watcher fails again and again has not changed each time', async (t) => {
+  const fault = `
+const fs = require('node:fs');
+const { watch } = fs;
+let failures = 0;
+fs.watch = (folder, ...rest) => {
+  const watcher = watch(folder, ...rest);
+  if (!folder.endsWith('lib') && failures < 4) {
+    setImmediate(() => {
+      failures += 1;
+      if (failures === 4) console.log('failed often');
+      watcher.emit('error', new Error('EIO: on purpose'));
+    });
+  }
+  return watcher;
+};
+`;
+  const cwd = folderWith(t, { ...files(), 'fault.cjs': fault });
+  const env = { NODE_OPTIONS: `--require "${path.join(cwd, 'fault.cjs').replaceAll('\\', '/')}"` };
+  const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { cwd, env });
+  await run.prints(/failed often/);
+  // again and again: what is written before the folder is watched again is not seen
+  await until(
+    async () => {
+      writeFileSync(path.join(cwd, 'lib/version.mjs'), "export const version = 'two';\n");
+      return /changed/.test(run.out);
+    },
+    () => `the change\n${run.out}${run.err}`,
+  );
+  t.regex(run.out, /^lib[/\\]version\.mjs changed: workers replaced/m);
+  t.notRegex(run.out, /worker\.mjs/);
+  t.is(run.err.match(/is not watched: EIO/g)?.length, 1, run.err);
+});
+
+signalTests(test)('a stop that fails is told, with exit code 1', async (t) => {
+  const fault = `
+const { Supervisor } = require(${JSON.stringify(path.join(path.dirname(fileURLToPath(PACKAGE)), 'supervisor.js'))});
+Supervisor.prototype.finish = () => Promise.reject(new Error('broken on purpose'));
+`;
+  const cwd = folderWith(t, { ...files(), 'fault.cjs': fault });
+  const env = { NODE_OPTIONS: `--require "${path.join(cwd, 'fault.cjs')}"` };
+  const run = new Millrace(t, ['serve', 'worker.mjs', ...LOCAL, '--watch'], { cwd, env });
+  await run.address();
+  run.signal('SIGTERM');
+  t.is(await run.exit(), 1);
+  t.is(run.err, 'millrace: broken on purpose\n');
+});
+
 signalTests(test)('a signal while it starts stops it once it has started', async (t) => {
   const slow = `
 import { existsSync } from 'node:fs';
@@ -154,6 +233,7 @@ export function handleStop() { console.log('handleStop'); }
   writeFileSync(path.join(cwd, 'go'), '');
   t.is(await run.exit(), 0);
   t.regex(run.out, /handleStop/);
+  t.notRegex(run.out, /Listening/, 'nobody takes it for up');
 
   rmSync(path.join(cwd, 'go'));
   const hasty = new Millrace(t, args, { cwd });

@@ -1,4 +1,7 @@
-/** Writing to the standard streams. Owns that nobody reading them any more ends no server; formats nothing. */
+/**
+ * Writing to the standard streams. Owns that a line of ours, which nobody reads any more, ends no server; formats nothing,
+ * and does not guard what the application prints.
+ */
 
 /** A place to write to. */
 export type Stream = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'once' | 'listeners'>;

@@ -9,7 +9,7 @@ import { isAddress, type Origins, type StartOptions } from '../options.js';
 import { print, readable } from '../report.js';
 import { type Given, lastOf, type OptionTable, readArguments, seeHelp, UsageError, wholeOf } from './arguments.js';
 import { bold, line } from './terminal.js';
-import { watchFolder } from './watch.js';
+import { type Changed, watchFolder } from './watch.js';
 
 /** Runs until a signal ends it; resolves to the exit code. */
 export async function serve(args: string[]): Promise<number> {
@@ -17,10 +17,10 @@ export async function serve(args: string[]): Promise<number> {
   const starting = start(options);
   // from the beginning: a signal or a change while the workers start is seen too
   const signals = stopOnSignal(starting);
-  const replaceIn = (files: string[]): Promise<void> =>
+  const replaceIn: Changed = (files, signal) =>
     starting.then(
-      (server) => replace(server, files),
-      () => undefined, // told below
+      (server) => replace(server, files, signal),
+      () => true, // told below
     );
   const watcher = watch ? watchFolder(path.dirname(worker), replaceIn) : undefined;
   let server: Server;
@@ -33,14 +33,21 @@ export async function serve(args: string[]): Promise<number> {
     else line(process.stderr, `millrace: ${readable(error)}`);
     return FAILED;
   }
-  for (const address of server.addresses) {
+  // who waits for these lines takes it for up
+  for (const address of signals.came() ? [] : server.addresses) {
     const url = address.startsWith('unix:') ? address : `ws://${address}`;
     line(process.stdout, `Listening on ${bold(process.stdout, url)}`);
   }
-  await signals.stopped;
+  const code = await signals.stopped.then(
+    () => OK,
+    (error: unknown) => {
+      line(process.stderr, `millrace: ${readable(error)}`);
+      return FAILED;
+    },
+  );
   watcher?.close();
-  // not every runtime ends by itself while it listens for signals
-  process.exit(OK);
+  // not every runtime ends by itself while it listens for signals, nor what did not stop
+  process.exit(code);
 }
 
 /** What to start. */
@@ -103,22 +110,27 @@ function readOrigins(given: Given): Origins {
   );
 }
 
-async function replace(server: Server, files: string[]): Promise<void> {
+/** Resolves to whether it is done, not given up because of the signal. */
+async function replace(server: Server, files: string[], signal: AbortSignal): Promise<boolean> {
   const began = performance.now();
   try {
-    await server.replaceWorkers();
+    await server.replaceWorkers({ signal });
     const ms = Math.round(performance.now() - began);
     line(process.stdout, `${files.join(', ')} changed: workers replaced in ${ms} ms`);
   } catch (error) {
+    if (signal.aborted) return false;
     // it was told to stop meanwhile
-    if ((error as MillraceError).code === 'ERR_MILLRACE_NOT_RUNNING') return;
+    if ((error as MillraceError).code === 'ERR_MILLRACE_NOT_RUNNING') return true;
     print(error as MillraceError);
     line(process.stderr, 'millrace: the workers stay as they are until the next change');
   }
+  return true;
 }
 
 /** What signals do. */
 interface Signals {
+  /** Whether there was one. */
+  came(): boolean;
   /** Resolves when the server has stopped; not at all if it does not start. */
   stopped: Promise<void>;
   /** Leaves signals to the system again. */
@@ -128,8 +140,8 @@ interface Signals {
 /** The first signal stops the server, once it has started; the second one ends the process. */
 function stopOnSignal(starting: Promise<Server>): Signals {
   const heeded: [NodeJS.Signals, () => void][] = [];
+  let stopping = false;
   const stopped = new Promise<void>((resolve, reject) => {
-    let stopping = false;
     for (const [signal, code] of SIGNALS) {
       const heed = (): void => {
         if (stopping) process.exit(code);
@@ -143,6 +155,7 @@ function stopOnSignal(starting: Promise<Server>): Signals {
     }
   });
   return {
+    came: () => stopping,
     stopped,
     forget() {
       for (const [signal, heed] of heeded) process.off(signal, heed);

@@ -1,6 +1,6 @@
 /** Watching a folder of sources. Owns the watchers and the short wait that makes one change of many; acts on none. */
 
-import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs';
+import { type FSWatcher, lstatSync, readdirSync, statSync, watch } from 'node:fs';
 import path from 'node:path';
 import { readable } from '../report.js';
 import { filesThere } from '../runtime.js';
@@ -11,6 +11,9 @@ export interface Watch {
   close(): void;
 }
 
+/** Acts on a change, until the signal is aborted. Resolves to whether it is done: if not, it is told the files again. */
+export type Changed = (files: string[], signal: AbortSignal) => Promise<boolean>;
+
 /** A folder whose watcher is open. */
 interface WatchedFolder {
   watcher: FSWatcher;
@@ -20,12 +23,13 @@ interface WatchedFolder {
 
 /**
  * Calls `changed` with the names of sources that changed in `folder` and the folders in it, but not in `node_modules`
- * nor in folders whose name begins with a dot. What changes while a call's promise is pending comes with the next one.
- * Folders may be deleted and made again, `folder` too: what is in them then has changed.
+ * nor in folders whose name begins with a dot, nor behind links. What changes while a call's promise is pending comes with
+ * the next call once the promise is settled; if that takes long, the call's signal is aborted. Folders may be deleted and
+ * made again, `folder` too: what is in them then has changed.
  *
  * Folder by folder: where `fs.watch` is recursive, it cannot be kept out of `node_modules`.
  */
-export function watchFolder(folder: string, changed: (files: string[]) => Promise<void>): Watch {
+export function watchFolder(folder: string, changed: Changed): Watch {
   const changes = new Changes(folder, changed);
   const tree = new Tree(folder, (file) => changes.add(file));
   return {
@@ -39,14 +43,19 @@ export function watchFolder(folder: string, changed: (files: string[]) => Promis
 /** Names of changed files, until they are told. */
 class Changes {
   readonly #folder: string;
-  readonly #changed: (files: string[]) => Promise<void>;
+  readonly #changed: Changed;
   readonly #files = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   /** When the first of the changes came that are not told yet; 0: there is none. */
   #since = 0;
-  #busy = false;
+  #closed = false;
+  /** Of the call that is pending. */
+  #pending: AbortController | undefined;
+  #began = 0;
+  /** How long a call is let alone: longer each time, so that what changes all the time is told at some time. */
+  #patience = FIRST_PATIENCE_MS;
 
-  constructor(folder: string, changed: (files: string[]) => Promise<void>) {
+  constructor(folder: string, changed: Changed) {
     this.#folder = folder;
     this.#changed = changed;
   }
@@ -57,8 +66,8 @@ class Changes {
   }
 
   close(): void {
+    this.#closed = true;
     clearTimeout(this.#timer);
-    this.#files.clear();
   }
 
   #later(): void {
@@ -70,13 +79,26 @@ class Changes {
 
   async #tell(): Promise<void> {
     this.#since = 0;
-    if (this.#busy || this.#files.size === 0) return;
-    this.#busy = true;
-    const files = filesThere(this.#folder, [...this.#files].sort());
+    if (this.#files.size === 0) return;
+    if (this.#pending !== undefined) return this.#abort(this.#pending);
+    const names = [...this.#files].sort();
     this.#files.clear();
-    await this.#changed(files);
-    this.#busy = false;
+    const pending = new AbortController();
+    this.#pending = pending;
+    this.#began = performance.now();
+    const isDone = await this.#changed(filesThere(this.#folder, names), pending.signal);
+    this.#pending = undefined;
+    if (this.#closed) return;
+    this.#patience = isDone ? FIRST_PATIENCE_MS : 2 * this.#patience;
+    if (!isDone) for (const name of names) this.#files.add(name);
     if (this.#files.size > 0) this.#later();
+  }
+
+  /** Then the files that changed meanwhile are told. */
+  #abort(pending: AbortController): void {
+    const rest = this.#began + this.#patience - performance.now();
+    if (rest <= 0) pending.abort();
+    else this.#timer = setTimeout(() => void this.#tell(), rest);
   }
 }
 
@@ -87,6 +109,8 @@ class Tree {
   readonly #folders = new Map<string, WatchedFolder>();
   /** No watcher of a folder tells everywhere that it, or one above it, was deleted or moved. */
   readonly #looks: NodeJS.Timeout;
+  /** Which folder it was that failed, by its path. */
+  readonly #failed = new Map<string, string>();
   #complete = true;
 
   constructor(root: string, changed: (file: string) => void) {
@@ -110,8 +134,9 @@ class Tree {
       const watcher = watch(at, (event, name) => this.#heed(at, event, name));
       watcher.on('error', (error) => {
         this.#forget(at);
-        this.#fail(at, error);
+        this.#fail(at, identity, error);
       });
+      this.#failed.delete(at);
       this.#folders.set(at, { watcher, identity });
       for (const entry of readdirSync(at, { withFileTypes: true })) {
         const full = path.join(at, entry.name);
@@ -120,7 +145,7 @@ class Tree {
         } else if (isNew && SOURCE.test(entry.name)) this.#changed(full);
       }
     } catch (error) {
-      this.#fail(at, error);
+      this.#fail(at, identity, error);
     }
   }
 
@@ -137,12 +162,14 @@ class Tree {
 
   /** What has this path may be new, gone, or another folder than the one that is watched. */
   #check(at: string): void {
+    const identity = at === this.#root || !isLink(at) ? identityOf(at) : undefined;
     const before = this.#folders.get(at);
     if (before !== undefined) {
-      if (before.identity === identityOf(at)) return;
+      if (before.identity === identity) return;
       this.#forget(at);
     }
-    this.#add(at, true);
+    // one that failed may fail again and again: nothing has changed in it
+    if (identity !== undefined) this.#add(at, this.#failed.get(at) !== identity);
   }
 
   #forget(at: string): void {
@@ -154,7 +181,8 @@ class Tree {
   }
 
   /** A folder that is gone already is no failure. */
-  #fail(at: string, error: unknown): void {
+  #fail(at: string, identity: string, error: unknown): void {
+    this.#failed.set(at, identity);
     if (identityOf(at) !== undefined) this.#miss(`${at} is not watched: ${readable(error)}`);
   }
 
@@ -176,6 +204,14 @@ function identityOf(at: string): string | undefined {
   }
 }
 
+function isLink(at: string): boolean {
+  try {
+    return lstatSync(at).isSymbolicLink();
+  } catch {
+    return false;
+  }
+}
+
 function isWatched(name: string): boolean {
   return name !== 'node_modules' && !name.startsWith('.');
 }
@@ -187,6 +223,9 @@ const SETTLE_MS = 100;
 
 /** Something that writes all the time does not put a change off for ever. */
 const LONGEST_MS = 1_000;
+
+/** How long a call is let alone: most are done by then. Doubled after one that was aborted. */
+const FIRST_PATIENCE_MS = 2_000;
 
 /** How often it is looked whether the folder is still the same. */
 const LOOK_MS = 500;
