@@ -124,11 +124,20 @@ const worker: WorkerModule = {
   handleDrain(socketId) {
     void socketId;
   },
+  async fetch(request, info) {
+    const parts: [string, string, number] = [request.url, info.ip, info.port];
+    void parts;
+    if (request.method === 'GET') return new Response(await request.text());
+    return { status: 201, headers: { 'set-cookie': ['a=1', 'b=2'] }, body: 'plain' };
+  },
   handleStop() {},
 };
 void worker;
+void (() => start({ bind: ':0', handlers: worker, websocketPath: ['/a', '/b'] }));
 
 const wrong: WorkerModule = {
+  // @ts-expect-error an answer is a Response or a plain object
+  fetch: () => 5,
   // @ts-expect-error text is a string
   handleTextMessage(text: number) {
     void text;

@@ -90,6 +90,7 @@ function setUp(module, { handlerTimeoutMs = 5000 } = {}) {
     rebatch: () => current.slice(0),
     drainNow: () => false,
     isIdle: () => true,
+    requests: () => 0,
     observe: () => {},
     wake: () => {},
   };

@@ -63,7 +63,7 @@ test('all problems are reported at once', (t) => {
     'options.limits.outboxBytes must be a whole number',
     'options.bind must be',
     'options.threads must be a whole number from 0',
-    'options.workerPath is required',
+    'options.workerPath or options.handlers is required',
     'options.onError must be a function, not 1',
   ]) {
     t.true(message.includes(part), `${part} in ${message}`);
@@ -255,4 +255,38 @@ test('stopping drains for five seconds unless told otherwise', (t) => {
   t.is(parseStopOptions({ drain: 0 }), 0);
   t.throws(() => parseStopOptions({ drain: '1' }), { instanceOf: TypeError, message: /options\.drain/ });
   t.throws(() => parseStopOptions({ drian: 1 }), { instanceOf: TypeError, message: /unknown option options\.drian/ });
+});
+
+test('handlers take the place of a worker path, on the calling thread', (t) => {
+  const handlers = { fetch: () => {} };
+  const { workers } = parseStartOptions({ bind: ':0', handlers, workerArg: 1 }, true);
+  t.deepEqual(workers, { module: handlers, threads: 0, arg: 1 });
+  t.is(parseStartOptions({ bind: ':0', handlers, threads: 0 }, true).workers.threads, 0);
+  t.is(
+    messageOf({ bind: ':0', handlers, threads: 2 }),
+    'options.threads must be 0 with options.handlers, which run on the calling thread, not 2',
+  );
+  t.is(messageOf({ bind: ':0', handlers, ...MODULE }), 'options.handlers and options.workerPath exclude each other');
+  t.regex(messageOf({ bind: ':0', handlers: 'x' }), /^options\.handlers must be an object with handlers, not "x"$/);
+});
+
+test('WebSocket paths are one path or several, for all listeners or one', (t) => {
+  const plan = parseStartOptions(
+    { bind: [':0', { address: ':0', websocketPath: ['/a', '/b'] }], websocketPath: '/ws', ...MODULE },
+    true,
+  );
+  t.deepEqual(
+    plan.listeners.map(({ websocketPaths }) => websocketPaths),
+    [['/ws'], ['/a', '/b']],
+  );
+  for (const path of ['ws', '/a b', '/a?b', 5]) {
+    t.regex(
+      messageOf({ bind: ':0', ...MODULE, websocketPath: path }),
+      /^options\.websocketPath must be a path such as "\/ws", not/,
+    );
+  }
+  t.regex(
+    messageOf({ bind: ':0', ...MODULE, websocketPath: ['/a', ''] }),
+    /^options\.websocketPath\[1\] must be a path/,
+  );
 });

@@ -41,6 +41,10 @@ export class PlainExchange {
     throw Object.assign(new Error('the body is too large'), { code: 'ERR_MILLRACE_BODY_TOO_LARGE' });
   }
 
+  onGone(callback) {
+    this.onAbort(callback);
+  }
+
   onAbort(callback) {
     this.#leaving.push(callback);
   }

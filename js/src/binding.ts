@@ -86,6 +86,18 @@ export interface NativeWorker {
   claimClose(socketId: number): boolean;
   acceptOpen(socketId: number, protocol: string | undefined, token: Data | undefined, headers: string[]): void;
   refuseOpen(socketId: number, status: number, headers: string[], body: Data | undefined): void;
+  /** The whole answer to a request. `headers`: names and values in turn, joined by `\0`, `parts` in number. */
+  respond(request: number, status: number, headers: string, parts: number, body?: string | Uint8Array): void;
+  /** An answer's head; its body follows. */
+  beginAnswer(request: number, status: number, headers: string, parts: number): void;
+  writeAnswer(request: number, chunk: string | Uint8Array): void;
+  endAnswer(request: number, whole: boolean): void;
+  /** A TURN record is to tell when few bytes of the answer are left to be written. */
+  wantRoom(request: number): void;
+  /** There is room for so many more bytes of the request's body. */
+  pull(request: number, bytes: number): void;
+  /** Those that wait for the rest of their answer. */
+  requests(): number;
   rebatch(): ArrayBuffer | undefined;
   drainNow(): boolean;
   isIdle(): boolean;
@@ -179,6 +191,13 @@ const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   claimClose: 'function',
   acceptOpen: 'function',
   refuseOpen: 'function',
+  respond: 'function',
+  beginAnswer: 'function',
+  writeAnswer: 'function',
+  endAnswer: 'function',
+  wantRoom: 'function',
+  pull: 'function',
+  requests: 'function',
   rebatch: 'function',
   drainNow: 'function',
   isIdle: 'function',

@@ -5,6 +5,7 @@ export const ERROR_CODES = {
   ERR_MILLRACE_ACCEPT_FAILED:
     'A connection could not be accepted, for example because descriptors ran out; accepting goes on.',
   ERR_MILLRACE_ADDRESS_IN_USE: 'Somebody listens on the address already.',
+  ERR_MILLRACE_ALREADY_ANSWERED: 'A request was answered a second time; the first answer counts.',
   ERR_MILLRACE_ALREADY_STARTED:
     'An option that the first `start` of a gateway fixes was given again with another value, or another thread started the gateway.',
   ERR_MILLRACE_BINDING_FOREIGN:
@@ -12,6 +13,7 @@ export const ERROR_CODES = {
   ERR_MILLRACE_BINDING_MISMATCH: 'The native addon belongs to another version of the package; install it again.',
   ERR_MILLRACE_BINDING_MISSING: 'There is no native addon for this platform, or it cannot be loaded.',
   ERR_MILLRACE_BIND_FAILED: 'The system refused to listen on the address; the message says why.',
+  ERR_MILLRACE_BODY_TOO_LARGE: "A request's body is larger than `limits.bodyBytes`, or than the handler wants.",
   ERR_MILLRACE_GATEWAY_GONE: 'The gateway that the function belonged to no longer exists.',
   ERR_MILLRACE_HANDLER_FAILED: 'A handler threw or rejected. `cause` is what it threw.',
   ERR_MILLRACE_HANDLER_TIMEOUT: 'A handler did not finish within `limits.handlerTimeoutMs`.',
@@ -28,6 +30,8 @@ export const ERROR_CODES = {
     'A text message to a virtual socket with user data is no JSON object; it was sent unchanged.',
   ERR_MILLRACE_NOT_RUNNING:
     'The gateway or the server has not been started, or is stopped; or the workers were stopped before all of them were replaced.',
+  ERR_MILLRACE_REQUEST_ABORTED:
+    "The rest of a request's body will not come: its client left, or the request is answered already.",
   ERR_MILLRACE_SHARD_FAILED: 'An I/O thread could not start, or ended by a bug in Millrace; its connections are lost.',
   ERR_MILLRACE_SHUTTING_DOWN: 'The gateway is being stopped; start it again once `stop` has resolved.',
   ERR_MILLRACE_SOCKET_NOT_FOUND: 'No open connection has the given socket id.',

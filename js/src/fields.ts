@@ -37,6 +37,18 @@ export function readFunction<T>(value: unknown, at: string, problems: string[]):
   return undefined;
 }
 
+/** A path or several. */
+export function readPathList(value: unknown, at: string, problems: string[]): string[] | undefined {
+  if (value === undefined) return undefined;
+  const isList = Array.isArray(value);
+  const paths: unknown[] = isList ? value : [value];
+  for (const [index, path] of paths.entries()) {
+    if (typeof path === 'string' && /^\/[^\s?#]*$/.test(path)) continue;
+    problems.push(`${isList ? `${at}[${index}]` : at} must be a path such as "/ws", not ${shown(path)}`);
+  }
+  return paths as string[];
+}
+
 /** A value in a message. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return value.length > 80 ? 'a long string' : JSON.stringify(value);

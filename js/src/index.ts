@@ -20,6 +20,9 @@ export type { StaticOptions } from './static.js';
 export type { ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
 export type { Data, Name, SendOptions, Target } from './target.js';
 export type { TlsIdentity, TlsOptions, TlsSource } from './tls.js';
+export type { AnswerBody, PlainAnswer } from './worker/fetch/answer.js';
+export type { FetchHandler } from './worker/fetch/handler.js';
+export type { RequestInfo } from './worker/fetch/request.js';
 export type {
   Acceptance,
   ClientCertificate,
@@ -30,6 +33,7 @@ export type {
   /** The name that `warpsocket` gives it. */
   WorkerModule as WorkerInterface,
 } from './worker/module.js';
+export type { FetchApp } from './worker-options.js';
 
 /**
  * Starts workers and listens. Resolves when every worker is ready, its `handleStart` included, and every address is

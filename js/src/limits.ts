@@ -23,6 +23,11 @@ export interface ListenerLimits {
   keepAliveTimeoutMs?: number;
   /** HTTP requests of one connection; the last answer says `Connection: close`. 1 is no keep-alive. Default 1,000. */
   keepAliveRequests?: number;
+  /**
+   * Time until the answer to a request begins, from when a worker is given the request or the last piece of its body;
+   * 504 after it, 0 is off. Default 30,000.
+   */
+  answerTimeoutMs?: number;
   /** Bytes of a message, inclusive; closed with 1009 above. Default 16 MiB. */
   messageBytes?: number;
   /** Time from a message's first byte to its last, unless it arrives with 1 KiB/s or more; closed with 1008. Default 60,000. */
@@ -73,6 +78,8 @@ export interface GatewayLimits {
   workerQueueEvents?: number;
   /** Bytes of these. Default 2 MiB. */
   workerQueueBytes?: number;
+  /** Requests of one worker that wait for the rest of their answers; 503 above. Default 16,384. */
+  workerRequests?: number;
   /** Bytes posted to one I/O thread and not yet processed; deliveries are refused and counted above. Default 256 MiB. */
   shardInboxBytes?: number;
   /** Time a worker may be silent before it is replaced; 0 is off. Default 3,000; off with `threads: 0`. */
@@ -112,6 +119,7 @@ export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
   firstRequestTimeoutMs: TIME,
   keepAliveTimeoutMs: TIME,
   keepAliveRequests: COUNT,
+  answerTimeoutMs: TIME_OR_OFF,
   messageBytes: { least: 1, most: 2 ** 31 - 1 },
   messageDeadlineMs: TIME,
   pingIntervalMs: TIME_OR_OFF,
@@ -137,6 +145,7 @@ export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy'>
   unhandledBytes: BYTES,
   workerQueueEvents: COUNT,
   workerQueueBytes: BYTES,
+  workerRequests: COUNT,
   shardInboxBytes: BYTES,
   workerTimeoutMs: TIME_OR_OFF,
   workerStartTimeoutMs: TIME_OR_OFF,

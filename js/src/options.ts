@@ -1,11 +1,8 @@
 /** The options of `start`: their types, and the parser that reports every problem at once. Changes nothing it is given. */
 
 import { isIPv4, isIPv6 } from 'node:net';
-import { availableParallelism } from 'node:os';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { MillraceError } from './errors.js';
-import { type Fields, NOTHING, readFunction, readNumber, readObject, shown } from './fields.js';
+import { type Fields, NOTHING, readFunction, readNumber, readObject, readPathList, shown } from './fields.js';
 import {
   GATEWAY_RANGES,
   LISTENER_RANGES,
@@ -20,6 +17,8 @@ import { PATH_KEYS, type PathOptions, type PathPlan, readPaths } from './paths.j
 import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
 import { readStatic, type StaticOptions, type StaticPlan } from './static.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
+import type { WorkerModule } from './worker/module.js';
+import { type FetchApp, readWorkers, type WorkerPlan } from './worker-options.js';
 
 /** One address to listen on, with options of its own. */
 export interface Listener extends PathOptions {
@@ -38,6 +37,8 @@ export interface Listener extends PathOptions {
   proxyProtocol?: boolean;
   /** As in `StartOptions`, for this listener; `false` is plain. */
   tls?: TlsOptions | false;
+  /** As in `StartOptions`, for this listener. */
+  websocketPath?: string | string[];
   /** Over those of `StartOptions`, for this listener. */
   limits?: ListenerLimits;
   /** As in `StartOptions`, for this listener. */
@@ -56,6 +57,11 @@ export interface StartOptions extends PathOptions {
   bind: string | Listener | (string | Listener)[];
   /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. Required on the first call. */
   workerPath?: string | URL;
+  /**
+   * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. A worker module's
+   * namespace, or an app.
+   */
+  handlers?: WorkerModule | FetchApp;
   /** Worker threads. Default: the available parallelism, at least 4. 0 runs the handlers on the calling thread. */
   threads?: number;
   /** Given to `handleStart` of every worker, as a structured clone. */
@@ -84,6 +90,8 @@ export interface StartOptions extends PathOptions {
    * upgrades, before anything else that takes requests.
    */
   static?: string | StaticOptions | StaticOptions[];
+  /** The path, or paths, on which WebSockets open, compared as sent. Default: any. */
+  websocketPath?: string | string[];
   /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
   onError?(error: MillraceError): void;
   /**
@@ -102,6 +110,7 @@ export interface StartOptions extends PathOptions {
 export type ListenerPlan = {
   address: string;
   origins: Origins | undefined;
+  websocketPaths?: string[];
   tls?: TlsPlan;
   static?: StaticPlan[];
 } & PathPlan &
@@ -110,14 +119,6 @@ export type ListenerPlan = {
 
 /** What the native side needs to start. Only what was given. */
 export type GatewayPlan = Record<string, number | string | boolean>;
-
-/** Workers to start. */
-export interface WorkerPlan {
-  /** The module's URL. */
-  module: string;
-  threads: number;
-  arg: unknown;
-}
 
 /** Checked options. */
 export interface StartPlan {
@@ -140,12 +141,16 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   const root = readObject(options, 'options', START_KEYS, problems);
   const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
   const origins = readOrigins(root['origins'], 'options.origins', problems);
+  const websocketPaths = readPathList(root['websocketPath'], 'options.websocketPath', problems);
   const tls = readTls(root['tls'], 'options.tls', problems);
   const proxy = readProxy(root, 'options', {}, problems);
   const paths = readPaths(root, 'options', {}, problems);
   const files = readStatic(root['static'], 'options.static', problems);
   const plan: StartPlan = {
-    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, origins, tls, files, paths, proxy }, problems),
+    listeners:
+      root === NOTHING
+        ? []
+        : readBind(root['bind'], { limits, origins, websocketPaths, tls, files, paths, proxy }, problems),
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
@@ -198,6 +203,7 @@ const DRAIN_MS = 5_000;
 const START_KEYS = [
   'bind',
   'workerPath',
+  'handlers',
   'threads',
   'workerArg',
   'ioThreads',
@@ -208,14 +214,24 @@ const START_KEYS = [
   ...PATH_KEYS,
   'trustProxy',
   'static',
+  'websocketPath',
   'onError',
   'onLog',
   'logLevel',
 ];
-const LISTENER_KEYS = ['address', 'protocol', 'origins', 'tls', 'static', ...PATH_KEYS, ...PROXY_KEYS, 'limits'];
+const LISTENER_KEYS = [
+  'address',
+  'protocol',
+  'origins',
+  'websocketPath',
+  'tls',
+  'static',
+  ...PATH_KEYS,
+  ...PROXY_KEYS,
+  'limits',
+];
 const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
 const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[];
-const MOST_THREADS = 1024;
 const MOST_IO_THREADS = 64;
 
 function readBind(
@@ -223,6 +239,7 @@ function readBind(
   defaults: {
     limits: Fields;
     origins: Origins | undefined;
+    websocketPaths: string[] | undefined;
     tls: TlsPlan | false | undefined;
     files: StaticPlan[] | undefined;
     paths: PathPlan;
@@ -252,6 +269,9 @@ function readBind(
     Object.assign(plan, readProxy(listener ?? NOTHING, at, defaults.proxy, problems));
     const files = readStatic(listener?.['static'], `${at}.static`, problems) ?? defaults.files;
     if (files !== undefined) plan.static = files;
+    const websocketPaths =
+      readPathList(listener?.['websocketPath'], `${at}.websocketPath`, problems) ?? defaults.websocketPaths;
+    if (websocketPaths !== undefined) plan.websocketPaths = websocketPaths;
     for (const name of LISTENER_LIMITS) {
       const limit = own[name] ?? defaults.limits[name];
       if (limit !== undefined) plan[name] = limit as number;
@@ -291,30 +311,6 @@ export function isAddress(text: string): boolean {
   const { v6, host } = parts;
   if (v6 !== undefined) return isIPv6(v6);
   return host === '' || host === 'localhost' || isIPv4(host ?? '');
-}
-
-function readWorkers(root: Fields, first: boolean, problems: string[]): WorkerPlan | undefined {
-  const threads = readNumber(root['threads'], 'options.threads', { least: 0, most: MOST_THREADS }, problems);
-  const module = root['workerPath'];
-  if (module === undefined) {
-    if (first) problems.push('options.workerPath is required: the gateway has no workers yet');
-    else if (threads !== undefined) problems.push('options.threads needs options.workerPath');
-    return undefined;
-  }
-  const url = readModule(module, problems);
-  if (url === undefined) return undefined;
-  return { module: url, threads: threads ?? Math.max(4, availableParallelism()), arg: root['workerArg'] };
-}
-
-function readModule(value: unknown, problems: string[]): string | undefined {
-  if (value instanceof URL || (typeof value === 'string' && value.startsWith('file:'))) {
-    const href = String(value);
-    if (href.startsWith('file:') && URL.canParse(href)) return href;
-  } else if (typeof value === 'string' && value !== '' && !value.includes('\0')) {
-    return pathToFileURL(path.resolve(value)).href;
-  }
-  problems.push(`options.workerPath must be a path or a file: URL, not ${shown(value)}`);
-  return undefined;
 }
 
 function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayPlan {

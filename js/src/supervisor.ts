@@ -9,12 +9,13 @@ import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
 import { HANDLER_TIMEOUT_MS, WORKER_START_TIMEOUT_MS } from './limits.js';
 import { Log, type LogPlan } from './log.js';
-import { type GatewayPlan, type ListenerPlan, parseStartOptions, type StartPlan, type WorkerPlan } from './options.js';
+import { type GatewayPlan, type ListenerPlan, parseStartOptions, type StartPlan } from './options.js';
 import { print, workerFailure } from './report.js';
 import { loadTls, type TlsPlan } from './tls.js';
 import { Host } from './worker/host.js';
 import type { WorkerData } from './worker/messages.js';
 import { Seat } from './worker/seat.js';
+import type { WorkerPlan } from './worker-options.js';
 
 /** What one call of `start` has begun. */
 export interface Begun {
@@ -193,7 +194,7 @@ export class Supervisor {
     const { module, arg } = plan;
     const { handlerTimeoutMs } = fixed;
     const report = (error: MillraceError): void => this.#report(error);
-    if (plan.threads === 0) {
+    if (plan.threads === 0 || typeof module !== 'string') {
       const native = this.#native;
       const host = await Host.start({ native, gateway: this.#gateway, module, arg, handlerTimeoutMs, report }).catch(
         (cause: unknown) => {

@@ -57,6 +57,8 @@ pub struct ListenerConfig {
     pub status: StatusPaths,
     /// Directories whose files it serves; the first one that has a file answers.
     pub files: Vec<StaticConfig>,
+    /// Paths on which WebSockets open; `None`: any.
+    pub websocket_paths: Option<Vec<String>>,
     /// Bounds of its connections.
     pub limits: ListenerLimits,
     /// Encryption; `None` is plain.

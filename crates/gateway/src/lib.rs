@@ -39,8 +39,8 @@ pub use shard::bench;
 pub use stats::{Stats, Times, Traffic, WorkerStats};
 pub use tls::{ClientCertificates, Identity, TlsConfig, TlsError};
 pub use worker::{
-    Acceptance, AsciiText, Batch, Doorbell, Handlers, Rejection, Sidecar, TOKEN_WORDS, TokenWords,
-    Worker,
+    Acceptance, AnswerHead, AsciiText, Batch, Doorbell, Handlers, HeadError, Rejection, Reply,
+    Sidecar, TOKEN_WORDS, TokenWords, Worker,
 };
 
 /// Whether an application may close with this code: 1000 to 1003, 1007 to 1014, 3000 to 4999.

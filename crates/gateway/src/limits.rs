@@ -55,6 +55,8 @@ limits! {
         keep_alive_timeout: Duration = Duration::from_secs(5), "the connection is closed";
         /// HTTP requests of one connection; one is no keep-alive.
         keep_alive_requests: u32 = 1000, "the answer says `Connection: close`";
+        /// Time until the answer to a request begins, from when a worker is given the request or the last piece of its body; zero is off.
+        answer_timeout: Duration = Duration::from_secs(30), "HTTP 504";
         /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16.
         message_bytes: usize = 16 * 1024 * 1024, "closed with 1009";
         /// Time from a message's first byte to its last; a message that arrives with at least 1 KiB/s may take longer.
@@ -109,6 +111,8 @@ limits! {
         worker_queue_events: usize = 16_384, "reading pauses";
         /// Bytes of the events waiting for one worker.
         worker_queue_bytes: usize = 2 * 1024 * 1024, "reading pauses";
+        /// Requests of one worker that wait for the rest of their answers.
+        worker_requests: usize = 16_384, "HTTP 503";
         /// Bytes posted to one I/O shard and not yet processed; from a quarter of it on, workers stop taking events.
         shard_inbox_bytes: usize = 256 * 1024 * 1024, "the delivery is refused, counted and reported";
         /// Time a worker may leave its doorbell unanswered; zero is off.

@@ -21,6 +21,7 @@ const QUIET: Handlers = Handlers {
     binary: true,
     close: true,
     drain: false,
+    request: false,
 };
 
 fn server(

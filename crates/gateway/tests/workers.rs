@@ -29,6 +29,7 @@ const CLOSING: Handlers = Handlers {
     binary: true,
     close: true,
     drain: false,
+    request: false,
 };
 
 #[test]

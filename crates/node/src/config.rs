@@ -44,6 +44,7 @@ fn gateway_limits(options: &Options<'_>, limits: &mut GatewayLimits) -> Outcome<
     options.number(c"unhandledBytes", &mut limits.unhandled_bytes)?;
     options.number(c"workerQueueEvents", &mut limits.worker_queue_events)?;
     options.number(c"workerQueueBytes", &mut limits.worker_queue_bytes)?;
+    options.number(c"workerRequests", &mut limits.worker_requests)?;
     options.number(c"shardInboxBytes", &mut limits.shard_inbox_bytes)?;
     options.duration(c"workerTimeoutMs", &mut limits.worker_timeout)?;
     options.duration(c"closeTimeoutMs", &mut limits.close_timeout)?;
@@ -76,6 +77,7 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
         },
         trusted: trusted(&options)?,
         files: options.list(c"static", static_files)?,
+        websocket_paths: options.texts(c"websocketPaths")?,
         ..ListenerConfig::default()
     };
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
@@ -93,6 +95,7 @@ fn listener_limits(options: &Options<'_>, limits: &mut ListenerLimits) -> Outcom
     options.duration(c"firstRequestTimeoutMs", &mut limits.first_request_timeout)?;
     options.duration(c"keepAliveTimeoutMs", &mut limits.keep_alive_timeout)?;
     options.number(c"keepAliveRequests", &mut limits.keep_alive_requests)?;
+    options.duration(c"answerTimeoutMs", &mut limits.answer_timeout)?;
     options.number(c"messageBytes", &mut limits.message_bytes)?;
     options.duration(c"messageDeadlineMs", &mut limits.message_deadline)?;
     options.duration(c"pingIntervalMs", &mut limits.ping_interval)?;
@@ -245,6 +248,19 @@ impl Options<'_> {
             elements.push(read(self.js, self.js.element(list, index)?)?);
         }
         Ok(elements)
+    }
+
+    fn texts(&self, name: &CStr) -> Outcome<Option<Vec<String>>> {
+        let value = self.js.get(self.object, name)?;
+        if arguments::is_undefined(self.js, value)? {
+            return Ok(None);
+        }
+        let mut list = Vec::new();
+        for index in 0..self.js.array_length(value)? {
+            let text = self.js.element(value, index)?;
+            list.push(arguments::text(self.js, text, &name.to_string_lossy())?);
+        }
+        Ok(Some(list))
     }
 
     fn text(&self, name: &CStr) -> Outcome<Option<String>> {

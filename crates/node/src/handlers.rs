@@ -19,7 +19,7 @@ use crate::failure::{Failure, Outcome};
 use crate::forward::{self, Texts};
 use crate::js::{Js, Reference, Type, Value};
 use crate::memory::Memory;
-use crate::{numbers, replies};
+use crate::{exchange, numbers, replies};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
@@ -99,7 +99,7 @@ impl HandlerThread {
         })
     }
 
-    fn post(&self, work: impl FnOnce(&Worker, &mut ShardSet)) -> Outcome<()> {
+    pub(crate) fn post(&self, work: impl FnOnce(&Worker, &mut ShardSet)) -> Outcome<()> {
         let worker = self.present()?;
         self.bound.post(|_gateway, touched| work(&worker, touched))
     }
@@ -112,7 +112,7 @@ impl Owner for HandlerThread {
 }
 
 /// `addWorker(handlers, drain)`: a worker on this thread. `handlers` has a bit for each handler:
-/// 1 open, 2 text, 4 binary, 8 close, 16 drain.
+/// 1 open, 2 text, 4 binary, 8 close, 16 drain, 32 request.
 pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [flags, function, ..]) = (call.js, call.arguments);
     let flags = arguments::whole(js, flags, "handlers")?;
@@ -146,6 +146,13 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"drainNow" => drain_now,
         c"isIdle" => is_idle,
         c"forward" => forward::forward,
+        c"respond" => exchange::respond,
+        c"beginAnswer" => exchange::begin_answer,
+        c"writeAnswer" => exchange::write_answer,
+        c"endAnswer" => exchange::end_answer,
+        c"wantRoom" => exchange::want_room,
+        c"pull" => exchange::pull,
+        c"requests" => exchange::requests,
         c"observe" => observe,
         c"wake" => wake,
     });
@@ -179,6 +186,7 @@ fn handlers(flags: u32) -> Handlers {
         binary: flags & 4 != 0,
         close: flags & 8 != 0,
         drain: flags & 16 != 0,
+        request: flags & 32 != 0,
     }
 }
 

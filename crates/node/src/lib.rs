@@ -14,6 +14,7 @@ mod door;
 mod drain;
 mod entry;
 mod environment;
+mod exchange;
 mod failure;
 mod forward;
 mod handlers;

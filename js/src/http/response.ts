@@ -227,7 +227,7 @@ export class Response {
       return;
     }
     let hasLeft = false;
-    this.#exchange.onAbort(() => {
+    this.#exchange.onGone(() => {
       hasLeft = true;
       cancel();
     });

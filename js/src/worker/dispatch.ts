@@ -7,10 +7,11 @@ import type { NativeGateway, NativeWorker, Sidecar } from '../binding.js';
 import type { MillraceError } from '../errors.js';
 import type { Gateway } from '../gateway.js';
 import { Connection } from './connection.js';
-import type { WorkerModule } from './module.js';
+import type { LoadedModule } from './module.js';
 import {
   type Closing,
   FLAG_ASCII,
+  FLAG_LAST,
   FLAG_SIDECAR,
   isAwaited,
   KIND_BINARY,
@@ -18,7 +19,10 @@ import {
   KIND_DRAIN,
   KIND_MASK,
   KIND_OPEN,
+  KIND_PIECE,
+  KIND_REQUEST,
   KIND_TEXT,
+  KIND_TURN,
   LENGTH_SHIFT,
   NO_SLOT,
   over,
@@ -28,12 +32,14 @@ import {
   socketId,
 } from './record.js';
 import { Replies } from './replies.js';
+import { Requests } from './requests.js';
 import { Runner } from './runner.js';
 
 /** See the module. */
 export class Dispatcher {
   readonly #worker: NativeWorker;
   readonly #runner: Runner;
+  readonly #requests: Requests | undefined;
   readonly #gateway: Gateway;
   readonly #replies: Replies;
   /** Where batches come in whose records no handler sees in place. */
@@ -59,7 +65,7 @@ export class Dispatcher {
   constructor(
     native: NativeGateway,
     gateway: Gateway,
-    module: WorkerModule,
+    module: LoadedModule,
     handlerTimeoutMs: number,
     report: (error: MillraceError) => void,
   ) {
@@ -70,6 +76,8 @@ export class Dispatcher {
     this.#replies = new Replies(native, this.#worker);
     gateway.collectReplies(this.#replies);
     this.#runner = new Runner(native, this.#worker, this.#replies, module, handlerTimeoutMs, report);
+    const { exchange } = module;
+    this.#requests = exchange === undefined ? undefined : new Requests(this.#worker, exchange, report);
   }
 
   /** The worker's id. */
@@ -100,12 +108,14 @@ export class Dispatcher {
   }
 
   #isDone(): boolean {
-    return this.#worker.isIdle() && !(this.#leaving && this.#worker.connections() > 0);
+    if (!this.#worker.isIdle() || this.#worker.requests() > 0) return false;
+    return !(this.#leaving && this.#worker.connections() > 0);
   }
 
   /** Handles nothing any more. */
   end(): void {
     this.#runner.end();
+    this.#requests?.end();
     this.#gateway.collectReplies(undefined);
     this.#worker.retire();
     this.#connections.length = 0;
@@ -208,6 +218,17 @@ export class Dispatcher {
       case KIND_DRAIN:
         this.#drained(slot);
         break;
+      case KIND_REQUEST:
+        this.#replies.handling(0);
+        this.#requests?.request(words, this.#buffer, at + 2, length);
+        break;
+      case KIND_PIECE:
+        this.#piece(head, at + 2, length);
+        break;
+      case KIND_TURN:
+        this.#replies.handling(0);
+        this.#requests?.turn(socketId(words, at + 2), words[at + 4] as number);
+        break;
     }
   }
 
@@ -281,19 +302,30 @@ export class Dispatcher {
     this.#runner.close(inherited, closing);
   }
 
+  #piece(head: number, at: number, length: number): void {
+    const exchange = this.#requests?.find(socketId(this.#words, at));
+    if (exchange === undefined) return;
+    const start = (at + 2) << 2;
+    const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(start);
+    // a copy of what lies in the batch, which is used again
+    const piece = typeof beside === 'object' ? beside : Buffer.from(this.#buffer.subarray(start, (at << 2) + length));
+    exchange.piece(piece, (head & FLAG_LAST) !== 0);
+  }
+
   #drained(slot: number): void {
     const connection = this.#connections[slot];
     if (connection !== undefined) this.#runner.drained(connection);
   }
 }
 
-function flagsOf(module: WorkerModule): number {
+function flagsOf(module: LoadedModule): number {
   return (
     (module.handleOpen === undefined ? 0 : 1) |
     (module.handleTextMessage === undefined ? 0 : 2) |
     (module.handleBinaryMessage === undefined ? 0 : 4) |
     (module.handleClose === undefined ? 0 : 8) |
-    (module.handleDrain === undefined ? 0 : 16)
+    (module.handleDrain === undefined ? 0 : 16) |
+    (module.exchange === undefined ? 0 : 32)
   );
 }
 

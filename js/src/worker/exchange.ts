@@ -10,8 +10,10 @@ export interface HttpExchange {
   /** As sent: `'/a?b=c'`; `'*'` for `OPTIONS *`. */
   readonly target: string;
   readonly httpVersion: '1.0' | '1.1' | '2.0';
-  /** Name, value, name, value …, in the order sent; names in lower case, a repeated header once for each line. */
+  /** Name, value, name, value …: names in lower case, in the order sent; lines of one name follow each other. */
   readonly headerList: readonly string[];
+  /** The first `Host`, or what HTTP/2 has instead; empty if there is none. */
+  readonly host: string;
   /** The client's address; empty on a unix socket. */
   readonly ip: string;
   /** The client's port; 0 on a unix socket. */
@@ -34,8 +36,13 @@ export interface HttpExchange {
   bodyNow(): Uint8Array | undefined;
   /** The body in pieces as they come; the client is read only as fast as they are taken. Fails as `body` does. */
   stream(): ReadableStream<Uint8Array>;
-  /** Called once if the client leaves before the answer is complete; at once if it has left already. */
+  /**
+   * Called once if the client leaves before the answer is complete; at once if it has left already. One that only closed
+   * its sending side looks the same, so what is answered is still sent.
+   */
   onAbort(callback: () => void): void;
+  /** Called once if nobody will read the answer, or its rest, whatever comes; at once if that is so already. */
+  onGone(callback: () => void): void;
   /**
    * The whole answer. `Content-Length` is added; for HEAD, 204 and 304 the body is left out. Does nothing if the client
    * has left or the answer was given up (see `answered`).

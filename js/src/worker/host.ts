@@ -5,14 +5,14 @@ import { MillraceError } from '../errors.js';
 import type { Gateway } from '../gateway.js';
 import { readable } from '../report.js';
 import { Dispatcher } from './dispatch.js';
-import { importWorkerModule, type WorkerModule } from './module.js';
+import { importWorkerModule, type LoadedModule, readWorkerModule } from './module.js';
 
 /** What a worker needs. */
 export interface HostPlan {
   native: NativeGateway;
   gateway: Gateway;
-  /** The worker module's URL. */
-  module: string;
+  /** The worker module's URL, or the module. */
+  module: string | object;
   arg: unknown;
   handlerTimeoutMs: number;
   report(error: MillraceError): void;
@@ -20,7 +20,7 @@ export interface HostPlan {
 
 /** A worker that takes connections. */
 export class Host {
-  readonly #module: WorkerModule;
+  readonly #module: LoadedModule;
   readonly #dispatcher: Dispatcher;
   readonly #report: (error: MillraceError) => void;
 
@@ -30,13 +30,16 @@ export class Host {
    * @throws whatever the module or its `handleStart` throws
    */
   static async start(plan: HostPlan): Promise<Host> {
-    const module = await importWorkerModule(plan.module);
+    const module =
+      typeof plan.module === 'string'
+        ? await importWorkerModule(plan.module)
+        : readWorkerModule(plan.module, 'options.handlers');
     const { handleStart } = module;
     await handleStart?.(plan.arg, plan.gateway);
     return new Host(module, plan);
   }
 
-  private constructor(module: WorkerModule, plan: HostPlan) {
+  private constructor(module: LoadedModule, plan: HostPlan) {
     this.#module = module;
     this.#report = plan.report;
     this.#dispatcher = new Dispatcher(plan.native, plan.gateway, module, plan.handlerTimeoutMs, plan.report);

@@ -4,6 +4,8 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Gateway } from '../gateway.js';
 import type { Data } from '../target.js';
+import { EXCHANGE_HANDLER, type ExchangeHandler } from './exchange.js';
+import type { FetchHandler } from './fetch/handler.js';
 
 /** The request that opens a connection. */
 export interface OpenRequest {
@@ -86,6 +88,12 @@ export interface WorkerModule {
   handleClose?(socketId: number, token?: Uint8Array, code?: number, reason?: string): void | Promise<void>;
   /** The socket's outbox was congested and no longer is. */
   handleDrain?(socketId: number): void | Promise<void>;
+  /**
+   * Answers HTTP requests, as in Bun, Deno and Hono: gets a standard `Request` and returns a `Response`, or the cheaper
+   * `{ status, headers, body }`. `this` is what it was found on. Throwing answers 500; an answer that has not begun
+   * after `limits.answerTimeoutMs` is given up with 504.
+   */
+  fetch?: FetchHandler;
   /** The gateway stops: every `handleClose` is done. */
   handleStop?(): void | Promise<void>;
 }
@@ -98,26 +106,76 @@ const HANDLERS = [
   'handleBinaryMessage',
   'handleClose',
   'handleDrain',
+  'fetch',
   'handleStop',
 ] as const;
+
+/** A worker module, read. */
+export interface LoadedModule extends Omit<WorkerModule, 'fetch'> {
+  /** Answers its requests. */
+  exchange?: ExchangeHandler;
+}
 
 /**
  * Imports a worker module, ESM or CommonJS.
  *
  * @throws whatever the module throws; a TypeError if a handler is not a function
  */
-export async function importWorkerModule(url: string): Promise<WorkerModule> {
-  const exported = exportsOf(url, await import(url));
+export async function importWorkerModule(url: string): Promise<LoadedModule> {
+  return readWorkerModule(exportsOf(url, await import(url)), url);
+}
+
+/**
+ * Finds a worker module's handlers: its exports, then the members of its default export if that is an app, which is
+ * whatever answers requests.
+ *
+ * @throws {TypeError} if a handler is not a function
+ */
+export function readWorkerModule(exported: object, where: string): LoadedModule {
+  const sources = [exported as Fields];
+  const whole = (exported as Fields)['default'];
+  if (isApp(whole)) sources.push(whole);
   const module: Record<string, unknown> = {};
   for (const name of HANDLERS) {
-    const handler = exported[name];
+    // what it answers with is below
+    const handler = name === 'fetch' ? undefined : find(sources, name, where);
+    if (handler !== undefined) module[name] = handler;
+  }
+  const exchange = exchangeOf(sources, where);
+  if (exchange !== undefined) module['exchange'] = exchange;
+  return module;
+}
+
+type Fields = Readonly<Record<string | symbol, unknown>>;
+
+function isApp(value: unknown): value is Fields {
+  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
+  return typeof (value as Fields)[EXCHANGE_HANDLER] === 'function' || typeof (value as Fields)['fetch'] === 'function';
+}
+
+/** A handler. Those that are no exports of the module itself are called with the object they were found on. */
+function find(sources: Fields[], name: string, where: string): unknown {
+  for (const [index, source] of sources.entries()) {
+    const handler = source[name];
     if (handler === undefined) continue;
     if (typeof handler !== 'function') {
-      throw new TypeError(`the worker module's export '${name}' must be a function, not ${typeof handler} (${url})`);
+      throw new TypeError(`the worker module's export '${name}' must be a function, not ${typeof handler} (${where})`);
     }
-    module[name] = handler;
+    return index === 0 && name !== 'fetch' ? handler : handler.bind(source);
   }
-  return module;
+  return undefined;
+}
+
+function exchangeOf(sources: Fields[], where: string): ExchangeHandler | undefined {
+  for (const source of sources) {
+    const handler = source[EXCHANGE_HANDLER];
+    if (typeof handler === 'function') return handler.bind(source);
+  }
+  const fetch = find(sources, 'fetch', where) as FetchHandler | undefined;
+  if (fetch === undefined) return undefined;
+  // here, because runtimes load `Request` and what belongs to it when it is first named
+  const glue: typeof import('./fetch/handler.js') = require('./fetch/handler.js');
+  return glue.exchangeHandler(fetch);
 }
 
 /** The names of a CommonJS module are those on `module.exports`, not only those that its importer could guess. */

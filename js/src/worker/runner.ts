@@ -9,7 +9,7 @@ import { readable } from '../report.js';
 import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.js';
 import { type Connection, Run, type Waiting } from './connection.js';
 import { Deadlines } from './deadline.js';
-import type { WorkerModule } from './module.js';
+import type { LoadedModule } from './module.js';
 import { type Closing, KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_OPEN, KIND_TEXT, type Opening } from './record.js';
 import type { Replies } from './replies.js';
 
@@ -18,9 +18,9 @@ export class Runner {
   readonly #gateway: NativeGateway;
   readonly #worker: NativeWorker;
   readonly #replies: Replies;
-  readonly #module: WorkerModule;
-  readonly #handleText: WorkerModule['handleTextMessage'];
-  readonly #handleBinary: WorkerModule['handleBinaryMessage'];
+  readonly #module: LoadedModule;
+  readonly #handleText: LoadedModule['handleTextMessage'];
+  readonly #handleBinary: LoadedModule['handleBinaryMessage'];
   readonly #report: (error: MillraceError) => void;
   readonly #deadlines: Deadlines<Run>;
   /** A word changes when a token may have. */
@@ -31,7 +31,7 @@ export class Runner {
     gateway: NativeGateway,
     worker: NativeWorker,
     replies: Replies,
-    module: WorkerModule,
+    module: LoadedModule,
     handlerTimeoutMs: number,
     report: (error: MillraceError) => void,
   ) {

@@ -4,6 +4,7 @@
 mod admission;
 pub(crate) mod files;
 mod head;
+mod requests;
 mod sse;
 pub(crate) mod status;
 pub(crate) mod websocket;
@@ -16,10 +17,15 @@ use millrace_core::Kind;
 
 use crate::close_reason::CloseReason;
 use crate::http::{Answer, Asked, Exchange, plain};
+pub(crate) use requests::Requests;
 
 /// Answers an HTTP request: the endpoints in the order of their precedence.
 pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
-    if websocket::is_meant(&request) {
+    let takes_requests = exchange.shard.gateway().workers().takes_requests();
+    let paths = exchange.visitor.listener.config.websocket_paths.as_deref();
+    let is_socket_path =
+        paths.is_none_or(|paths| paths.iter().any(|path| path == request.uri().path()));
+    if is_socket_path && websocket::is_meant(&request) {
         return websocket::answer(exchange, request).await;
     }
     if let Some(answer) = status::answer(&exchange, &request) {
@@ -33,13 +39,18 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
         if exchange.visitor.crowded {
             return plain(StatusCode::SERVICE_UNAVAILABLE, CROWDED);
         }
-        return match files.answer(&request, true).await {
-            Some(answer) => answer,
-            None => plain(StatusCode::NOT_FOUND, "Not found"),
-        };
+        if let Some(answer) = files.answer(&request, !takes_requests).await {
+            return answer;
+        }
     }
-    // says what it takes
-    websocket::answer(exchange, request).await
+    if takes_requests {
+        return requests::answer(exchange, request).await;
+    }
+    if is_socket_path && listener.files.is_none() {
+        // where there are only WebSockets, whatever asks for none is told so
+        return websocket::answer(exchange, request).await;
+    }
+    plain(StatusCode::NOT_FOUND, "Not found")
 }
 
 /// What a peer is told whose address has too many connections.

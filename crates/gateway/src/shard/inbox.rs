@@ -12,7 +12,7 @@ use crate::frame::Publication;
 use crate::limits::MAX_SHARDS;
 use crate::listener::{Incoming, Listening, Stopping};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
-use crate::worker::{Acceptance, Rejection};
+use crate::worker::{Acceptance, Rejection, Reply};
 
 /// What an I/O shard is told.
 #[derive(Debug)]
@@ -74,6 +74,8 @@ pub(crate) enum Command {
         events: u32,
         bytes: u32,
     },
+    /// A worker answers a request.
+    Reply { request: u64, reply: Reply },
     /// A worker is gone.
     WorkerGone { worker: u32 },
     /// A worker is replaced and lets its connections go.
@@ -299,7 +301,7 @@ impl Inboxes {
     }
 
     /// Posts deliveries unless the inbox is full.
-    pub(super) fn deliver(
+    pub(crate) fn deliver(
         &self,
         shard: ShardIndex,
         charge: usize,

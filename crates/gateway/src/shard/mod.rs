@@ -34,6 +34,7 @@ use slab::Slab;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, LocalSet};
 
+use crate::adapter::Requests;
 use crate::config::GatewayConfig;
 use crate::gateway::Gateway;
 use crate::http::Visits;
@@ -75,6 +76,7 @@ pub(crate) struct Shard {
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
     /// Connections that speak HTTP.
     visits: RefCell<Visits>,
+    requests: Requests,
     ended: Notify,
 }
 
@@ -119,6 +121,7 @@ impl Shard {
             turn_waker: RefCell::new(None),
             acceptors: RefCell::default(),
             visits: RefCell::default(),
+            requests: Requests::new(index),
             ended: Notify::new(),
         }
     }
@@ -134,6 +137,20 @@ impl Shard {
     /// This shard's counters.
     pub(crate) fn stats(&self) -> &ShardStats {
         &self.stats
+    }
+
+    pub(crate) fn limits(&self) -> &GatewayLimits {
+        &self.limits
+    }
+
+    /// The requests that wait for their answers.
+    pub(crate) fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    /// Milliseconds since the epoch.
+    pub(crate) fn elapsed(&self) -> u64 {
+        millis(self.epoch.elapsed())
     }
 
     /// Remembers the accepting tasks of a listener, to abort them when it stops.
@@ -185,7 +202,7 @@ impl Shard {
         }
     }
 
-    fn ring_later(&self, worker: &Arc<Worker>) {
+    pub(crate) fn ring_later(&self, worker: &Arc<Worker>) {
         let mut to_ring = self.to_ring.borrow_mut();
         if !to_ring.iter().any(|known| Arc::ptr_eq(known, worker)) {
             to_ring.push(Arc::clone(worker));

@@ -51,6 +51,7 @@ impl Shard {
             }
         }
         self.resume_waiting();
+        self.requests().resume();
         self.flush_touched();
         for worker in self.to_ring.borrow_mut().drain(..) {
             worker.ring();
@@ -140,7 +141,9 @@ impl Shard {
             Command::Listen(listening) => crate::listener::listen(self, *listening),
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
+            Command::Reply { request, reply } => self.requests().obey(request, reply),
             Command::WorkerGone { worker } => {
+                self.requests().worker_gone(worker);
                 self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
             }
             Command::WorkerLeaves { worker } => {

@@ -5,6 +5,7 @@ mod delays;
 mod liveness;
 pub(crate) mod queue;
 pub(crate) mod record;
+mod reply;
 mod roster;
 mod sidecar;
 
@@ -17,13 +18,15 @@ use millrace_core::{ShardSet, SocketId};
 use delays::LoopDelays;
 pub(crate) use liveness::watch;
 pub use queue::Batch;
+pub(crate) use reply::REQUEST_SHARDS;
+pub use reply::{AnswerHead, HeadError, Reply};
 pub(crate) use roster::Roster;
 pub use sidecar::{AsciiText, Sidecar};
 
 use crate::gateway::Gateway;
 use crate::shard::inbox::Command;
 use crate::stats::{Histogram, Times};
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use queue::{PendingClose, Queue};
 
 /// Wakes a JavaScript thread. Called from any thread; never blocks; does nothing once its
@@ -50,6 +53,8 @@ pub struct Handlers {
     pub close: bool,
     /// `handleDrain`.
     pub drain: bool,
+    /// `fetch`, or an app: it takes requests.
+    pub request: bool,
 }
 
 /// The answer of `handleOpen`: come in.
@@ -90,6 +95,8 @@ pub struct Worker {
     /// Set when events stay in the queue because an inbox is above its high water.
     starved: AtomicBool,
     retired: AtomicBool,
+    /// Requests that wait for the rest of their answer.
+    requests: AtomicUsize,
     token_words: OnceLock<TokenWords>,
     handler_times: Histogram,
     loop_delays: LoopDelays,
@@ -119,6 +126,7 @@ impl Worker {
             queue: Queue::new(),
             starved: AtomicBool::new(false),
             retired: AtomicBool::new(false),
+            requests: AtomicUsize::new(0),
             token_words: OnceLock::new(),
             handler_times: Histogram::default(),
             loop_delays: LoopDelays::new(),
@@ -264,6 +272,20 @@ impl Worker {
 
     pub(crate) fn loop_delays(&self) -> Times {
         self.loop_delays.times()
+    }
+
+    /// Requests that wait for the rest of their answer.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// One more, or less.
+    pub(crate) fn count_request(&self, more: bool) {
+        if more {
+            self.requests.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.requests.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// Whether nothing waits in the queue and no close is unclaimed.

@@ -374,6 +374,10 @@ const SPARE_CHUNKS: usize = 4;
 /// Sidecar bytes after which a new batch is begun, so that one drain stays short.
 const CHUNK_SIDECAR_BYTES: usize = 1024 * 1024;
 
+mod requests;
+
+pub(crate) use requests::Taken;
+
 #[cfg(test)]
 mod tests;
 

@@ -1,9 +1,16 @@
 //! The layout of event records, as JavaScript decodes them. Bytes only: knows no queue.
 //!
 //! A record is two native-endian `u32` words and a payload padded to a multiple of four:
-//! word 0 is `kind | ascii << 4 | sidecar << 5 | length << 8`, word 1 the worker's slot.
+//! word 0 is `kind | ascii << 4 | sidecar << 5 | length << 8`, word 1 the worker's slot. Records of requests are
+//! in [`http`].
+
+mod http;
 
 use millrace_core::SocketId;
+
+pub(crate) use http::{
+    Asking, append_asking, append_piece, append_piece_beside, append_turn, asking_bytes,
+};
 
 /// What a record tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +20,12 @@ pub(crate) enum RecordKind {
     Binary,
     Close,
     Drain,
+    /// A request to be answered.
+    Request,
+    /// A piece of a request's body.
+    Piece,
+    /// What became of a request or its answer.
+    Turn,
 }
 
 impl RecordKind {
@@ -23,6 +36,9 @@ impl RecordKind {
             Self::Binary => 3,
             Self::Close => 4,
             Self::Drain => 5,
+            Self::Request => 6,
+            Self::Piece => 7,
+            Self::Turn => 8,
         }
     }
 }
@@ -41,6 +57,8 @@ const TOKEN_BYTES: usize = 8 * 1024 * 1024;
 
 const ASCII: u32 = 1 << 4;
 const SIDECAR: u32 = 1 << 5;
+/// The last piece of a body; bodies are no text.
+const FLAG_LAST: u32 = ASCII;
 const LENGTH_SHIFT: u32 = 8;
 
 /// What an OPEN record carries.

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use super::Worker;
 use super::queue::PendingClose;
 use super::record::NO_SLOT;
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Roster {
     workers: Mutex<Workers>,
     next: AtomicUsize,
+    /// Some worker took requests, now or before.
+    takes_requests: AtomicBool,
     /// Closes of dead workers' connections, until somebody can handle them.
     orphans: Mutex<Vec<PendingClose>>,
 }
@@ -30,6 +32,7 @@ impl Roster {
         Self {
             workers: Mutex::new(Workers::default()),
             next: AtomicUsize::new(0),
+            takes_requests: AtomicBool::new(false),
             orphans: Mutex::new(Vec::new()),
         }
     }
@@ -42,6 +45,9 @@ impl Roster {
                 return;
             }
             workers.active.push(Arc::clone(worker));
+        }
+        if worker.handlers().request {
+            self.takes_requests.store(true, Ordering::Relaxed);
         }
         if worker.handlers().close {
             let orphans = std::mem::take(&mut *self.orphans.lock());
@@ -73,6 +79,26 @@ impl Roster {
         }
         let turn = self.next.fetch_add(1, Ordering::Relaxed);
         workers.active.get(turn % workers.active.len()).cloned()
+    }
+
+    /// The next worker in turn that takes requests and has fewer than `most` to answer.
+    pub(crate) fn pick_for_request(&self, most: usize) -> Option<Arc<Worker>> {
+        let workers = self.workers.lock();
+        let (before, after) = {
+            let count = workers.active.len();
+            let turn = self.next.fetch_add(1, Ordering::Relaxed);
+            workers.active.split_at(turn.checked_rem(count)?)
+        };
+        after
+            .iter()
+            .chain(before)
+            .find(|worker| worker.handlers().request && worker.requests() < most)
+            .cloned()
+    }
+
+    /// Whether there are requests for workers at all.
+    pub(crate) fn takes_requests(&self) -> bool {
+        self.takes_requests.load(Ordering::Relaxed)
     }
 
     /// Gives closes to a worker that handles them; without one they wait.

@@ -176,6 +176,7 @@ pub(crate) const ALL: Handlers = Handlers {
     binary: true,
     close: true,
     drain: true,
+    request: false,
 };
 
 pub(crate) fn echo(gateway: &Arc<Gateway>, handlers: Handlers) -> Echo {

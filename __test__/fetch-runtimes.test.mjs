@@ -1,0 +1,76 @@
+// `fetch` handlers in every runtime: the server is started there in a child process and asked from here.
+
+import test from 'ava';
+import { ask } from './support/ask.mjs';
+
+import { inEach } from './support/runtimes.mjs';
+import { open, worker } from './support/server.mjs';
+
+inEach(test, 'an app of Hono runs unchanged', async (t, { launch }) => {
+  const server = await launch({ workerPath: worker('hono'), threads: 2 });
+  const get = (path, options) => ask(server.addresses[0], path, options);
+  t.is((await get('/')).text, 'Hello Hono');
+  const user = await get('/api/users/7?q=x', { headers: { origin: 'https://example.org' } });
+  t.deepEqual(JSON.parse(user.text), { id: '7', q: 'x', ip: '127.0.0.1' });
+  t.is(user.headers['access-control-allow-origin'], '*');
+  t.is((await get('/api/users/7', { method: 'OPTIONS' })).status, 204);
+  const json = { 'content-type': 'application/json' };
+  const created = await get('/api/users', { method: 'POST', headers: json, body: '{"name":"Ann"}' });
+  t.is(created.status, 201);
+  t.deepEqual(JSON.parse(created.text), { created: { name: 'Ann' } });
+  const form = { 'content-type': 'application/x-www-form-urlencoded' };
+  const parsed = await get('/form', { method: 'POST', headers: form, body: 'a=1&b=2' });
+  t.deepEqual(JSON.parse(parsed.text), { a: '1', b: '2' });
+  t.is((await get('/header', { headers: { 'X-One': '1' } })).text, '1');
+  const cookies = await get('/cookies');
+  t.is(cookies.status, 204);
+  t.deepEqual(cookies.headers['set-cookie'], ['a=1', 'b=2']);
+  t.is((await get('/stream')).text, 'one two three');
+  t.is((await get('/redirect')).headers.location, '/');
+  t.is((await get('/forbidden')).status, 403);
+  t.is((await get('/broken')).text, 'caught');
+  t.is((await get('/nowhere')).text, 'nothing here');
+  t.is((await get('/', { method: 'HEAD' })).text, '');
+  const socket = await open(t, server);
+  socket.send('beside it');
+  t.is(await socket.text(), 'beside it');
+  t.deepEqual(await server.errors(), []);
+});
+
+inEach(test, 'requests, answers and failures are the same', async (t, { launch }) => {
+  const limits = { answerTimeoutMs: 500, bodyBytes: 1_000_000 };
+  const server = await launch({ workerPath: worker('fetch'), threads: 1, limits });
+  const get = (path, options) => ask(server.addresses[0], path, options);
+  t.is((await get('/hello')).headers['content-length'], '5');
+  t.deepEqual(JSON.parse((await get('/json')).text), { hello: 'world' });
+  t.deepEqual((await get('/plain')).headers['set-cookie'], ['a=1', 'b=2']);
+  t.deepEqual((await get('/cookies')).headers['set-cookie'], ['a=1', 'b=2']);
+  t.is((await get('/pieces')).text, 'one two three');
+  t.is((await get('/generator')).text, 'one two');
+  const about = JSON.parse((await get('/about?x=1')).text);
+  t.is(about.url, `http://${server.addresses[0]}/about?x=1`);
+  t.true(about.isRequest);
+  const body = Buffer.alloc(700_000, 'abcdefg');
+  for (const path of ['/echo', '/text']) {
+    t.deepEqual((await get(path, { method: 'POST', body })).bytes, body, path);
+  }
+  t.is((await get('/count', { method: 'POST', body })).text, '700000');
+  t.is((await get('/clone', { method: 'POST', body: 'body' })).text, 'true body body');
+  t.is((await get('/form', { method: 'POST', body: 'a=1', headers: FORM })).text, '[["a","1"]]');
+  const statuses = { '/throw': 500, '/reject': 500, '/nothing': 500, '/split': 500, '/zero': 500, '/never': 504 };
+  for (const [path, status] of Object.entries(statuses)) t.is((await get(path)).status, status, path);
+  await t.throwsAsync(get('/breaks'));
+  t.is((await get('/length', { method: 'POST', body: chunks(1_000_001) })).status, 413);
+  t.is((await get('/hello')).text, 'hello');
+});
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
+async function* chunks(bytes) {
+  for (let left = bytes; left > 0; left -= 50_000) yield Buffer.alloc(Math.min(left, 50_000));
+}
+
+inEach(test, 'handlers on the calling thread, without a module', async (t, { launch }) => {
+  const server = await launch();
+  t.is(await server.run('own-handlers'), 'hello 200, socket 200');
+});

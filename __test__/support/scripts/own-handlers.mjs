@@ -1,0 +1,27 @@
+import { WebSocket } from 'ws';
+
+// Starts a gateway of its own whose handlers are an object on this thread, and asks it.
+export default async function ownHandlers(millrace) {
+  const gateway = millrace.createGateway();
+  const server = await gateway.start({
+    bind: '127.0.0.1:0',
+    handlers: {
+      greeting: 'hello',
+      fetch() {
+        return { body: `${this.greeting} ` };
+      },
+      handleTextMessage: (text, socketId) => gateway.send(socketId, `${text} `),
+    },
+  });
+  const [address] = server.addresses;
+  const response = await fetch(`http://${address}/`, { headers: { connection: 'close' } });
+  const hello = `${await response.text()}${response.status}`;
+  const socket = new WebSocket(`ws://${address}/`);
+  await new Promise((resolve) => socket.addEventListener('open', resolve));
+  const heard = new Promise((resolve) => socket.addEventListener('message', resolve));
+  socket.send('socket');
+  const { data } = await heard;
+  socket.close();
+  await server.stop();
+  return `${hello}, ${data}200`;
+}

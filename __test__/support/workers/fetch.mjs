@@ -1,0 +1,138 @@
+// Answers requests by their path: one for each thing that a `fetch` handler can do.
+import { threadId } from 'node:worker_threads';
+
+import { send, setKey } from '../millrace.mjs';
+
+const bytes = (text) => new TextEncoder().encode(text);
+const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const aborts = [];
+
+function inPieces(pieces) {
+  return new ReadableStream({
+    async pull(controller) {
+      await later(1);
+      const piece = pieces.shift();
+      if (piece === undefined) controller.close();
+      else controller.enqueue(bytes(piece));
+    },
+  });
+}
+
+const routes = {
+  '/hello': () => new Response('hello'),
+  '/json': () => Response.json({ hello: 'world' }),
+  '/thread': () => ({ body: String(threadId) }),
+  '/plain': () => ({ status: 201, headers: { 'X-One': '1', 'set-cookie': ['a=1', 'b=2'] }, body: 'plain' }),
+  '/cookies': () =>
+    new Response('x', {
+      headers: [
+        ['set-cookie', 'a=1'],
+        ['set-cookie', 'b=2'],
+      ],
+    }),
+  '/bytes': () => ({ body: bytes('bytes') }),
+  '/buffer': () => ({ body: bytes('buffer').buffer }),
+  '/empty': () => ({ status: 200 }),
+  '/no-content': () => new Response(null, { status: 204 }),
+  '/async': async () => {
+    await later(5);
+    return new Response('async');
+  },
+  '/pieces': () => new Response(inPieces(['one ', 'two ', 'three'])),
+  '/generator': () => ({
+    body: (async function* () {
+      yield 'one ';
+      yield bytes('two');
+    })(),
+  }),
+  '/about': async (request, info) =>
+    Response.json({
+      method: request.method,
+      url: request.url,
+      headers: [...request.headers],
+      isRequest: request instanceof Request,
+      ip: info.ip,
+      version: info.httpVersion,
+    }),
+  '/text': async (request) => new Response(await request.text()),
+  '/length': async (request) => ({ body: String((await request.arrayBuffer()).byteLength) }),
+  '/parsed': async (request) => Response.json(await request.json()),
+  '/form': async (request) => Response.json([...(await request.formData())]),
+  '/echo': (request) => new Response(request.body, { headers: { 'content-type': 'application/octet-stream' } }),
+  '/count': async (request) => {
+    let count = 0;
+    for await (const piece of request.body ?? []) count += piece.length;
+    return { body: String(count) };
+  },
+  '/twice': async (request) => {
+    await request.text();
+    return { body: await request.text().catch((error) => `${error.name} ${request.bodyUsed}`) };
+  },
+  '/clone': async (request) => {
+    const copy = request.clone();
+    return { body: `${copy instanceof Request} ${await copy.text()} ${await request.text()}` };
+  },
+  '/throw': () => {
+    throw new Error('thrown');
+  },
+  '/reject': async () => {
+    await later(1);
+    throw new Error('rejected');
+  },
+  '/nothing': () => undefined,
+  '/number': () => 5,
+  '/split': () => ({ headers: { 'x-a': 'b\r\nx-c: d' }, body: '' }),
+  '/zero': () => ({ headers: { 'x-a': 'b\0x-c\0d' }, body: '' }),
+  '/odd-status': () => ({ status: 99, body: '' }),
+  '/odd-body': () => ({ body: 5 }),
+  '/never': () => new Promise(() => {}),
+  '/breaks': () =>
+    new Response(
+      new ReadableStream({
+        async pull(controller) {
+          await later(5);
+          if (this.begun) controller.error(new Error('broken stream'));
+          this.begun = true;
+          controller.enqueue(bytes('begun'));
+        },
+      }),
+    ),
+  '/abort': async (request) => {
+    aborts.push('asked');
+    await new Promise((resolve) => request.signal.addEventListener('abort', resolve));
+    aborts.push(request.signal.reason.name);
+    return new Response('nobody reads this');
+  },
+  '/later': async (request) => {
+    setKey('begun', request.url);
+    await later(Number(new URL(request.url).searchParams.get('ms')));
+    return new Response('in the end');
+  },
+  '/exit': () => process.exit(1),
+  '/aborts': () => Response.json(aborts),
+  '/endless': (request) => {
+    const state = { pulled: 0, cancelled: false };
+    aborts.push(state);
+    return new Response(
+      new ReadableStream({
+        pull(controller) {
+          state.pulled += 65_536;
+          controller.enqueue(new Uint8Array(65_536));
+        },
+        cancel() {
+          state.cancelled = true;
+        },
+      }),
+    );
+  },
+};
+
+export function fetch(request, info) {
+  const { pathname } = new URL(request.url);
+  const route = routes[pathname];
+  return route === undefined ? new Response('no such page', { status: 404 }) : route(request, info);
+}
+
+export function handleTextMessage(text, socketId) {
+  send(socketId, text);
+}

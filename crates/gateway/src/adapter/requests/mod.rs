@@ -1,0 +1,195 @@
+//! Requests to workers: each goes to the next worker in turn that takes requests, and its answer comes back by its
+//! id. Owns the way there and back; judges nothing of HTTP itself.
+
+mod answer_body;
+mod pending;
+mod ticket;
+mod upload;
+
+use std::rc::Rc;
+
+use hyper::body::Body as _;
+use hyper::header::HOST;
+use hyper::http::request::Parts;
+use hyper::{Response, StatusCode, Version};
+
+use crate::http::{Answer, Asked, Body, Exchange, Incoming, plain};
+use crate::limits::SIDECAR_BYTES;
+use crate::shard::Shard;
+use crate::worker::queue::Taken;
+use crate::worker::record::Asking;
+use crate::worker::{AnswerHead, Reply};
+use answer_body::AnswerBody;
+use pending::Outcome;
+pub(crate) use pending::Requests;
+use ticket::{Ticket, room};
+
+/// A request's body, as far as the worker is concerned.
+enum Content {
+    None,
+    Whole(Vec<u8>),
+    /// Follows piece by piece.
+    Stream(Incoming),
+}
+
+/// Answers a request by way of a worker.
+pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
+    let Exchange { shard, visitor } = &exchange;
+    if visitor.crowded {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, super::CROWDED);
+    }
+    let limits = &visitor.listener.config.limits;
+    let (parts, body) = request.into_parts();
+    let content = match receive(body, limits.body_bytes).await {
+        Ok(content) => content,
+        Err(answer) => return answer,
+    };
+    let most = shard.limits().worker_requests;
+    let Some(worker) = shard.gateway().workers().pick_for_request(most) else {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
+    };
+    let late = u64::try_from(limits.answer_timeout.as_millis()).unwrap_or(u64::MAX);
+    let ticket = Ticket::open(shard, worker, (late > 0).then_some(late));
+    // where the worker has too much to do, the request waits: at most until it is late
+    loop {
+        match ask(shard, &ticket, &parts, &exchange, &content) {
+            Taken::Full if room(shard, ticket.pending()).await => {}
+            Taken::Yes | Taken::Full => break,
+            Taken::Gone => {
+                ticket.close();
+                return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
+            }
+        }
+    }
+    if let Content::Stream(body) = content {
+        upload::start(shard, &ticket, body, limits.body_bytes);
+    }
+    match ticket.outcome(visitor.half_closed.wait()).await {
+        Outcome::Reply(Reply::Whole(whole)) => {
+            ticket.close();
+            let (head, bytes) = *whole;
+            respond(head, Body::from(bytes))
+        }
+        Outcome::Reply(Reply::Begin(head)) => {
+            let body = AnswerBody::new(ticket, Rc::clone(visitor));
+            respond(*head, Body::Stream(Box::pin(body)))
+        }
+        Outcome::Reply(_) => {
+            ticket.close();
+            plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
+        }
+        Outcome::WorkerGone => {
+            ticket.close();
+            plain(StatusCode::BAD_GATEWAY, "The worker ended")
+        }
+        Outcome::Late => plain(StatusCode::GATEWAY_TIMEOUT, "No answer in time"),
+    }
+}
+
+/// Takes a small body of announced length whole; refuses one that is announced too large.
+async fn receive(mut body: Incoming, limit: usize) -> Result<Content, Answer> {
+    if body.is_end_stream() {
+        return Ok(Content::None);
+    }
+    let hint = body.size_hint();
+    let least = usize::try_from(hint.lower()).unwrap_or(usize::MAX);
+    if least > limit {
+        return Err(plain(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "The request's body is too large",
+        ));
+    }
+    if hint.exact().is_none() || least > SIDECAR_BYTES {
+        return Ok(Content::Stream(body));
+    }
+    match upload::whole(&mut body).await {
+        Ok(whole) => Ok(Content::Whole(whole)),
+        Err(_) => Err(plain(
+            StatusCode::BAD_REQUEST,
+            "The request's body is incomplete",
+        )),
+    }
+}
+
+/// Tells the worker.
+fn ask(
+    shard: &Rc<Shard>,
+    ticket: &Ticket,
+    parts: &Parts,
+    exchange: &Exchange,
+    content: &Content,
+) -> Taken {
+    let limits = shard.limits();
+    let (head, lengths) = describe(parts, exchange);
+    let asking = Asking {
+        id: ticket.id(),
+        version: match parts.version {
+            Version::HTTP_10 | Version::HTTP_09 => 0,
+            Version::HTTP_11 => 1,
+            _ => 2,
+        },
+        encrypted: exchange.visitor.listener.config.tls.is_some(),
+        streams: matches!(content, Content::Stream(_)),
+        has_body: !matches!(content, Content::None),
+        port: 0,
+        head: &head,
+        lengths,
+        body: match content {
+            Content::Whole(bytes) => bytes,
+            Content::None | Content::Stream(_) => &[],
+        },
+    };
+    let worker = ticket.worker();
+    let (events, bytes) = (limits.worker_queue_events, limits.worker_queue_bytes);
+    let taken = worker.queue().ask(&asking, events, bytes);
+    if taken == Taken::Yes {
+        shard.ring_later(worker);
+    }
+    taken
+}
+
+/// Address, method and target, with their lengths, and the headers behind them.
+fn describe(parts: &Parts, exchange: &Exchange) -> (Vec<u8>, [usize; 3]) {
+    use std::io::Write as _;
+
+    let mut head = Vec::with_capacity(HEAD_ROOM);
+    if let Some(address) = exchange.client(&parts.headers) {
+        write!(head, "{address}").expect("a Vec takes everything");
+    }
+    let address = head.len();
+    head.extend_from_slice(parts.method.as_str().as_bytes());
+    let method = head.len() - address;
+    let uri = &parts.uri;
+    if parts.version >= Version::HTTP_2 || uri.scheme().is_none() {
+        let target = uri.path_and_query().map_or("", |all| all.as_str());
+        let authority = uri.authority().filter(|_| target.is_empty());
+        head.extend_from_slice(authority.map_or(target, |all| all.as_str()).as_bytes());
+    } else {
+        write!(head, "{uri}").expect("a Vec takes everything");
+    }
+    let target = head.len() - address - method;
+    if let Some(authority) = uri.authority()
+        && !parts.headers.contains_key(HOST)
+    {
+        head.extend_from_slice(b"host\0");
+        head.extend_from_slice(authority.as_str().as_bytes());
+        head.push(0);
+    }
+    for (name, value) in &parts.headers {
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.push(0);
+        head.extend_from_slice(value.as_bytes());
+        head.push(0);
+    }
+    (head, [address, method, target])
+}
+
+fn respond(head: AnswerHead, body: Body) -> Answer {
+    let mut answer = Response::new(body);
+    *answer.status_mut() = head.status;
+    *answer.headers_mut() = head.headers;
+    answer
+}
+
+/// Room made for a request's head.
+const HEAD_ROOM: usize = 512;

@@ -1,0 +1,262 @@
+//! Requests that wait for their answers, on one shard. Owns their ids, what has come of each answer, and the deadline
+//! of its first part.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use ahash::AHashMap;
+use bytes::Bytes;
+use millrace_core::ShardIndex;
+
+use crate::http::Incoming;
+use crate::shard::Shard;
+use crate::worker::{Reply, Worker};
+
+/// See the module.
+pub(crate) struct Requests {
+    pub(super) shard: u64,
+    pub(super) next: Cell<u64>,
+    pub(super) pending: RefCell<AHashMap<u64, Rc<Pending>>>,
+    /// Somebody looks after deadlines.
+    pub(super) watched: Cell<bool>,
+    /// Who waits for room in the queue of a worker.
+    pub(super) waiting: RefCell<Vec<Waker>>,
+}
+
+/// A request that waits for its answer, or for the rest of it.
+pub(super) struct Pending {
+    pub(super) id: u64,
+    pub(super) worker: Arc<Worker>,
+    /// How long its answer may take to begin, and when it is late, in the shard's milliseconds.
+    pub(super) patience: Option<u64>,
+    pub(super) late_at: Cell<u64>,
+    /// The worker knows that the client sends nothing more.
+    pub(super) left: Cell<bool>,
+    pub(super) state: RefCell<State>,
+    /// The request's body, while it is sent to the worker.
+    pub(super) body: RefCell<Option<Incoming>>,
+}
+
+/// What has come of an answer.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) outcome: Option<Outcome>,
+    /// The answer has begun, or never will.
+    begun: bool,
+    /// Nobody waits for anything any more.
+    pub(super) over: bool,
+    pieces: VecDeque<Bytes>,
+    buffered: usize,
+    /// The body has ended; whether it is whole.
+    pub(super) end: Option<bool>,
+    wants_room: bool,
+    /// Who waits for the answer, then for the next piece of it.
+    pub(super) waker: Option<Waker>,
+    /// Bytes of the request's body that the worker has room for.
+    pub(super) credit: usize,
+    pub(super) puller: Option<Waker>,
+}
+
+impl State {
+    /// Of a request that has just come; so many bytes of its body may be sent.
+    pub(super) fn new(credit: usize) -> Self {
+        Self {
+            credit,
+            ..Self::default()
+        }
+    }
+}
+
+/// How a request ends, or how its answer begins.
+pub(super) enum Outcome {
+    Reply(Reply),
+    WorkerGone,
+    Late,
+}
+
+/// The next part of an answer's body.
+pub(super) enum Part {
+    Piece(Bytes),
+    End,
+    Broken,
+}
+
+impl fmt::Debug for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Requests")
+            .field("shard", &self.shard)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Requests {
+    pub(crate) fn new(shard: ShardIndex) -> Self {
+        Self {
+            shard: u64::try_from(shard.get()).unwrap_or_default(),
+            next: Cell::new(1),
+            pending: RefCell::default(),
+            watched: Cell::new(false),
+            waiting: RefCell::default(),
+        }
+    }
+
+    /// A step of an answer.
+    pub(crate) fn obey(&self, request: u64, reply: Reply) {
+        let pending = self.pending.borrow().get(&request).map(Rc::clone);
+        // its client left, or it was late
+        let Some(pending) = pending else {
+            return;
+        };
+        let state = &mut *pending.state.borrow_mut();
+        match reply {
+            Reply::Whole(_) | Reply::Begin(_) if !state.begun => {
+                state.begun = true;
+                state.outcome = Some(Outcome::Reply(reply));
+            }
+            Reply::Abort if !state.begun => {
+                state.begun = true;
+                state.outcome = Some(Outcome::Reply(Reply::Abort));
+            }
+            Reply::Piece(piece) if state.end.is_none() => {
+                state.buffered += piece.len();
+                state.pieces.push_back(*piece);
+            }
+            Reply::End => state.end = state.end.or(Some(true)),
+            Reply::Abort => state.end = state.end.or(Some(false)),
+            Reply::WantRoom => {
+                state.wants_room = true;
+                return pending.tell_room(state);
+            }
+            Reply::Pull(bytes) => {
+                state.credit += usize::try_from(bytes).unwrap_or_default();
+                return wake(&mut state.puller);
+            }
+            Reply::Whole(_) | Reply::Begin(_) | Reply::Piece(_) => {}
+        }
+        wake(&mut state.waker);
+    }
+
+    /// A worker answers nothing any more.
+    pub(crate) fn worker_gone(&self, worker: u32) {
+        for pending in self.pending.borrow().values() {
+            if pending.worker.id() != worker {
+                continue;
+            }
+            let state = &mut *pending.state.borrow_mut();
+            if state.begun {
+                state.end = state.end.or(Some(false));
+            } else {
+                state.begun = true;
+                state.outcome = Some(Outcome::WorkerGone);
+            }
+            wake(&mut state.waker);
+            wake(&mut state.puller);
+        }
+    }
+
+    /// Some worker may have room again.
+    pub(crate) fn resume(&self) {
+        if self.waiting.borrow().is_empty() {
+            return;
+        }
+        for waker in self.waiting.take() {
+            waker.wake();
+        }
+    }
+
+    /// Ends the wait for answers that are late. True: nothing waits any more.
+    fn look(&self, now: u64) -> bool {
+        let all = self.pending.borrow();
+        for pending in all.values() {
+            let state = &mut *pending.state.borrow_mut();
+            if !state.begun && now >= pending.late_at.get() {
+                state.begun = true;
+                state.over = true;
+                state.outcome = Some(Outcome::Late);
+                wake(&mut state.waker);
+                wake(&mut state.puller);
+            }
+        }
+        all.is_empty()
+    }
+}
+
+impl Pending {
+    /// The request's body goes on: the answer has its time from now.
+    pub(super) fn progressed(&self, now: u64) {
+        if let Some(patience) = self.patience {
+            self.late_at.set(now.saturating_add(patience));
+        }
+    }
+
+    /// Tells the worker that few bytes are left, if it asked.
+    fn tell_room(&self, state: &mut State) {
+        if state.wants_room && state.buffered <= LOW_WATER {
+            state.wants_room = false;
+            self.worker.queue().turn(self.id, turn::ROOM);
+            self.worker.ring();
+        }
+    }
+
+    /// The next part of the answer's body.
+    pub(super) fn poll_part(&self, cx: &Context<'_>) -> Poll<Part> {
+        let state = &mut *self.state.borrow_mut();
+        if let Some(piece) = state.pieces.pop_front() {
+            state.buffered -= piece.len();
+            self.tell_room(state);
+            return Poll::Ready(Part::Piece(piece));
+        }
+        match state.end {
+            Some(true) => Poll::Ready(Part::End),
+            Some(false) => Poll::Ready(Part::Broken),
+            None => {
+                state.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// Looks after deadlines while requests wait.
+pub(super) async fn watch(shard: Rc<Shard>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if shard.requests().look(shard.elapsed()) {
+            shard.requests().watched.set(false);
+            return;
+        }
+    }
+}
+
+pub(super) fn wake(waker: &mut Option<Waker>) {
+    if let Some(waker) = waker.take() {
+        waker.wake();
+    }
+}
+
+/// What the worker is told of a request.
+pub(super) mod turn {
+    /// The client left before the answer was complete.
+    pub(crate) const ABORTED: u32 = 1;
+    /// The answer did not begin in time.
+    pub(crate) const LATE: u32 = 2;
+    /// Few bytes of the answer are left to be written.
+    pub(crate) const ROOM: u32 = 3;
+    /// The request's body is larger than allowed.
+    pub(crate) const TOO_LARGE: u32 = 4;
+    /// The request's body broke off.
+    pub(crate) const BROKEN: u32 = 5;
+    /// The client sends nothing more; it may still read.
+    pub(crate) const LEFT: u32 = 6;
+}
+
+/// Bytes of an answer left to be written at which the worker may go on.
+const LOW_WATER: usize = 64 * 1024;
+
+/// How often deadlines are looked at: an answer is given up at most this late.
+const LOOK: Duration = Duration::from_millis(100);

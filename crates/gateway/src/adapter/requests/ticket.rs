@@ -1,0 +1,159 @@
+//! Who waits for an answer: registers the request, and tells the worker when the wait ends before the answer does.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use super::pending::{Outcome, Pending, State, turn, wake, watch};
+use crate::shard::Shard;
+use crate::worker::{REQUEST_SHARDS, Worker};
+
+/// Whoever waits for an answer. When it goes before the answer is complete, the worker is told.
+pub(super) struct Ticket {
+    shard: Rc<Shard>,
+    pending: Rc<Pending>,
+}
+
+impl Ticket {
+    /// Registers a request; `patience` is the time in milliseconds until its answer begins.
+    pub(super) fn open(shard: &Rc<Shard>, worker: Arc<Worker>, patience: Option<u64>) -> Self {
+        let requests = shard.requests();
+        let count = requests.next.get();
+        requests.next.set(count + 1);
+        worker.count_request(true);
+        let late_at = patience.map_or(u64::MAX, |patience| {
+            shard.elapsed().saturating_add(patience)
+        });
+        let pending = Rc::new(Pending {
+            id: count * REQUEST_SHARDS + requests.shard,
+            worker,
+            patience,
+            late_at: Cell::new(late_at),
+            left: Cell::new(false),
+            state: RefCell::new(State::new(FIRST_CREDIT)),
+            body: RefCell::default(),
+        });
+        requests
+            .pending
+            .borrow_mut()
+            .insert(pending.id, Rc::clone(&pending));
+        if patience.is_some() && !requests.watched.replace(true) {
+            tokio::task::spawn_local(watch(Rc::clone(shard)));
+        }
+        Self {
+            shard: Rc::clone(shard),
+            pending,
+        }
+    }
+
+    /// The answer, or its beginning. The worker is told when the client `leaves` before.
+    pub(super) async fn outcome(&self, leaves: impl Future<Output = ()>) -> Outcome {
+        let mut leaves = pin!(leaves);
+        poll_fn(|cx| {
+            if let Some(outcome) = self.pending.state.borrow_mut().outcome.take() {
+                return Poll::Ready(outcome);
+            }
+            self.poll_leaving(cx, leaves.as_mut());
+            self.pending.state.borrow_mut().waker = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Tells the worker once that the client sends nothing more, which most do that leave.
+    pub(super) fn poll_leaving(
+        &self,
+        cx: &mut Context<'_>,
+        leaves: Pin<&mut (impl Future<Output = ()> + ?Sized)>,
+    ) {
+        if self.pending.left.get() || leaves.poll(cx).is_pending() {
+            return;
+        }
+        self.pending.left.set(true);
+        self.pending
+            .worker
+            .queue()
+            .turn(self.pending.id, turn::LEFT);
+        self.shard.ring_later(&self.pending.worker);
+    }
+
+    /// Nothing is left to be told. What is left of the request's body goes back to the connection.
+    pub(super) fn close(&self) {
+        {
+            let state = &mut *self.pending.state.borrow_mut();
+            state.over = true;
+            state.end = Some(true);
+            wake(&mut state.puller);
+        }
+        drop(self.pending.body.take());
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.pending.id
+    }
+
+    pub(super) fn worker(&self) -> &Arc<Worker> {
+        &self.pending.worker
+    }
+
+    pub(super) fn pending(&self) -> &Rc<Pending> {
+        &self.pending
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        let pending = &self.pending;
+        self.shard
+            .requests()
+            .pending
+            .borrow_mut()
+            .remove(&pending.id);
+        pending.worker.count_request(false);
+        let state = &mut *pending.state.borrow_mut();
+        let late = state.over && state.end.is_none();
+        if late || !state.over {
+            let what = if late { turn::LATE } else { turn::ABORTED };
+            pending.worker.queue().turn(pending.id, what);
+            self.shard.ring_later(&pending.worker);
+        }
+        state.over = true;
+        wake(&mut state.puller);
+        drop(pending.body.take());
+    }
+}
+
+/// Waits until the worker's queue takes more, or nobody waits for the answer any more: false.
+pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {
+    let limits = shard.limits();
+    let queue = pending.worker.queue();
+    let has_room = || {
+        let (events, bytes) = queue.backlog();
+        events < limits.worker_queue_events && bytes < limits.worker_queue_bytes
+    };
+    poll_fn(|cx| {
+        let state = &mut *pending.state.borrow_mut();
+        if state.over {
+            return Poll::Ready(false);
+        }
+        if has_room() {
+            return Poll::Ready(true);
+        }
+        queue.pause(1 << shard.index().get());
+        // a batch that was finished meanwhile has woken nobody
+        if has_room() {
+            return Poll::Ready(true);
+        }
+        state.puller = Some(cx.waker().clone());
+        let requests = shard.requests();
+        requests.waiting.borrow_mut().push(cx.waker().clone());
+        Poll::Pending
+    })
+    .await
+}
+
+/// Bytes of a request's body that are sent without having been asked for.
+const FIRST_CREDIT: usize = 64 * 1024;

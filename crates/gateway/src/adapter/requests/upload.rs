@@ -1,0 +1,132 @@
+//! A request's body on its way to the worker, as fast as the worker takes it.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Buf;
+use hyper::body::Body;
+
+use super::pending::{Pending, turn};
+use super::ticket::{Ticket, room};
+use crate::http::Incoming;
+use crate::shard::Shard;
+
+/// Begins to send the worker the body of its request, while somebody waits for the answer.
+pub(super) fn start(shard: &Rc<Shard>, ticket: &Ticket, body: Incoming, limit: usize) {
+    let (shard, pending) = (Rc::clone(shard), Rc::clone(ticket.pending()));
+    pending.body.replace(Some(body));
+    tokio::task::spawn_local(run(shard, pending, limit));
+}
+
+async fn run(shard: Rc<Shard>, pending: Rc<Pending>, limit: usize) {
+    let mut received = 0_usize;
+    loop {
+        let Some(most) = credit(&pending).await else {
+            return;
+        };
+        if !room(&shard, &pending).await {
+            return;
+        }
+        let mut gathered = Vec::new();
+        let gathering = poll_fn(|cx| match &mut *pending.body.borrow_mut() {
+            Some(body) => poll_piece(cx, body, &mut gathered, most.min(PIECE_BYTES)).map(Some),
+            None => Poll::Ready(None),
+        });
+        let last = match gathering.await {
+            Some(Ok(last)) => last,
+            Some(Err(_)) => return tell(&shard, &pending, turn::BROKEN),
+            // nobody waits for the answer any more
+            None => return,
+        };
+        received = received.saturating_add(gathered.len());
+        if received > limit {
+            return tell(&shard, &pending, turn::TOO_LARGE);
+        }
+        {
+            let state = &mut *pending.state.borrow_mut();
+            if state.over {
+                return;
+            }
+            state.credit = state.credit.saturating_sub(gathered.len());
+        }
+        pending.progressed(shard.elapsed());
+        pending.worker.queue().piece(pending.id, gathered, last);
+        shard.ring_later(&pending.worker);
+        if last {
+            return;
+        }
+    }
+}
+
+/// Waits for the worker to have room; `None` once nobody waits for the answer.
+async fn credit(pending: &Pending) -> Option<usize> {
+    poll_fn(|cx| {
+        let state = &mut *pending.state.borrow_mut();
+        if state.over {
+            Poll::Ready(None)
+        } else if state.credit > 0 {
+            Poll::Ready(Some(state.credit))
+        } else {
+            state.puller = Some(cx.waker().clone());
+            Poll::Pending
+        }
+    })
+    .await
+}
+
+/// Takes a body whole.
+pub(super) async fn whole(body: &mut Incoming) -> Result<Vec<u8>, hyper::Error> {
+    let mut bytes = Vec::new();
+    loop {
+        let start = bytes.len();
+        let mut piece = bytes.split_off(start);
+        let last = poll_fn(|cx| poll_piece(cx, body, &mut piece, usize::MAX)).await?;
+        bytes.append(&mut piece);
+        if last {
+            return Ok(bytes);
+        }
+    }
+}
+
+/// Gathers what has come of a body, until there are about `most` bytes. True: that was the last of it.
+fn poll_piece(
+    cx: &mut Context<'_>,
+    body: &mut Incoming,
+    out: &mut Vec<u8>,
+    most: usize,
+) -> Poll<Result<bool, hyper::Error>> {
+    let mut progress = !out.is_empty();
+    loop {
+        match Pin::new(&mut *body).poll_frame(cx) {
+            Poll::Ready(None) => return Poll::Ready(Ok(true)),
+            Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
+            Poll::Ready(Some(Ok(frame))) => {
+                // trailers are of no use to anybody here
+                if let Ok(data) = frame.into_data() {
+                    progress |= data.has_remaining();
+                    out.extend_from_slice(data.chunk());
+                }
+                if body.is_end_stream() {
+                    return Poll::Ready(Ok(true));
+                }
+                if out.len() >= most {
+                    return Poll::Ready(Ok(false));
+                }
+            }
+            Poll::Pending if progress => return Poll::Ready(Ok(false)),
+            Poll::Pending => return Poll::Pending,
+        }
+    }
+}
+
+fn tell(shard: &Rc<Shard>, pending: &Pending, what: u32) {
+    if !pending.state.borrow().over {
+        pending.worker.queue().turn(pending.id, what);
+        shard.ring_later(&pending.worker);
+    }
+}
+
+/// The most bytes of a body in one piece.
+const PIECE_BYTES: usize = 64 * 1024;

@@ -1,0 +1,224 @@
+//! What a worker answers to a request: checked here, then posted to the shard that the request came from.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
+use hyper::{StatusCode, header};
+use millrace_core::{ShardIndex, ShardSet};
+
+use super::Worker;
+use crate::shard::inbox::Command;
+
+/// Status and headers, fit to be sent.
+#[derive(Clone, Debug)]
+pub struct AnswerHead {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+}
+
+/// One step of an answer.
+#[derive(Debug)]
+pub enum Reply {
+    /// All of it.
+    Whole(Box<(AnswerHead, Bytes)>),
+    /// Its head; pieces follow.
+    Begin(Box<AnswerHead>),
+    /// A piece of its body.
+    Piece(Box<Bytes>),
+    /// Its body is complete.
+    End,
+    /// It will never be complete.
+    Abort,
+    /// The worker wants to be told when few bytes of it are left to be written.
+    WantRoom,
+    /// The worker has room for so many more bytes of the request's body.
+    Pull(u32),
+}
+
+/// Why an answer cannot be sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeadError {
+    /// Informational answers are not the application's to give.
+    #[error("status must be a whole number from 200 to 599, not {0}")]
+    Status(u32),
+    /// Not a token.
+    #[error("header name {0:?} must be a token of RFC 9110")]
+    Name(String),
+    /// A line break, another control character or a character beyond Latin-1.
+    #[error(
+        "header '{0}' must be text without control characters or characters beyond Latin-1, not {1:?}"
+    )]
+    Value(String, String),
+    /// A name or value contains a zero character, or a value is missing.
+    #[error("headers must be names and values in turn, without zero characters")]
+    Pairs,
+}
+
+impl AnswerHead {
+    /// Reads `name\0value\0name\0value`: so many `parts`, names and values in turn. The framing of an answer is
+    /// Millrace's to say, so headers about it are left out, but not a length where `keep_length` says so.
+    pub fn parse(
+        status: u32,
+        text: &str,
+        parts: usize,
+        keep_length: bool,
+    ) -> Result<Self, HeadError> {
+        let known = u16::try_from(status)
+            .ok()
+            .filter(|status| (200..600).contains(status));
+        let status = known
+            .and_then(|status| StatusCode::from_u16(status).ok())
+            .ok_or(HeadError::Status(status))?;
+        let mut headers = HeaderMap::with_capacity(parts / 2 + 1);
+        if parts > 0 {
+            let mut rest = text.split('\0');
+            for _ in 0..parts / 2 {
+                let (Some(name), Some(value)) = (rest.next(), rest.next()) else {
+                    return Err(HeadError::Pairs);
+                };
+                append(&mut headers, name, value, keep_length)?;
+            }
+            if rest.next().is_some() {
+                return Err(HeadError::Pairs);
+            }
+        }
+        Ok(Self { status, headers })
+    }
+}
+
+impl Reply {
+    /// Bytes of it that wait in a shard's inbox.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Whole(whole) => whole.1.len(),
+            Self::Piece(piece) => piece.len(),
+            _ => 0,
+        }
+    }
+}
+
+impl Worker {
+    /// A step of the answer to a request. One that the shard has no room for ends the answer.
+    pub fn reply(&self, request: u64, reply: Reply, touched: &mut ShardSet) {
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
+        let Some(shard) = shard_of(request) else {
+            return;
+        };
+        let charge = reply.bytes();
+        let inboxes = gateway.inboxes();
+        if !inboxes.deliver(shard, charge, 0, |_mail| Command::Reply { request, reply }) {
+            gateway.report(
+                "ERR_MILLRACE_INBOX_FULL",
+                "an I/O thread has too much to send, an answer was given up",
+            );
+            inboxes.post(
+                shard,
+                Command::Reply {
+                    request,
+                    reply: Reply::Abort,
+                },
+            );
+        }
+        touched.insert(shard);
+    }
+}
+
+/// The shard that a request's id names.
+fn shard_of(request: u64) -> Option<ShardIndex> {
+    u8::try_from(request % REQUEST_SHARDS)
+        .ok()
+        .and_then(ShardIndex::new)
+}
+
+/// A request's id is a count times this, plus its shard.
+pub(crate) const REQUEST_SHARDS: u64 = 64;
+
+fn append(
+    headers: &mut HeaderMap,
+    name: &str,
+    value: &str,
+    keep_length: bool,
+) -> Result<(), HeadError> {
+    let Ok(known) = HeaderName::from_bytes(name.as_bytes()) else {
+        return Err(HeadError::Name(name.to_owned()));
+    };
+    let bytes = latin1(value).and_then(|bytes| HeaderValue::from_bytes(&bytes).ok());
+    let Some(sent) = bytes else {
+        return Err(HeadError::Value(name.to_owned(), value.to_owned()));
+    };
+    let ours = match known {
+        CONTENT_LENGTH => !keep_length || !value.bytes().all(|byte| byte.is_ascii_digit()),
+        CONNECTION => !value.eq_ignore_ascii_case("close"),
+        header::TRANSFER_ENCODING | header::UPGRADE | header::TRAILER | header::TE => true,
+        _ => known.as_str() == "keep-alive",
+    };
+    if !ours {
+        headers.append(known, sent);
+    }
+    Ok(())
+}
+
+/// The bytes of a header's value, one for each character.
+fn latin1(value: &str) -> Option<Cow<'_, [u8]>> {
+    if value.is_ascii() {
+        return Some(Cow::Borrowed(value.as_bytes()));
+    }
+    let bytes: Option<Vec<u8>> = value.chars().map(|one| u8::try_from(one).ok()).collect();
+    bytes.map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_read_in_turn_and_repeated_ones_kept() {
+        let text = "Set-Cookie\0a=1\0set-cookie\0b=2\0X\0é";
+        let head = AnswerHead::parse(201, text, 6, false).unwrap();
+        assert_eq!(head.status, StatusCode::CREATED);
+        let cookies: Vec<_> = head.headers.get_all("set-cookie").iter().collect();
+        assert_eq!(cookies, ["a=1", "b=2"]);
+        assert_eq!(head.headers["x"].as_bytes(), [0xe9]);
+    }
+
+    #[test]
+    fn no_header_is_smuggled_in() {
+        for (text, parts) in [
+            ("a\0b\r\nc: d", 2),
+            ("a\nb\0c", 2),
+            ("a b\0c", 2),
+            ("a\0b\0c\0d", 2),
+            ("a", 2),
+            ("a\0→", 2),
+            ("\0x", 2),
+        ] {
+            assert!(
+                AnswerHead::parse(200, text, parts, false).is_err(),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn framing_is_left_out() {
+        let length = ["content-length", "7"].join("\0");
+        let text = "Transfer-Encoding\0chunked\0connection\0upgrade\0keep-alive\0x";
+        let text = [text, &length].join("\0");
+        let head = AnswerHead::parse(200, &text, 8, false).unwrap();
+        assert!(head.headers.is_empty());
+        let text = [&length, "connection\0close"].join("\0");
+        let head = AnswerHead::parse(200, &text, 4, true).unwrap();
+        assert_eq!(head.headers.len(), 2);
+    }
+
+    #[test]
+    fn only_final_statuses_are_answers() {
+        for status in [0, 101, 199, 600, 70_000] {
+            assert!(AnswerHead::parse(status, "", 0, false).is_err(), "{status}");
+        }
+    }
+}

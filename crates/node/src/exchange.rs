@@ -1,0 +1,111 @@
+//! Answers to requests, from JavaScript. Owns the argument lists; what may be sent is the gateway's to judge.
+
+use bytes::Bytes;
+use millrace_gateway::{AnswerHead, Reply};
+
+use crate::arguments;
+use crate::entry::{Call, Owner};
+use crate::failure::{Failure, Outcome};
+use crate::handlers::HandlerThread;
+use crate::js::{Js, Value};
+use crate::numbers;
+
+type Answer<'s> = Outcome<Option<Value<'s>>>;
+
+/// `respond(request, status, headers, parts, body)`: a whole answer. `headers` has names and values in turn, each but
+/// the last followed by a zero character, `parts` in number.
+pub(crate) fn respond<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (js, [request, .., body]) = (call.js, call.arguments);
+    let request = id(js, request)?;
+    let head = head(call, false)?;
+    let mut scratch = call.own.environment().scratch().borrow();
+    let body = if call.given < 5 {
+        Bytes::new()
+    } else {
+        arguments::optional_copied(js, body, "body", &mut scratch)?.unwrap_or_default()
+    };
+    drop(scratch);
+    reply(call, request, Reply::Whole(Box::new((head, body))))
+}
+
+/// `beginAnswer(request, status, headers, parts)`: the head of an answer whose body follows.
+pub(crate) fn begin_answer<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let request = id(call.js, call.arguments[0])?;
+    let head = head(call, true)?;
+    reply(call, request, Reply::Begin(Box::new(head)))
+}
+
+/// `writeAnswer(request, piece)`
+pub(crate) fn write_answer<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (js, [request, piece, ..]) = (call.js, call.arguments);
+    let request = id(js, request)?;
+    let mut scratch = call.own.environment().scratch().borrow();
+    let piece = arguments::copied(js, piece, "chunk", &mut scratch)?;
+    drop(scratch);
+    if piece.is_empty() {
+        return Ok(None);
+    }
+    reply(call, request, Reply::Piece(Box::new(piece)))
+}
+
+/// `endAnswer(request, whole)`
+pub(crate) fn end_answer<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let request = id(call.js, call.arguments[0])?;
+    let whole = call.js.to_boolean(call.arguments[1])?;
+    reply(call, request, if whole { Reply::End } else { Reply::Abort })
+}
+
+/// `wantRoom(request)`: a record is to tell when few bytes of the answer are left to be written.
+pub(crate) fn want_room<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let request = id(call.js, call.arguments[0])?;
+    reply(call, request, Reply::WantRoom)
+}
+
+/// `pull(request, bytes)`: there is room for so many more bytes of the request's body.
+pub(crate) fn pull<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let request = id(call.js, call.arguments[0])?;
+    let bytes = arguments::whole(call.js, call.arguments[1], "bytes")?;
+    reply(call, request, Reply::Pull(bytes))
+}
+
+/// `requests(): number`: those that wait for the rest of their answer.
+pub(crate) fn requests<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let count = call.own.worker().map_or(0, |worker| worker.requests());
+    call.js.number(numbers::from_usize(count)).map(Some)
+}
+
+fn reply<'s>(call: &Call<'s, HandlerThread>, request: u64, reply: Reply) -> Answer<'s> {
+    // a worker that has ended has nobody to answer any more
+    if call.own.worker().is_some() {
+        call.own
+            .post(|worker, touched| worker.reply(request, reply, touched))?;
+    }
+    Ok(None)
+}
+
+fn head(call: &Call<'_, HandlerThread>, keep_length: bool) -> Outcome<AnswerHead> {
+    let (js, [_, status, headers, parts, _]) = (call.js, call.arguments);
+    let given = js.as_number(status)?.and_then(numbers::to_u32);
+    let Some(status) = given else {
+        return Err(arguments::wrong(
+            js,
+            status,
+            "status",
+            "a whole number from 200 to 599",
+        ));
+    };
+    let parts = usize::try_from(arguments::whole(js, parts, "parts")?).unwrap_or_default();
+    let mut scratch = call.own.environment().scratch().borrow();
+    if !js.append_string(headers, &mut scratch)? {
+        return Err(arguments::wrong(js, headers, "headers", "a string"));
+    }
+    let text = std::str::from_utf8(&scratch)
+        .map_err(|_| Failure::internal("the runtime gave a string that is not UTF-8"))?;
+    AnswerHead::parse(status, text, parts, keep_length)
+        .map_err(|error| Failure::Argument(error.to_string()))
+}
+
+fn id(js: Js<'_>, value: Value<'_>) -> Outcome<u64> {
+    let number = js.as_number(value)?.and_then(numbers::to_u64);
+    number.ok_or_else(|| arguments::wrong(js, value, "request", "a request's id"))
+}

@@ -1,0 +1,23 @@
+/** `fetch` handlers as exchange handlers. Owns nothing: the request and the answer are beside. */
+
+import type { ExchangeHandler } from '../exchange.js';
+import { type PlainAnswer, send } from './answer.js';
+import { ExchangeInfo, LazyRequest, type RequestInfo } from './request.js';
+
+/** Answers requests. */
+export type FetchHandler = (
+  request: Request,
+  info: RequestInfo,
+) => Response | PlainAnswer | Promise<Response | PlainAnswer>;
+
+/** The exchange handler that asks a `fetch` handler. */
+export function exchangeHandler(fetch: FetchHandler): ExchangeHandler {
+  return (exchange) => {
+    const request = new LazyRequest(exchange) as unknown as Request;
+    const answer: unknown = fetch(request, new ExchangeInfo(exchange));
+    if (typeof (answer as PromiseLike<unknown> | undefined)?.then === 'function') {
+      return Promise.resolve(answer).then((answer) => send(exchange, answer));
+    }
+    return send(exchange, answer);
+  };
+}

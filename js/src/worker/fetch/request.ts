@@ -1,0 +1,240 @@
+/**
+ * A `Request` over an exchange: reading a property makes what it needs, and only what a `Request` of the platform alone
+ * can do makes one of those. Owns how a body is used once.
+ */
+
+import type { HttpExchange } from '../exchange.js';
+
+/** What `fetch` is told beside the request. */
+export interface RequestInfo {
+  /** The client's address; empty on a unix socket. */
+  readonly ip: string;
+  /** The client's port; 0 on a unix socket. */
+  readonly port: number;
+  /** Whether it came over TLS. */
+  readonly encrypted: boolean;
+  /** The version of HTTP that the client speaks. */
+  readonly httpVersion: '1.0' | '1.1' | '2.0';
+}
+
+/** See `RequestInfo`. */
+export class ExchangeInfo implements RequestInfo {
+  readonly #exchange: HttpExchange;
+
+  constructor(exchange: HttpExchange) {
+    this.#exchange = exchange;
+  }
+
+  get ip(): string {
+    return this.#exchange.ip;
+  }
+
+  get port(): number {
+    return this.#exchange.port;
+  }
+
+  get encrypted(): boolean {
+    return this.#exchange.encrypted;
+  }
+
+  get httpVersion(): '1.0' | '1.1' | '2.0' {
+    return this.#exchange.httpVersion;
+  }
+}
+
+/** See the module. `Request.prototype` is in its chain. */
+export class LazyRequest {
+  readonly #exchange: HttpExchange;
+  #url: string | undefined;
+  #headers: Headers | undefined;
+  #signal: AbortSignal | undefined;
+  #platform: Request | undefined;
+  #used = false;
+
+  constructor(exchange: HttpExchange) {
+    this.#exchange = exchange;
+  }
+
+  get method(): string {
+    return this.#exchange.method;
+  }
+
+  get url(): string {
+    this.#url ??= urlOf(this.#exchange);
+    return this.#url;
+  }
+
+  get headers(): Headers {
+    if (this.#headers === undefined) {
+      const headers = new Headers();
+      const list = this.#exchange.headerList;
+      for (let at = 0; at + 1 < list.length; at += 2) {
+        headers.append(list[at] as string, list[at + 1] as string);
+      }
+      this.#headers = headers;
+    }
+    return this.#headers;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#signal === undefined) {
+      const controller = new AbortController();
+      this.#signal = controller.signal;
+      this.#exchange.onAbort(() => controller.abort());
+    }
+    return this.#signal;
+  }
+
+  get body(): ReadableStream<Uint8Array> | null {
+    return this.#hasBody ? (this.#real().body as ReadableStream<Uint8Array> | null) : null;
+  }
+
+  get bodyUsed(): boolean {
+    return this.#platform?.bodyUsed ?? this.#used;
+  }
+
+  get cache(): string {
+    return 'default';
+  }
+
+  get credentials(): string {
+    return 'same-origin';
+  }
+
+  get destination(): string {
+    return '';
+  }
+
+  get duplex(): 'half' {
+    return 'half';
+  }
+
+  get integrity(): string {
+    return '';
+  }
+
+  get isHistoryNavigation(): boolean {
+    return false;
+  }
+
+  get isReloadNavigation(): boolean {
+    return false;
+  }
+
+  get keepalive(): boolean {
+    return false;
+  }
+
+  get mode(): string {
+    return 'cors';
+  }
+
+  get redirect(): string {
+    return 'follow';
+  }
+
+  get referrer(): string {
+    return 'about:client';
+  }
+
+  get referrerPolicy(): string {
+    return '';
+  }
+
+  async arrayBuffer(): Promise<ArrayBuffer> {
+    if (this.#platform !== undefined) return this.#platform.arrayBuffer();
+    const bytes = await this.#take();
+    if (bytes.byteLength === bytes.buffer.byteLength) return bytes.buffer as ArrayBuffer;
+    return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    return this.#platform === undefined ? this.#take() : new Uint8Array(await this.#platform.arrayBuffer());
+  }
+
+  async text(): Promise<string> {
+    return this.#platform === undefined ? decode(await this.#take()) : this.#platform.text();
+  }
+
+  async json(): Promise<unknown> {
+    return this.#platform === undefined ? JSON.parse(decode(await this.#take())) : this.#platform.json();
+  }
+
+  async blob(): Promise<Blob> {
+    return this.#platform === undefined ? (await this.#asResponse()).blob() : this.#platform.blob();
+  }
+
+  async formData(): Promise<FormData> {
+    return this.#platform === undefined ? (await this.#asResponse()).formData() : this.#platform.formData();
+  }
+
+  clone(): Request {
+    return this.#real().clone();
+  }
+
+  get #hasBody(): boolean {
+    const { method, hasBody } = this.#exchange;
+    return hasBody && method !== 'GET' && method !== 'HEAD';
+  }
+
+  /** The whole body, once. */
+  #take(): Promise<Uint8Array> {
+    if (this.#used) return Promise.reject(new TypeError('Body is unusable: Body has already been read'));
+    this.#used = this.#hasBody;
+    return this.#exchange.body();
+  }
+
+  /** Something of the platform that reads a body by its type. */
+  async #asResponse(): Promise<Response> {
+    const type = this.headers.get('content-type');
+    return new Response((await this.#take()) as never, type === null ? {} : { headers: { 'content-type': type } });
+  }
+
+  #real(): Request {
+    if (this.#platform === undefined) {
+      if (this.#used) throw new TypeError('Body is unusable: Body has already been read');
+      const init: RequestInit & { duplex: 'half' } = {
+        method: this.method,
+        headers: this.headers,
+        signal: this.signal,
+        duplex: 'half',
+      };
+      if (this.#hasBody) init.body = this.#exchange.stream();
+      this.#platform = new Request(this.url, init);
+    }
+    return this.#platform;
+  }
+}
+
+Object.setPrototypeOf(LazyRequest.prototype, Request.prototype);
+
+const decoder = new TextDecoder();
+
+function decode(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
+
+/** The whole URL, as the URL parser writes it; the parser itself is asked only where it may change something. */
+function urlOf(exchange: HttpExchange): string {
+  const { target } = exchange;
+  if (/^[a-z][a-z0-9+.-]*:/i.test(target) && URL.canParse(target)) return new URL(target).href;
+  const path = target.startsWith('/') ? target : `/${target}`;
+  const url = `${originOf(exchange)}${path}`;
+  return PLAIN_TARGET.test(path) && !path.includes('/.') ? url : new URL(url).href;
+}
+
+/** Scheme and host. Neighbouring requests mostly name the same. */
+function originOf(exchange: HttpExchange): string {
+  const { host, encrypted } = exchange;
+  if (host === known.host && encrypted === known.encrypted) return known.origin;
+  const scheme = encrypted ? 'https' : 'http';
+  const isAuthority = host !== '' && !/[\s/?#@\\]/.test(host) && URL.canParse(`${scheme}://${host}/`);
+  const origin = new URL(`${scheme}://${isAuthority ? host : 'localhost'}/`).origin;
+  known = { host, encrypted, origin };
+  return origin;
+}
+
+/** What the last request had. */
+let known = { host: '', encrypted: false, origin: 'http://localhost' };
+
+const PLAIN_TARGET = /^\/[\w\-./?&=%+,:;@!$()*~]*$/;

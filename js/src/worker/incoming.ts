@@ -1,0 +1,132 @@
+/** The body of a request that comes in pieces: taken whole or as a stream, asked for as fast as it is taken. */
+
+import type { NativeWorker } from '../binding.js';
+import { MillraceError } from '../errors.js';
+
+/** See the module. */
+export class Incoming {
+  readonly #worker: NativeWorker;
+  readonly #request: number;
+  #pieces: Uint8Array[] = [];
+  /** Bytes in `#pieces`. */
+  #size = 0;
+  /** Bytes taken and not yet asked for again. */
+  #owed = WINDOW - FIRST_CREDIT;
+  #ended = false;
+  #error: unknown;
+  /** Called when something has come. */
+  #wake: (() => void) | undefined;
+  /** Who reads takes everything at once: pieces are not kept back. */
+  #greedy = false;
+
+  constructor(worker: NativeWorker, request: number) {
+    this.#worker = worker;
+    this.#request = request;
+  }
+
+  /** A piece came. */
+  push(piece: Uint8Array, last: boolean): void {
+    if (this.#ended) return;
+    this.#pieces.push(piece);
+    this.#size += piece.length;
+    if (last) this.#ended = true;
+    else if (this.#greedy) this.#took(piece.length);
+    this.#wake?.();
+  }
+
+  /** The rest will not come. */
+  fail(error: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#error = error;
+    this.#wake?.();
+  }
+
+  /** @throws {MillraceError} (as a rejection) ERR_MILLRACE_BODY_TOO_LARGE above `limit`, or why the rest does not come */
+  whole(limit: number): Promise<Uint8Array> {
+    this.#greedy = true;
+    this.#took(this.#size);
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (this.#size > limit) {
+          this.#wake = undefined;
+          const error = tooLarge();
+          this.fail(error);
+          reject(error);
+        } else if (this.#error !== undefined) {
+          reject(this.#error);
+        } else if (this.#ended) {
+          const [only] = this.#pieces;
+          resolve(this.#pieces.length === 1 && only !== undefined ? only : Buffer.concat(this.#pieces, this.#size));
+          this.#pieces = [];
+        }
+      };
+      this.#wake = look;
+      look();
+    });
+  }
+
+  stream(): ReadableStream<Uint8Array> {
+    const give = (controller: ReadableStreamDefaultController<Uint8Array>): boolean => {
+      const piece = this.#pieces.shift();
+      if (piece !== undefined && piece.length > 0) {
+        this.#size -= piece.length;
+        if (!this.#ended) this.#took(piece.length);
+        controller.enqueue(piece);
+        if (this.#ended && this.#error === undefined && this.#pieces.length === 0) controller.close();
+        return true;
+      }
+      if (this.#error !== undefined) controller.error(this.#error);
+      else if (this.#ended && this.#pieces.length === 0) controller.close();
+      else return piece !== undefined && give(controller);
+      return true;
+    };
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: (controller) => {
+          if (give(controller)) return undefined;
+          return new Promise<void>((resolve) => {
+            this.#wake = () => {
+              if (!give(controller)) return;
+              this.#wake = undefined;
+              resolve();
+            };
+          });
+        },
+        cancel: () => {
+          this.#wake = undefined;
+          this.#pieces = [];
+          this.#ended = true;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** Somebody took so many bytes: as many may come. */
+  #took(bytes: number): void {
+    this.#owed += bytes;
+    if (this.#owed < ENOUGH || this.#ended) return;
+    this.#worker.pull(this.#request, this.#owed);
+    this.#owed = 0;
+  }
+}
+
+/** The error of a body that is too large. */
+export function tooLarge(): MillraceError {
+  return new MillraceError('ERR_MILLRACE_BODY_TOO_LARGE', "the request's body is too large");
+}
+
+/** The error of a body whose rest does not come. */
+export function aborted(why: string): MillraceError {
+  return new MillraceError('ERR_MILLRACE_REQUEST_ABORTED', why);
+}
+
+/** Bytes that come without having been asked for: the native side's number. */
+const FIRST_CREDIT = 64 * 1024;
+
+/** Bytes that are under way or wait here while somebody reads. */
+const WINDOW = 256 * 1024;
+
+/** Bytes worth asking for. */
+const ENOUGH = 32 * 1024;
