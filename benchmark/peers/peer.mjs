@@ -1,8 +1,7 @@
 // What every peer's process does alike: which handler it was asked for, and how it says it is up.
 export const handlerName = option('handler');
-if (!['echo', 'headline', 'fanout', 'channels'].includes(handlerName)) {
-  throw new TypeError(`--handler must be echo, headline, fanout or channels, not ${handlerName}`);
-}
+const known = ['echo', 'headline', 'fanout', 'channels', 'http-file', 'http-fetch', 'http-app'];
+if (!known.includes(handlerName)) throw new TypeError(`--handler must be one of ${known}, not ${handlerName}`);
 
 /** The value of `--name=value` on the command line. */
 export function option(name, fallback) {
@@ -10,7 +9,7 @@ export function option(name, fallback) {
   return word?.slice(name.length + 3) ?? fallback;
 }
 
-/** Tells the runner the port; the process lives until the runner ends it. */
-export function ready(port) {
-  process.stdout.write(`ready ${port}\n`);
+/** Tells the runner the port, and which process is measured if not this one. It lives until the runner ends it. */
+export function ready(port, pid = process.pid) {
+  process.stdout.write(`ready ${port} ${pid}\n`);
 }

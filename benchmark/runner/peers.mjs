@@ -1,6 +1,7 @@
 // The servers: how each is started for a handler, and whether it can be.
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { installedVersion, peersFolder, rootFolder } from './build.mjs';
 
 /** A program in the peers' folder that Node runs. */
@@ -8,11 +9,18 @@ function node(file, ...args) {
   return (handler) => [process.execPath, join(peersFolder, file), `--handler=${handler}`, ...args];
 }
 
+/** What every server of sockets can do, and what those over HTTP may be able to. */
+const sockets = ['echo', 'headline', 'fanout', 'channels'];
+const http = ['http-file', 'http-fetch', 'http-app'];
+
 function millrace(threads, ioThreads) {
+  const counts = [`--threads=${threads}`, `--io-threads=${ioThreads}`];
+  const [overSockets, overHttp] = ['server', 'http-server'].map((name) => node(`millrace/${name}.mjs`, ...counts));
   return {
+    handlers: [...sockets, 'http-file'],
     version: () => installedVersion('millrace'),
     absence: () => (existsSync(join(rootFolder, 'js/dist/index.mjs')) ? undefined : 'it is not built: npm run build'),
-    command: node('millrace/server.mjs', `--threads=${threads}`, `--io-threads=${ioThreads}`),
+    command: (handler) => (http.includes(handler) ? overHttp : overSockets)(handler),
   };
 }
 
@@ -28,8 +36,9 @@ function optional(name, file) {
 
 /**
  * In the order of the tables. `principal`: takes part everywhere; the others leave out scenarios that
- * are `principal`. `special`: takes part only where a scenario names it. `load`: what the generator is
- * told about this server. `note`: what a reader of its figures must know.
+ * are `principal`. `special`: takes part only where a scenario names it. `handlers`: those it has, if not
+ * exactly those of sockets. `load`: what the generator is told about this server. `note`: what a reader of
+ * its figures must know.
  */
 const table = (options, binaries) => ({
   millrace: { principal: true, ...millrace(options.threads, options.ioThreads) },
@@ -38,15 +47,17 @@ const table = (options, binaries) => ({
     principal: true,
     version: () => installedVersion('bun'),
     absence: () => (bun() ? undefined : 'its package has no program for this machine'),
-    command: (handler) => [bun(), join(peersFolder, 'bun.mjs'), `--handler=${handler}`],
+    handlers: [...sockets, ...http],
+    command: (handler) => [bun(), file(handler, 'bun.mjs'), `--handler=${handler}`],
   },
   uwebsockets: { principal: true, ...optional('uWebSockets.js', 'uwebsockets.mjs') },
   deno: {
     version: () => installedVersion('deno'),
     absence: () => (deno() ? undefined : 'its package has no program for this machine'),
+    handlers: [...sockets, 'http-fetch'],
     command: (handler) => [
       ...[deno(), 'run', '--allow-net', '--no-prompt', '--no-config', '--no-lock', '--no-npm'],
-      ...[join(peersFolder, 'deno.mjs'), `--handler=${handler}`],
+      ...[file(handler, 'deno.mjs'), `--handler=${handler}`],
     ],
   },
   ws: {
@@ -85,9 +96,40 @@ const table = (options, binaries) => ({
     command: (handler) => [binaries.floor, `--handler=${handler}`],
     note: 'a bare epoll loop in Rust: no JavaScript, no limits, no checks; what the kernel alone costs',
   },
+  'node-http': {
+    handlers: http,
+    version: () => process.version,
+    absence: () => undefined,
+    command: node('http/node.mjs'),
+    note: 'node:http without any package',
+  },
+  express: {
+    handlers: ['http-file', 'http-app'],
+    version: () => installedVersion('express'),
+    absence: () => undefined,
+    command: node('http/express.mjs'),
+  },
+  fastify: {
+    handlers: ['http-app'],
+    version: () => installedVersion('fastify'),
+    absence: () => undefined,
+    command: node('http/fastify.mjs'),
+  },
+  nginx: {
+    handlers: ['http-file'],
+    version: () => spawnSync(nginx(), ['-v']).stderr.toString().trim().split('/')[1],
+    absence: () => (nginx() ? undefined : 'it is not installed'),
+    command: node('http/nginx.mjs', `--nginx=${nginx()}`),
+    note: 'nginx in one process, without a log, the descriptor of the file kept open',
+  },
 });
 
 export const peerNames = Object.keys(table({}, {}));
+
+/** The handlers that a peer has. */
+export function handlersOf(name) {
+  return table({}, {})[name].handlers ?? sockets;
+}
 
 /** The peers that were asked for and can run, and those that cannot, with the reason. */
 export function choosePeers(options, binaries) {
@@ -97,7 +139,7 @@ export function choosePeers(options, binaries) {
     if (!options.peers.includes(name)) continue;
     const reason = peer.absence();
     if (reason) absent.push({ name, reason });
-    else peers.push({ load: [], ...peer, name, version: peer.version() });
+    else peers.push({ load: [], handlers: sockets, ...peer, name, version: peer.version() });
   }
   return { peers, absent };
 }
@@ -107,6 +149,7 @@ export function participants(scenario, peers, options) {
   const taking = [];
   const without = [];
   for (const peer of peers) {
+    if (!peer.handlers.includes(scenario.handler)) continue;
     const reason = scenario.without?.[peer.name];
     const usual = scenario.only
       ? scenario.only.includes(peer.name)
@@ -115,6 +158,17 @@ export function participants(scenario, peers, options) {
     else if (usual || options.peersChosen) taking.push(peer);
   }
   return { taking, without };
+}
+
+/** The program of a runtime's peer, for sockets or for HTTP. */
+function file(handler, name) {
+  return http.includes(handler) ? join(peersFolder, 'http', name) : join(peersFolder, name);
+}
+
+/** Where nginx is, undefined where it is not. */
+function nginx() {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
+  return folders.map((folder) => join(folder, 'nginx')).find((path) => existsSync(path));
 }
 
 /** Bun's program: in the platform's package, unless its install script has moved it to `bun`. */

@@ -36,24 +36,23 @@ function pinned(command, cores, binaries, options) {
   return options.pin ? [binaries.load, 'pin', '--core', cores.join(','), '--', ...command] : command;
 }
 
-/** Starts a server on some cores and waits for its `ready <port>`. */
+/** Starts a server on some cores and waits for its `ready <port>`, which another process to measure may follow. */
 export async function startServer(peer, handler, cores, binaries, options) {
   const command = pinned(peer.command(handler), cores, binaries, options);
   const { child, ended, lines, complaint } = start(command, 'ignore');
   const ready = new Promise((resolve) => {
     lines.on('line', (line) => {
-      const [word, port] = line.split(' ');
-      if (word === 'ready') resolve(Number(port));
+      const [word, port, pid = child.pid] = line.split(' ');
+      if (word === 'ready') resolve({ port: Number(port), pid: Number(pid) });
     });
   });
-  const port = await Promise.race([ready, ended.then(() => undefined), pause(30_000)]);
-  if (port === undefined) {
+  const up = await Promise.race([ready, ended.then(() => undefined), pause(30_000)]);
+  if (up === undefined) {
     child.kill('SIGKILL');
     throw new Error(`the server did not start: ${complaint()}`);
   }
   return {
-    port,
-    pid: child.pid,
+    ...up,
     cores,
     complaint,
     async stop() {

@@ -1,7 +1,7 @@
 // What the runner decides before anything runs: options, who takes part, how many connections.
 import test from 'ava';
 import { parse, usage } from './options.mjs';
-import { participants, peerNames } from './peers.mjs';
+import { handlersOf, participants, peerNames } from './peers.mjs';
 import { connectionsOf, loadArgs, scenarios } from './scenarios.mjs';
 
 const named = (name) => scenarios.find((scenario) => scenario.name === name);
@@ -9,6 +9,7 @@ const peers = peerNames.map((name) => ({
   name,
   principal: ['millrace', 'bun', 'ws', 'floor'].includes(name),
   special: name === 'millrace-2',
+  handlers: handlersOf(name),
 }));
 const taking = (scenario, options = {}) => participants(scenario, peers, options).taking.map(({ name }) => name);
 
@@ -24,7 +25,7 @@ test('names come separated by commas or repeated, and a stranger is refused', (t
   t.deepEqual(options.scenarios, ['echo', 'idle', 'churn']);
   t.deepEqual(options.peers, ['ws']);
   t.true(options.peersChosen);
-  t.throws(() => parse(['--peer', 'nginx']), { message: /nginx is unknown; there are: millrace / });
+  t.throws(() => parse(['--peer', 'apache']), { message: /apache is unknown; there are: millrace / });
   t.throws(() => parse(['--windows', 'many']), { message: /must be a whole number/ });
   t.throws(() => parse(['--frobnicate']));
 });
@@ -39,7 +40,7 @@ test('every scenario is complete', (t) => {
   t.is(new Set(names).size, names.length);
   for (const scenario of scenarios) {
     t.true(['windows', 'once'].includes(scenario.kind), scenario.name);
-    t.true(['echo', 'headline', 'fanout', 'channels'].includes(scenario.handler), scenario.name);
+    t.true(handlersOf('bun').includes(scenario.handler), scenario.name);
     t.true(scenario.columns.length > 0, scenario.name);
     for (const peer of [
       ...(scenario.only ?? []),
@@ -56,8 +57,11 @@ test('every scenario is complete', (t) => {
 test('who takes part', (t) => {
   t.deepEqual(
     taking(named('echo')),
-    peerNames.filter((name) => name !== 'millrace-2'),
+    peerNames.filter((name) => name !== 'millrace-2' && handlersOf(name).includes('echo')),
   );
+  t.deepEqual(taking(named('http-file')), ['millrace', 'bun', 'node-http', 'express', 'nginx']);
+  // who does not have the handler does not take part even where it is asked for
+  t.deepEqual(taking(named('http-app'), { peersChosen: true }), [...['bun', 'node-http', 'express', 'fastify']]);
   t.deepEqual(taking(named('fanout-all')), ['millrace', 'bun', 'ws', 'floor']);
   t.true(taking(named('cores-echo')).includes('millrace-2'));
   t.false(taking(named('cores-echo')).includes('socketio'));

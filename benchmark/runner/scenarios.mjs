@@ -6,6 +6,8 @@
 //   columns: fields of the generator's report shown in the table. figures: those for the overview and
 //   the plots (the first column if absent). cores: peers whose server gets two cores.
 //   half: in an open loop at half of what the slowest of these peers did in a closed one (with `closed`).
+import { join } from 'node:path';
+import { filePath, publicFolder, user, userPath } from '../peers/http/content.mjs';
 
 const latency = [
   ['p50_us', 'p50 µs'],
@@ -20,6 +22,7 @@ const shares = [
   ['resident_mib', 'MiB'],
 ];
 const perMessage = [['cpu_us', 'CPU µs/message'], ['per_second', 'messages/s'], ...latency, ...shares];
+const perRequest = [['cpu_us', 'CPU µs/request'], ['per_second', 'requests/s'], ...latency, ...shares];
 const perDelivery = [['cpu_us', 'CPU µs/delivery'], ['per_second', 'deliveries/s'], ...latency, ...shares];
 const paced = [
   ['p99_us', 'p99 µs'],
@@ -49,6 +52,12 @@ const stalled = [
 ];
 const twice = { 'ws-cluster': 'it does what `ws` does, in each process' };
 const noLimits = { floor: 'it has no limits', fastwebsockets: 'it has no limits' };
+
+/** Requests for one path: 100 connections that stay open. The handler has the scenario's name. */
+function http(name, title, path, body, more = {}) {
+  const args = [`--path=${path}`, `--body=${body}`];
+  return { name, title, kind: 'windows', handler: name, load: 'http', args, columns: perRequest, ...more };
+}
 
 /** Echoes: 100 connections. */
 function echo(name, title, args, more = {}) {
@@ -145,6 +154,9 @@ export const scenarios = [
       '--pipeline=1',
     ]),
   ),
+  http('http-file', 'a file of 1 KiB over HTTP, 100 connections × 1', filePath, `@${join(publicFolder, filePath)}`),
+  http('http-fetch', 'JSON of a fetch handler, 100 connections × 1', userPath, JSON.stringify(user('7'))),
+  http('http-app', "JSON of an app's route, 100 connections × 1", userPath, JSON.stringify(user('7'))),
   once(
     'idle',
     '{connections} idle connections, resident memory',

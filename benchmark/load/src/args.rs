@@ -1,6 +1,7 @@
 //! The command line, parsed once. Each scenario has its own defaults, those of `../README.md`.
 
 use std::ffi::OsString;
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub enum Command {
     FanoutSlow,
     /// Ten publishers, a great many channels.
     Channels,
+    /// Requests over connections that stay open.
+    Http,
     /// Memory of connections that do nothing.
     Idle,
     /// Connecting and closing.
@@ -54,6 +57,10 @@ pub struct Args {
     pub pipeline: usize,
     /// Bytes of a message.
     pub size: usize,
+    /// What is asked for over HTTP.
+    pub path: String,
+    /// The body of its answer.
+    pub body: Vec<u8>,
     /// Open loop: messages per second over all connections.
     pub rate: Option<u64>,
     /// Measured windows.
@@ -102,7 +109,8 @@ millrace-load <scenario> --port N --pid N [options]
 millrace-load pin --core N[,N] -- <program> [args...]
 millrace-load study --help
 
-scenarios: echo headline fanout fanout-slow channels idle churn stalled-subscribers stalled-senders
+scenarios: echo headline fanout fanout-slow channels http idle churn
+           stalled-subscribers stalled-senders
   --host A          address of the server (127.0.0.1)
   --dialect D       plain, or socketio: Socket.IO's framing over WebSocket (plain)
   --core N          run on this core
@@ -110,6 +118,8 @@ scenarios: echo headline fanout fanout-slow channels idle churn stalled-subscrib
   --connections N   connections, subscribers or slots at a time
   --pipeline N      outstanding per connection, or publications in flight
   --size N          bytes of a message
+  --path P          http: what is asked for (/)
+  --body B          http: the body of its answer, or @FILE: what that file holds
   --rate N          echo, headline: open loop, so many messages a second
   --windows N       measured windows (5)
   --window-ms N     their length (2000; each phase of stalled-senders: 8000)
@@ -132,6 +142,7 @@ impl Args {
             Command::Fanout => (1_000, 16, 64, 0, 0),
             Command::FanoutSlow => (1_000, 16, 1_024, 0, 50),
             Command::Channels => (1_000, 16, 64, 100_000, 0),
+            Command::Http => (100, 1, 0, 0, 0),
             Command::Idle => (19_000, 0, 0, 0, 0),
             Command::Churn => (64, 0, 0, 100_000, 0),
             Command::StalledSubscribers => (50, 16, 4_096, 16_384, 20),
@@ -152,6 +163,8 @@ impl Args {
             connections,
             pipeline,
             size,
+            path: "/".to_owned(),
+            body: Vec::new(),
             rate: None,
             windows: 5,
             length: Duration::from_secs(seconds),
@@ -182,6 +195,13 @@ impl Args {
         if self.size < smallest || self.size > 128 * 1024 {
             return usage(&format!("--size must be {smallest} to 131072"));
         }
+        let plain = self.path.bytes().all(|byte| byte.is_ascii_graphic());
+        if !plain || !self.path.starts_with('/') {
+            return usage("--path must begin with a slash and hold visible ASCII only");
+        }
+        if self.body.len() > 128 * 1024 {
+            return usage("--body must hold at most 131072 bytes");
+        }
         if self.pipeline > 1024 || self.windows == 0 {
             return usage("--pipeline must be at most 1024, --windows at least 1");
         }
@@ -208,6 +228,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Some("fanout") => Command::Fanout,
             Some("fanout-slow") => Command::FanoutSlow,
             Some("channels") => Command::Channels,
+            Some("http") => Command::Http,
             Some("idle") => Command::Idle,
             Some("churn") => Command::Churn,
             Some("stalled-subscribers") => Command::StalledSubscribers,
@@ -231,6 +252,8 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Long("connections") => args.connections = at_least_one(&mut parser)?,
             Long("pipeline") => args.pipeline = at_least_one(&mut parser)?,
             Long("size") => args.size = parser.value()?.parse()?,
+            Long("path") => args.path = parser.value()?.string()?,
+            Long("body") => args.body = body(parser.value()?.string()?)?,
             Long("rate") => args.rate = Some(parser.value()?.parse()?),
             Long("windows") => args.windows = at_least_one(&mut parser)?,
             Long("window-ms") => args.length = Duration::from_millis(parser.value()?.parse()?),
@@ -246,6 +269,14 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
         }
     }
     Ok(Invocation::Load(args))
+}
+
+/// A text, or what the file named behind `@` holds.
+fn body(text: String) -> Result<Vec<u8>, lexopt::Error> {
+    let Some(path) = text.strip_prefix('@') else {
+        return Ok(text.into_bytes());
+    };
+    fs::read(path).map_err(|error| format!("--body {text}: {error}").into())
 }
 
 fn read_pin(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {

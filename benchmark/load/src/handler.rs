@@ -14,13 +14,23 @@ pub enum Ending {
 
 /// What a scenario does with its connections. Every method may send, open and close.
 pub trait Handler {
-    /// The handshake of a connection is complete.
+    /// The handshake of a connection is complete; a bare connection is made.
     fn opened(&mut self, _io: &mut Io, _id: usize) -> Result<(), Failure> {
         Ok(())
     }
 
     /// A text message arrived.
-    fn message(&mut self, io: &mut Io, id: usize, payload: &[u8]) -> Result<(), Failure>;
+    fn message(&mut self, _io: &mut Io, id: usize, _payload: &[u8]) -> Result<(), Failure> {
+        let what = format!("connection {id} got a message that nobody waits for");
+        Err(Failure::Violation(what))
+    }
+
+    /// Bytes arrived on a bare connection. Returns how many of them count; the rest comes again with
+    /// what follows it.
+    fn bytes(&mut self, _io: &mut Io, id: usize, _bytes: &[u8]) -> Result<usize, Failure> {
+        let what = format!("connection {id} got bytes that nobody waits for");
+        Err(Failure::Violation(what))
+    }
 
     /// All messages of one read were handed over: the moment to send several answers at once.
     fn read_done(&mut self, _io: &mut Io, _id: usize) -> Result<(), Failure> {

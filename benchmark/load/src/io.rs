@@ -1,6 +1,6 @@
 //! The event loop: opens connections, performs handshakes, cuts the stream into frames, answers
-//! pings and closes, and hands text messages to a scenario. It never measures and never judges
-//! content.
+//! pings and closes, and hands text messages to a scenario; or, without handshakes and frames, the
+//! bytes as they come. It never measures and never judges content.
 
 use std::io;
 use std::mem;
@@ -25,7 +25,8 @@ pub struct Io {
     scratch: Box<[u8]>,
     target: SocketAddr,
     dialect: Dialect,
-    request: Vec<u8>,
+    /// What opens a connection; `None` on bare ones.
+    request: Option<Vec<u8>>,
     conns: Vec<Option<Conn>>,
     open: usize,
     begun: Instant,
@@ -47,6 +48,14 @@ impl Io {
         Self::speaking(Dialect::Plain, target)
     }
 
+    /// A loop whose connections have no handshake and no frames.
+    pub fn bare(target: SocketAddr) -> Result<Self, Failure> {
+        Ok(Self {
+            request: None,
+            ..Self::new(target)?
+        })
+    }
+
     /// The same in a dialect.
     pub fn speaking(dialect: Dialect, target: SocketAddr) -> Result<Self, Failure> {
         Ok(Self {
@@ -55,7 +64,7 @@ impl Io {
             scratch: vec![0; SCRATCH].into_boxed_slice(),
             target,
             dialect,
-            request: handshake::request(target, dialect.path()),
+            request: Some(handshake::request(target, dialect.path())),
             conns: Vec::new(),
             open: 0,
             begun: Instant::now(),
@@ -198,8 +207,13 @@ impl Io {
                 let doing = "connecting";
                 return handler.refused(self, id, Failure::System { doing, error });
             }
+            let Some(request) = &self.request else {
+                self.set_open(id);
+                self.watch(id)?;
+                return handler.opened(self, id);
+            };
             conn.stage = Stage::Handshaking;
-            conn.write(&self.request).doing("writing the handshake")?;
+            conn.write(request).doing("writing the handshake")?;
             return self.watch(id);
         }
         if !conn.reading && ready.over {
@@ -235,6 +249,11 @@ impl Io {
         self.reads += 1;
         self.refresh();
         let mut rest = &scratch[..filled];
+        if self.request.is_none() {
+            let used = handler.bytes(self, id, rest)?;
+            self.keep(id, &rest[used..])?;
+            return handler.read_done(self, id);
+        }
         if self.stage(id) == Some(Stage::Handshaking) {
             let used = match handshake::answer(rest) {
                 Ok(Some(used)) => used,

@@ -10,6 +10,7 @@ pub mod failure;
 pub mod frame;
 mod handler;
 pub mod handshake;
+pub mod http;
 pub mod io;
 pub mod json;
 pub mod metronome;

@@ -17,6 +17,7 @@ use millrace_load::scenario::echo::{Echo, Pace};
 use millrace_load::scenario::fanout::Fanout;
 use millrace_load::scenario::fanout_slow::FanoutSlow;
 use millrace_load::scenario::headline::Headline;
+use millrace_load::scenario::http::Http;
 use millrace_load::scenario::stalled_senders::{self, Senders};
 use millrace_load::scenario::stalled_subscribers::{self, Flood};
 use millrace_load::scenario::study_session;
@@ -96,6 +97,12 @@ fn load(args: &Args) -> Result<(), Failure> {
             channels.open(&mut run.io, &run.deadline)?;
             run.windows(&mut channels, Unit::Message)
         }
+        Command::Http => {
+            let (path, body) = (&args.path, &args.body);
+            let mut http = Http::new(&run.io, connections, args.pipeline, path, body);
+            http.open(&mut run.io, &run.deadline)?;
+            run.windows(&mut http, Unit::Request)
+        }
         Command::Idle | Command::Churn | Command::StalledSubscribers | Command::StalledSenders => {
             once(run)
         }
@@ -149,7 +156,8 @@ fn once(run: Run<'_>) -> Result<(), Failure> {
         | Command::Headline
         | Command::Fanout
         | Command::FanoutSlow
-        | Command::Channels => return Ok(()),
+        | Command::Channels
+        | Command::Http => return Ok(()),
     };
     report.print(args.json)?;
     if holes > 0 && !args.tolerant {

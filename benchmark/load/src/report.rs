@@ -95,6 +95,8 @@ pub enum Unit {
     Message,
     /// A message the server sent to a subscriber.
     Delivery,
+    /// A request the server answered.
+    Request,
 }
 
 impl Unit {
@@ -102,6 +104,7 @@ impl Unit {
         match self {
             Self::Message => "message",
             Self::Delivery => "delivery",
+            Self::Request => "request",
         }
     }
 }
@@ -110,7 +113,7 @@ impl Unit {
 pub fn of_window(window: &Window, unit: Unit, server_cores: u32) -> Report {
     let wall = window.seconds;
     let units = match unit {
-        Unit::Message => window.incoming,
+        Unit::Message | Unit::Request => window.incoming,
         Unit::Delivery => window.received,
     };
     let per_unit = |value: f64| value / float(units);

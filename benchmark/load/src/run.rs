@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::thread;
 use std::time::Duration;
 
-use crate::args::Args;
+use crate::args::{Args, Command};
 use crate::failure::Failure;
 use crate::io::Io;
 use crate::process::Tree;
@@ -30,7 +30,10 @@ impl<'a> Run<'a> {
     pub fn new(args: &'a Args) -> Result<Self, Failure> {
         Ok(Self {
             args,
-            io: Io::speaking(args.dialect, args.target)?,
+            io: match args.command {
+                Command::Http => Io::bare(args.target)?,
+                _ => Io::speaking(args.dialect, args.target)?,
+            },
             server: Tree::of(args.pid)?,
             deadline: Deadline::within(args.deadline),
         })

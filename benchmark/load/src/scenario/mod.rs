@@ -6,6 +6,7 @@ pub mod echo;
 pub mod fanout;
 pub mod fanout_slow;
 pub mod headline;
+pub mod http;
 pub mod idle;
 pub mod stalled_senders;
 pub mod stalled_subscribers;
