@@ -17,7 +17,7 @@ function millrace(threads, ioThreads) {
   const counts = [`--threads=${threads}`, `--io-threads=${ioThreads}`];
   const [overSockets, overHttp] = ['server', 'http-server'].map((name) => node(`millrace/${name}.mjs`, ...counts));
   return {
-    handlers: [...sockets, 'http-file'],
+    handlers: [...sockets, ...http],
     version: () => installedVersion('millrace'),
     absence: () => (existsSync(join(rootFolder, 'js/dist/index.mjs')) ? undefined : 'it is not built: npm run build'),
     command: (handler) => (http.includes(handler) ? overHttp : overSockets)(handler),

@@ -1,14 +1,15 @@
-// Peer: Millrace over HTTP: a directory.
-//   --handler=http-file   --threads=N (1)   --io-threads=N (1)
+// Peer: Millrace over HTTP: a directory, or a worker that answers.
+//   --handler=http-file|http-fetch|http-app   --threads=N (1)   --io-threads=N (1)
 import { start } from 'millrace';
 import { publicFolder } from '../http/content.mjs';
-import { option, ready } from '../peer.mjs';
+import { handlerName, option, ready } from '../peer.mjs';
 
+const workers = { 'http-file': './worker.mjs', 'http-fetch': './fetch-worker.mjs', 'http-app': './app-worker.mjs' };
 const server = await start({
   bind: '127.0.0.1:0',
-  workerPath: new URL('./worker.mjs', import.meta.url),
+  workerPath: new URL(workers[handlerName], import.meta.url),
   workerArg: { handler: 'echo' },
-  static: publicFolder,
+  ...(handlerName === 'http-file' ? { static: publicFolder } : {}),
   threads: Number(option('threads', '1')),
   ioThreads: Number(option('io-threads', '1')),
   // a connection waits for its turn, and is never closed for its age
