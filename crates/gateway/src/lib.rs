@@ -9,6 +9,7 @@ mod address;
 mod arrival;
 mod close_reason;
 pub mod config;
+mod entrance;
 mod frame;
 mod gateway;
 mod http;

@@ -1,9 +1,7 @@
 //! The adapter registry. An adapter ties one protocol's codec to the gateway: it knows the wire
 //! and nothing of other adapters. A new transport is one file here, its codec, and its lines below.
 
-mod admission;
 pub(crate) mod files;
-mod head;
 mod requests;
 mod sse;
 pub(crate) mod status;
@@ -54,7 +52,7 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
 }
 
 /// What a peer is told whose address has too many connections.
-const CROWDED: &str = "Too many connections from this address";
+pub(crate) const CROWDED: &str = "Too many connections from this address";
 
 /// What a connection speaks. One value per connection; lives on its I/O shard.
 pub(crate) trait Adapter {

@@ -14,9 +14,9 @@ use millrace_core::Kind;
 use millrace_protocol::sse;
 use tokio::io::{AsyncRead, DuplexStream, ReadBuf, duplex};
 
-use super::admission::{self, Admitted};
 use super::{Adapter, Encoding, Intake};
 use crate::close_reason::CloseReason;
+use crate::entrance::{self, Admitted};
 use crate::http::{Answer, Asked, Body, BodyError, Exchange, Visitor, plain};
 use crate::stream::Stream;
 use crate::worker::Acceptance;
@@ -42,7 +42,7 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
             "This is a stream of events: Accept has to have text/event-stream",
         );
     }
-    match admission::admit(&exchange, &request, Box::new(Sse)).await {
+    match entrance::admit(&exchange, &request, Box::new(Sse)).await {
         Ok((admitted, acceptance)) => begin(admitted, &acceptance, &exchange.visitor),
         Err(answer) => answer,
     }
@@ -64,7 +64,7 @@ fn begin(admitted: Admitted, acceptance: &Acceptance, visitor: &Rc<Visitor>) -> 
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    if let Err(problem) = admission::add_headers(acceptance, &mut answer, &RESERVED) {
+    if let Err(problem) = entrance::add_headers(acceptance, &mut answer, &RESERVED) {
         return admitted.invalid(problem);
     }
     admitted.connected(Stream::Pipe(ours), &Bytes::new());

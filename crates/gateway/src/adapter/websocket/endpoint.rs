@@ -13,7 +13,7 @@ use hyper::{Method, Response, StatusCode, Version};
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 
 use super::WebSocket;
-use crate::adapter::admission::{self, Admitted};
+use crate::entrance::{self, Admitted};
 use crate::http::{Answer, Asked, Body, Exchange, Visitor, plain};
 use crate::worker::Acceptance;
 
@@ -39,7 +39,7 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     }
     let visitor = &exchange.visitor;
     let adapter = Box::new(WebSocket::new(Arc::clone(&visitor.listener.decoder)));
-    match admission::admit(&exchange, &request, adapter).await {
+    match entrance::admit(&exchange, &request, adapter).await {
         Ok((admitted, acceptance)) => begin(admitted, &acceptance, visitor, &offered),
         Err(answer) => answer,
     }
@@ -135,7 +135,7 @@ fn apply(
             .map_err(|_| "handleOpen selected an invalid subprotocol")?;
         response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, value);
     }
-    admission::add_headers(acceptance, response, &RESERVED)
+    entrance::add_headers(acceptance, response, &RESERVED)
 }
 
 /// Headers of the 101 that are ours to write.

@@ -1,6 +1,8 @@
 //! How a request becomes a socket, whatever that will speak: judged by the listener's rules, shown to `handleOpen`,
 //! answered. Owns the connection until it is handed to its shard.
 
+mod head;
+
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -8,7 +10,7 @@ use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
-use super::{Adapter, CROWDED, head};
+use crate::adapter::{Adapter, CROWDED};
 use crate::http::{Answer, Asked, Body, Exchange, Visitor, plain};
 use crate::shard::Shard;
 use crate::shard::connection::Shared;
@@ -18,13 +20,13 @@ use crate::worker::{Acceptance, Rejection};
 
 /// A connection that was accepted and whose answer is on its way. Dropping it tells the shard that the answer never
 /// left.
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     shard: Rc<Shard>,
     connection: Option<Shared>,
 }
 
 /// Has the worker decide. `Err`: the answer to a peer that may not come in.
-pub(super) async fn admit(
+pub(crate) async fn admit(
     exchange: &Exchange,
     request: &Asked,
     adapter: Box<dyn Adapter>,
@@ -77,14 +79,14 @@ pub(super) async fn admit(
 
 impl Admitted {
     /// The answer is written: messages may flow. `early` came right behind the request.
-    pub(super) fn connected(mut self, stream: Stream, early: &Bytes) {
+    pub(crate) fn connected(mut self, stream: Stream, early: &Bytes) {
         if let Some(connection) = self.connection.take() {
             self.shard.connected(&connection, stream, early);
         }
     }
 
     /// `handleOpen` accepted with something that cannot be said.
-    pub(super) fn invalid(self, problem: &str) -> Answer {
+    pub(crate) fn invalid(self, problem: &str) -> Answer {
         self.shard
             .gateway()
             .report("ERR_MILLRACE_INVALID_ACCEPTANCE", problem);
@@ -101,7 +103,7 @@ impl Drop for Admitted {
 }
 
 /// Adds the headers that `handleOpen` gave, except that `reserved` ones are ours to write.
-pub(super) fn add_headers(
+pub(crate) fn add_headers(
     acceptance: &Acceptance,
     response: &mut Answer,
     reserved: &[&str],
