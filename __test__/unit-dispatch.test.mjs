@@ -29,7 +29,9 @@ class Batch {
 
   open(slot, id, { awaited = true, ip = '1.2.3.4', target = '/', headers = [] } = {}) {
     const texts = [ip, target, headers.map((part) => `${part}\0`).join('')].map((text) => Buffer.from(text, 'latin1'));
-    const words = [id % 2 ** 32, Math.floor(id / 2 ** 32), awaited ? 1 : 0, ...texts.map((text) => text.length)];
+    const lengths = texts.map((text) => text.length);
+    // no certificate: neither its subject nor its bytes
+    const words = [id % 2 ** 32, Math.floor(id / 2 ** 32), awaited ? 1 : 0, ...lengths, 0, 0];
     return this.record(OPEN, slot, Buffer.concat([uint32(words), ...texts]));
   }
 
