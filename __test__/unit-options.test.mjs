@@ -88,6 +88,7 @@ test('the options of TLS are checked', (t) => {
     [{ cert: new Uint8Array(), key }, /^options\.tls\.cert must be PEM/],
     [{ cert, key, ciphers: 'x' }, 'unknown option options.tls.ciphers'],
     [{ cert, key, minVersion: 'TLSv1.1' }, "options.tls.minVersion must be 'TLSv1.2' or 'TLSv1.3', not \"TLSv1.1\""],
+    [{ cert, key, http2: 1 }, 'options.tls.http2 must be true or false, not 1'],
     [{ cert, key, ca: pem }, 'options.tls.ca needs options.tls.clientCertificates'],
     [{ cert, key, clientCertificates: 'required' }, 'options.tls.clientCertificates needs options.tls.ca'],
     [{ cert, key, ca: pem, clientCertificates: true }, /^options\.tls\.clientCertificates must be 'optional' or/],

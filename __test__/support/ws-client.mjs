@@ -34,7 +34,8 @@ export class Refused extends Error {
 /**
  * Connects and performs the handshake. Options: path, headers (as `handshakeBytes`), protocols (offered
  * subprotocols), before (bytes in front of everything), after (bytes sent in the same segment as the handshake), autoPong, autoClose (both true),
- * paused (nothing is read after the handshake until `resume()`), localAddress, tls (options of `tls.connect`), ms. Pass ava's `t` to have the connection destroyed with it.
+ * paused (nothing is read after the handshake until `resume()`), localAddress, tls (options of `tls.connect`), http2 (a
+ * client session of node:http2, in which it is a stream), ms. Pass ava's `t` to have the connection destroyed with it.
  */
 export async function connect(t, address, options = {}) {
   const client = new WsClient(address, options);
@@ -68,13 +69,15 @@ export class WsClient {
 
   constructor(address, options = {}) {
     this.#options = { autoPong: true, autoClose: true, ...options };
-    const { localAddress, path = '/', headers, protocols, before, after, tls } = this.#options;
+    const { localAddress, path = '/', headers, protocols, before, after, tls, http2 } = this.#options;
     const key = options.key ?? KEY;
-    const where = { ...connectOptions(address), localAddress, noDelay: true };
-    const bare = net.connect(where);
-    if (before !== undefined) bare.write(before);
-    this.#socket = tls === undefined ? bare : secure.connect({ socket: bare, host: where.host, ...tls });
-    if (tls !== undefined) bare.on('error', () => {});
+    if (http2 === undefined) {
+      const where = { ...connectOptions(address), localAddress, noDelay: true };
+      const bare = net.connect(where);
+      if (before !== undefined) bare.write(before);
+      this.#socket = tls === undefined ? bare : secure.connect({ socket: bare, host: where.host, ...tls });
+      if (tls !== undefined) bare.on('error', () => {});
+    } else this.#socket = http2.request(connectHeaders(address, path, headers, protocols));
     this.#socket.on('error', () => {});
     this.#socket.on('end', () => {
       this.finished = true;
@@ -83,6 +86,11 @@ export class WsClient {
       this.over = true;
       this.#changed();
     });
+    if (http2 !== undefined) {
+      this.opened = this.#handshakeInHttp2();
+      this.opened.catch(() => {});
+      return;
+    }
     const extra = protocols ? { 'Sec-WebSocket-Protocol': protocols.join(', ') } : {};
     const request = handshakeBytes({
       path,
@@ -122,6 +130,27 @@ export class WsClient {
       };
       this.#socket.on('data', onData);
       this.#socket.once('close', fail);
+    });
+  }
+
+  #handshakeInHttp2() {
+    return new Promise((resolve, reject) => {
+      const fail = () => reject(new Refused({ status: 0, headers: {}, body: 'closed without an answer' }));
+      this.#socket.once('close', fail);
+      this.#socket.once('response', (headers) => {
+        this.headers = headers;
+        if (headers[':status'] === 200) {
+          this.#socket.off('close', fail);
+          if (!this.#options.paused) this.#socket.on('data', (data) => this.#take(data));
+          resolve(this);
+          return;
+        }
+        let body = '';
+        this.#socket.on('data', (chunk) => {
+          body += chunk;
+        });
+        this.#socket.once('end', () => reject(new Refused({ status: headers[':status'], headers, body })));
+      });
     });
   }
 
@@ -307,4 +336,11 @@ export class WsClient {
     if (this.#options.onMessage) this.#options.onMessage(message, this);
     else this.inbox.push(message);
   }
+}
+
+/** The extended CONNECT of RFC 8441. */
+function connectHeaders(address, path = '/', headers = {}, protocols = undefined) {
+  const offered = protocols ? { 'sec-websocket-protocol': protocols.join(', ') } : {};
+  const names = { ':method': 'CONNECT', ':protocol': 'websocket', ':scheme': 'https', ':authority': address };
+  return { ...names, ':path': path, 'sec-websocket-version': '13', ...offered, ...headers };
 }

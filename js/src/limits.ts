@@ -38,6 +38,10 @@ export interface ListenerLimits {
   pongTimeoutMs?: number;
   /** Time without a message in either direction; 0 is off. Default 0. */
   idleTimeoutMs?: number;
+  /** Requests and sockets at once on one HTTP/2 connection; further ones are refused. Default 128. */
+  http2Streams?: number;
+  /** Time without any of these, after which the connection is closed. Default 60,000. */
+  http2IdleTimeoutMs?: number;
   /** Pings, pongs and closes a connection may send per second, sustained; closed with 1008 above. Default 100. */
   controlFramesPerSecond?: number;
   /** The same, in one burst. Default 1,000. */
@@ -125,6 +129,8 @@ export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
   pingIntervalMs: TIME_OR_OFF,
   pongTimeoutMs: TIME,
   idleTimeoutMs: TIME_OR_OFF,
+  http2Streams: { least: 1, most: 10_000 },
+  http2IdleTimeoutMs: TIME,
   controlFramesPerSecond: COUNT,
   controlFramesBurst: COUNT,
   messagesPerSecond: COUNT_OR_OFF,

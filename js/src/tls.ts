@@ -35,6 +35,8 @@ export interface TlsOptions extends Partial<TlsIdentity> {
   ca?: TlsSource | TlsSource[];
   /** Default `'TLSv1.2'`. */
   minVersion?: 'TLSv1.2' | 'TLSv1.3';
+  /** Whether clients may choose HTTP/2, with WebSockets in it. Default true. */
+  http2?: boolean;
 }
 
 /** Where something comes from, and the option's name. */
@@ -55,6 +57,7 @@ export interface TlsPlan {
   ca: Source[];
   clientCertificates: 'optional' | 'required' | undefined;
   only13: boolean;
+  http2: boolean;
 }
 
 /** What the native side takes: PEM in bytes. */
@@ -65,6 +68,7 @@ export interface NativeTls {
   ca: Uint8Array;
   clientCertificates?: 'optional' | 'required';
   only13: boolean;
+  http2: boolean;
 }
 
 /** Checks TLS options; `false` is plain on purpose. */
@@ -72,7 +76,7 @@ export function readTls(value: unknown, at: string, problems: string[]): TlsPlan
   if (value === undefined || value === false) return value;
   const tls = readObject(value, at, TLS_KEYS, problems);
   if (tls === NOTHING) return undefined;
-  const { cert, key, ca, clientCertificates, minVersion } = tls;
+  const { cert, key, ca, clientCertificates, minVersion, http2 } = tls;
   const whole = cert !== undefined || key !== undefined;
   const plan: TlsPlan = {
     identity: whole ? readIdentity({ cert, key }, at, problems) : undefined,
@@ -80,6 +84,7 @@ export function readTls(value: unknown, at: string, problems: string[]): TlsPlan
     ca: readAuthorities(ca, `${at}.ca`, problems),
     clientCertificates: undefined,
     only13: minVersion === 'TLSv1.3',
+    http2: http2 !== false,
   };
   if (!whole && tls['names'] === undefined) problems.push(`${at} must have cert and key, or names`);
   if (clientCertificates === 'optional' || clientCertificates === 'required') {
@@ -90,6 +95,9 @@ export function readTls(value: unknown, at: string, problems: string[]): TlsPlan
   } else if (ca !== undefined) problems.push(`${at}.ca needs ${at}.clientCertificates`);
   if (minVersion !== undefined && minVersion !== 'TLSv1.2' && minVersion !== 'TLSv1.3') {
     problems.push(`${at}.minVersion must be 'TLSv1.2' or 'TLSv1.3', not ${shown(minVersion)}`);
+  }
+  if (http2 !== undefined && typeof http2 !== 'boolean') {
+    problems.push(`${at}.http2 must be true or false, not ${shown(http2)}`);
   }
   return plan;
 }
@@ -112,7 +120,7 @@ export function parseTlsOptions(value: unknown): TlsPlan | undefined {
  * @throws {MillraceError} ERR_MILLRACE_INVALID_TLS naming the option whose file cannot be read
  */
 export async function loadTls(plan: TlsPlan): Promise<NativeTls> {
-  const { identity, clientCertificates, only13 } = plan;
+  const { identity, clientCertificates, only13, http2 } = plan;
   const [own, names, ca] = await Promise.all([
     identity === undefined ? {} : loadIdentity(identity),
     Promise.all(plan.names.map(async ({ name, ...rest }) => ({ name, ...(await loadIdentity(rest)) }))),
@@ -120,10 +128,10 @@ export async function loadTls(plan: TlsPlan): Promise<NativeTls> {
   ]);
   // a file may end without a line break
   const authorities = Buffer.concat(ca.flatMap((one) => [one, LINE_BREAK]));
-  return { ...own, names, ca: authorities, only13, ...(clientCertificates && { clientCertificates }) };
+  return { ...own, names, ca: authorities, only13, http2, ...(clientCertificates && { clientCertificates }) };
 }
 
-const TLS_KEYS = ['cert', 'key', 'names', 'clientCertificates', 'ca', 'minVersion'];
+const TLS_KEYS = ['cert', 'key', 'names', 'clientCertificates', 'ca', 'minVersion', 'http2'];
 const LINE_BREAK = Buffer.from('\n');
 
 function readNames(value: unknown, at: string, problems: string[]): TlsPlan['names'] {

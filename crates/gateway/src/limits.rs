@@ -67,6 +67,10 @@ limits! {
         pong_timeout: Duration = Duration::from_secs(10), "closed with 1006";
         /// Time without a message in either direction; zero is off.
         idle_timeout: Duration = Duration::ZERO, "closed with 1000";
+        /// Requests and sockets at once on one HTTP/2 connection.
+        http2_streams: u32 = 128, "the stream is refused; the client may try again";
+        /// Time without requests and sockets on an HTTP/2 connection.
+        http2_idle_timeout: Duration = Duration::from_secs(60), "the connection is closed";
         /// Control frames per second, sustained.
         control_frames_per_second: u32 = 100, "closed with 1008 once the burst is used up";
         /// Control frames above the sustained rate.

@@ -62,7 +62,7 @@ pub(crate) struct Peer {
     /// Its address has too many connections already.
     pub(crate) crowded: bool,
     /// Its TLS certificate in DER, checked.
-    pub(crate) certificate: Option<Box<[u8]>>,
+    pub(crate) certificate: Option<Arc<[u8]>>,
 }
 
 /// An accepted connection dealt to another shard.
@@ -190,6 +190,16 @@ impl Seats {
             tracing::warn!(target: "millrace::listener", "every connection is taken, accepting waits");
             freed.await;
         }
+    }
+
+    /// Takes a seat, if there is one, for something that was not accepted on its own.
+    pub(crate) fn take_one_more(
+        gateway: &Arc<Gateway>,
+        address: Option<IpAddr>,
+    ) -> Option<(Seat, bool)> {
+        let seats = gateway.seats();
+        let full = seats.taken() >= seats.limit.load(Ordering::Relaxed);
+        (!full).then(|| Self::take(gateway, address))
     }
 
     /// Takes a seat; the flag says that this address has too many.

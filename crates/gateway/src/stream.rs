@@ -10,6 +10,8 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio_rustls::server::TlsStream;
 
+use crate::http::Tunnel;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) enum Stream {
@@ -21,6 +23,8 @@ pub(crate) enum Stream {
     Early(Box<Early>),
     /// To the body of an HTTP answer.
     Pipe(DuplexStream),
+    /// A stream of an HTTP/2 connection.
+    Tunnel(Box<Tunnel>),
 }
 
 /// A stream in front of which some of its bytes lie.
@@ -47,7 +51,7 @@ impl Stream {
             #[cfg(unix)]
             Self::Unix(stream) => RawStream::Unix(stream.into_std()?),
             // its state is no descriptor's: it stays on the shard that made it
-            Self::Tls(_) | Self::Early(_) | Self::Pipe(_) => {
+            Self::Tls(_) | Self::Early(_) | Self::Pipe(_) | Self::Tunnel(_) => {
                 return Err(io::ErrorKind::Unsupported.into());
             }
         })
@@ -99,7 +103,15 @@ impl Stream {
 
     /// Whether its end needs no word of its own.
     pub(crate) fn is_plain(&self) -> bool {
-        !matches!(self, Self::Tls(_))
+        !matches!(self, Self::Tls(_) | Self::Tunnel(_))
+    }
+
+    /// Whether the peer chose HTTP/2.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        match self {
+            Self::Tls(stream) => stream.get_ref().1.alpn_protocol() == Some(b"h2"),
+            _ => false,
+        }
     }
 
     /// Whether bytes that were taken have not reached the kernel.
@@ -117,7 +129,7 @@ impl Stream {
         match self {
             Self::Tcp(stream) => Some(stream.as_fd()),
             Self::Unix(stream) => Some(stream.as_fd()),
-            Self::Tls(_) | Self::Early(_) | Self::Pipe(_) => None,
+            Self::Tls(_) | Self::Early(_) | Self::Pipe(_) | Self::Tunnel(_) => None,
         }
     }
 }
@@ -136,6 +148,7 @@ macro_rules! each {
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
             Stream::Pipe($stream) => $call,
+            Stream::Tunnel($stream) => $call,
             Stream::Early(early) => {
                 let $stream = &mut early.stream;
                 $call

@@ -101,6 +101,8 @@ fn listener_limits(options: &Options<'_>, limits: &mut ListenerLimits) -> Outcom
     options.duration(c"pingIntervalMs", &mut limits.ping_interval)?;
     options.duration(c"pongTimeoutMs", &mut limits.pong_timeout)?;
     options.duration(c"idleTimeoutMs", &mut limits.idle_timeout)?;
+    options.number(c"http2Streams", &mut limits.http2_streams)?;
+    options.duration(c"http2IdleTimeoutMs", &mut limits.http2_idle_timeout)?;
     options.number(
         c"controlFramesPerSecond",
         &mut limits.control_frames_per_second,

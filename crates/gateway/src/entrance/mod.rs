@@ -40,9 +40,8 @@ pub(crate) async fn admit(
     let Some(worker) = shard.gateway().workers().pick() else {
         return Err(unavailable());
     };
-    let Some(mut seat) = visitor.seat.borrow_mut().take() else {
-        return Err(plain(StatusCode::BAD_REQUEST, "Already upgraded"));
-    };
+    let seat = visitor.take_seat();
+    let mut seat = seat.map_err(|(status, text)| plain(status, text))?;
     let address = exchange.client(request.headers());
     if address != visitor.address && address.is_some_and(|address| seat.count_for(address)) {
         seat.forget_address();

@@ -4,10 +4,11 @@
 use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming as Read, SizeHint};
+use tokio::task::AbortHandle;
 
 use super::visit::Visit;
 
@@ -15,14 +16,28 @@ use super::visit::Visit;
 pub(crate) struct Incoming {
     body: Option<Read>,
     visit: Option<Rc<Visit>>,
+    /// Where nobody inspects it: how long it may still be, and what ends its stream when it is longer.
+    bound: Option<(u64, AbortHandle)>,
 }
 
 impl Incoming {
     pub(super) fn new(body: Read, visit: &Rc<Visit>) -> Self {
         // most requests have none
         let visit = (!body.is_end_stream()).then(|| Rc::clone(visit));
-        let body = Some(body);
-        Self { body, visit }
+        Self {
+            body: Some(body),
+            visit,
+            bound: None,
+        }
+    }
+
+    /// Of a request that is a stream of its own.
+    pub(super) fn of_stream(body: Read, bound: Option<(u64, AbortHandle)>) -> Self {
+        Self {
+            body: Some(body),
+            visit: None,
+            bound,
+        }
     }
 }
 
@@ -50,10 +65,23 @@ impl Body for Incoming {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        match &mut self.body {
-            Some(body) => Pin::new(body).poll_frame(cx),
-            None => Poll::Ready(None),
+        let Self { body, bound, .. } = &mut *self;
+        let Some(body) = body else {
+            return Poll::Ready(None);
+        };
+        let frame = ready!(Pin::new(body).poll_frame(cx));
+        if let (Some(Ok(frame)), Some((left, task))) = (&frame, bound) {
+            let length = frame.data_ref().map_or(0, Bytes::len);
+            let length = u64::try_from(length).unwrap_or(u64::MAX);
+            if length > *left {
+                // the stream is reset, and that is what the next look finds
+                task.abort();
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            *left -= length;
         }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -2,13 +2,14 @@
 //! adapter registry answers it. Knows no protocol but HTTP.
 //!
 //! [`wire`] holds the bytes, [`feed`] is how hyper sees them, [`clock`] keeps the times, [`visit`] is what a
-//! connection and its shard share, [`serve`] the task of a connection, [`answer`] what is common to answers,
-//! [`incoming`] and [`body`] are what requests and answers carry.
+//! connection and its shard share, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2,
+//! [`answer`] what is common to answers, [`incoming`] and [`body`] are what requests and answers carry.
 
 mod answer;
 mod body;
 mod clock;
 mod feed;
+mod h2;
 mod incoming;
 mod serve;
 mod signal;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hyper::header::HeaderMap;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 
 use crate::listener::{ListenerState, Seat};
 use crate::shard::Shard;
@@ -30,6 +31,7 @@ use crate::stream::Stream;
 
 pub(crate) use answer::{keep_alive_terms, plain};
 pub(crate) use body::{Body, BodyError};
+pub(crate) use h2::{Place, Tunnel};
 pub(crate) use incoming::Incoming;
 pub(crate) use serve::adopt;
 pub(crate) use signal::Signal;
@@ -59,16 +61,30 @@ impl Exchange {
     }
 }
 
-/// The peer of an HTTP connection.
+impl Visitor {
+    /// The seat of the socket that this request becomes: that of its connection, which is nobody else's, or one more on
+    /// a connection of many. `Err`: the answer where there is none.
+    pub(crate) fn take_seat(&self) -> Result<Seat, (StatusCode, &'static str)> {
+        match (&self.place, self.seat.borrow_mut().take()) {
+            (_, Some(seat)) => Ok(seat),
+            (Some(place), None) => place.take_seat(),
+            (None, None) => Err((StatusCode::BAD_REQUEST, "Already upgraded")),
+        }
+    }
+}
+
+/// The peer of an HTTP connection, or of one stream of an HTTP/2 connection.
 pub(crate) struct Visitor {
     pub(crate) address: Option<IpAddr>,
     pub(crate) listener: Arc<ListenerState>,
     /// Its address has too many connections already.
     pub(crate) crowded: bool,
     /// Its TLS certificate in DER, checked.
-    pub(crate) certificate: Option<Box<[u8]>>,
+    pub(crate) certificate: Option<Arc<[u8]>>,
     /// Moves on when the connection is upgraded.
     pub(crate) seat: RefCell<Option<Seat>>,
+    /// On an HTTP/2 connection, the stream's place in it.
+    pub(crate) place: Option<Place>,
     /// Who takes the connection over once the 101 is written.
     pub(crate) upgrade: RefCell<Option<Upgrade>>,
     /// It will send nothing more. It may still read, and does if it only closed its half.

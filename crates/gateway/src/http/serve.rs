@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use super::answer::{self, Wishes};
 use super::feed::Feed;
 use super::visit::{Around, Stay, Visit, Visits, set_task};
-use super::{Answer, Exchange, Visitor};
+use super::{Answer, Exchange, Visitor, h2};
 use crate::adapter;
 use crate::arrival::arrive;
 use crate::listener::Peer;
@@ -44,6 +44,9 @@ async fn serve(visit: Rc<Visit>, stream: Stream, mut peer: Peer, stay: Stay) {
     let Some(stream) = arrive(shard, stream, &mut peer, timeout).await else {
         return;
     };
+    if stream.speaks_http2() {
+        return Box::pin(h2::converse(&visit, Visitor::from(peer), stream)).await;
+    }
     {
         let mut wire = visit.wire.borrow_mut();
         wire.open(stream, shard.now());
@@ -232,6 +235,7 @@ impl From<Peer> for Visitor {
             crowded: peer.crowded,
             certificate: peer.certificate,
             seat: std::cell::RefCell::new(Some(peer.seat)),
+            place: None,
             upgrade: std::cell::RefCell::default(),
             half_closed: super::Signal::default(),
         }

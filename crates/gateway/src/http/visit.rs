@@ -9,6 +9,7 @@ use slab::Slab;
 use tokio::task::AbortHandle;
 
 use super::clock::{Due, pace};
+use super::h2::Session;
 use super::wire::Wire;
 use crate::listener::ListenerState;
 use crate::shard::Shard;
@@ -30,6 +31,8 @@ pub(crate) struct Visit {
     /// An answer said that it is the last.
     pub(super) closing: Cell<bool>,
     waker: RefCell<Option<Waker>>,
+    /// Where it speaks HTTP/2.
+    session: RefCell<Option<Rc<Session>>>,
 }
 
 /// The connections of a shard that speak HTTP.
@@ -64,7 +67,13 @@ impl Visit {
             left: Cell::new(None),
             closing: Cell::new(false),
             waker: RefCell::new(None),
+            session: RefCell::new(None),
         })
+    }
+
+    /// From here on it speaks HTTP/2.
+    pub(super) fn set_session(&self, session: &Rc<Session>) {
+        *self.session.borrow_mut() = Some(Rc::clone(session));
     }
 
     /// Remembers whom to wake when a deadline has come.
@@ -80,6 +89,11 @@ impl Visit {
 
     /// Ends it if it waits for a request. `Err`: it is to be dropped, for it cannot even speak yet.
     fn stop(&self) -> Result<(), ()> {
+        if let Some(session) = &*self.session.borrow() {
+            session.leave(self.around.shard.now());
+            self.wake();
+            return Ok(());
+        }
         let mut wire = self.wire.borrow_mut();
         if !wire.is_open() {
             return Err(());
@@ -93,6 +107,13 @@ impl Visit {
 
     /// Looks at its deadlines. `Err`: it is to be dropped.
     fn look(&self, now: u64) -> Result<u64, ()> {
+        if let Some(session) = &*self.session.borrow() {
+            let at = session.look(now);
+            if session.is_leaving() {
+                self.wake();
+            }
+            return at;
+        }
         let mut wire = self.wire.borrow_mut();
         let limits = &self.around.listener.config.limits;
         match wire

@@ -1,6 +1,7 @@
 //! One TLS handshake.
 
 use std::io;
+use std::sync::Arc;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
@@ -13,7 +14,7 @@ use crate::stream::Stream;
 pub(crate) struct Accepted {
     pub(crate) stream: Stream,
     /// The client's certificate in DER, checked, where it showed one.
-    pub(crate) certificate: Option<Box<[u8]>>,
+    pub(crate) certificate: Option<Arc<[u8]>>,
 }
 
 /// Speaks TLS with a client. Ends with the reason where that fails; the caller sets the deadline.

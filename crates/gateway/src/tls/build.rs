@@ -83,6 +83,9 @@ pub(super) fn server_config(config: &TlsConfig) -> Result<Arc<ServerConfig>, Tls
     // kept by the clients: a table of sessions here would be memory that strangers fill
     made.ticketer = ring::Ticketer::new().map_err(unusable)?;
     made.alpn_protocols = vec![b"http/1.1".to_vec()];
+    if config.http2 {
+        made.alpn_protocols.insert(0, b"h2".to_vec());
+    }
     Ok(Arc::new(made))
 }
 

@@ -28,6 +28,8 @@ pub struct TlsConfig {
     pub authorities: Vec<u8>,
     /// TLS 1.2 is refused.
     pub only_1_3: bool,
+    /// Clients may choose HTTP/2.
+    pub http2: bool,
 }
 
 /// A certificate chain and its private key.

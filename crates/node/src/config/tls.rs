@@ -34,6 +34,7 @@ pub(crate) fn tls(js: Js<'_>, value: Value<'_>) -> Outcome<TlsConfig> {
         ..TlsConfig::default()
     };
     options.boolean(c"only13", &mut config.only_1_3)?;
+    options.boolean(c"http2", &mut config.http2)?;
     let names = js.get(value, c"names")?;
     for index in 0..js.array_length(names)? {
         let entry = Options {

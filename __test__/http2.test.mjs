@@ -1,0 +1,203 @@
+// HTTP/2 over TLS: chosen by the client, with WebSockets as streams of it (RFC 8441), and within bounds.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import http2 from 'node:http2';
+import tls from 'node:tls';
+import { promisify } from 'node:util';
+import test from 'ava';
+
+import { Authority } from './support/certificates.mjs';
+import { until, within } from './support/deadline.mjs';
+import { connectOptions } from './support/http.mjs';
+import { ask as askFor, openSession } from './support/http2.mjs';
+import { ask, member, open, ownServer, worker } from './support/server.mjs';
+import { connect } from './support/ws-client.mjs';
+
+const run = promisify(execFile);
+const COMMANDS = { workerPath: worker('commands'), threads: 1, ioThreads: 1 };
+let identity;
+const authority = Authority.of(test, async (made) => {
+  identity = await made.issue();
+});
+const served = (t, more = {}) => ownServer(t, { ...COMMANDS, tls: identity.files, ...more });
+const sessionOf = (t, server) => openSession(t, server.addresses[0], { ca: authority.ca });
+const stat = async (server, name) => (await server.call('stats'))[name];
+
+test('ALPN chooses HTTP/2, or HTTP/1.1 for whoever asks for nothing else', async (t) => {
+  const server = await served(t);
+  const url = `https://${server.addresses[0].replace('127.0.0.1', 'localhost')}/`;
+  const out = ['-sS', '-o', '/dev/null', '-w', '%{http_version} %{http_code}', '--cacert', authority.file('ca.pem')];
+  t.is((await run('curl', [...out, '--http2', url])).stdout, '2 426');
+  t.is((await run('curl', [...out, '--http1.1', url])).stdout, '1.1 426');
+});
+
+test('http2: false offers none', async (t) => {
+  const server = await served(t, { tls: { ...identity.files, http2: false } });
+  const session = http2.connect(`https://${server.addresses[0]}`, { ca: authority.ca, servername: 'localhost' });
+  t.teardown(() => session.destroy());
+  const [error] = await within(once(session, 'error'), 'the refusal');
+  t.regex(error.message, /alert|ALPN|protocol/i);
+});
+
+test('WebSockets and requests share one connection', async (t) => {
+  const server = await served(t);
+  const session = await sessionOf(t, server);
+  t.true(session.remoteSettings.enableConnectProtocol);
+  const one = await member(t, server, { http2: session });
+  const two = await member(t, server, { http2: session, path: '/x?y=1' });
+  t.is(await stat(server, 'connections'), 3, 'the connection and two sockets');
+  t.not(one.id, two.id);
+  const { ip, path, query, headers } = await ask(two, { cmd: 'openInfo' });
+  t.deepEqual(
+    { ip, path, query, host: headers.host },
+    { ip: '127.0.0.1', path: '/x', query: 'y=1', host: server.addresses[0] },
+  );
+  await ask(one, { cmd: 'sub', channel: 'c' });
+  await ask(two, { cmd: 'pub', channel: 'c', data: 'to all' });
+  t.is(await one.text(), 'to all');
+  const { status, body } = await askFor(session);
+  t.is(status, 426);
+  t.is(body, 'this is a WebSocket endpoint');
+  for (const length of [0, 1, 16_384, 65_536, 300_000, 2_000_000]) {
+    const sent = Buffer.alloc(length, length % 251);
+    one.send(sent);
+    const { data } = await one.next();
+    t.true(data.equals(sent), `${length} bytes`);
+  }
+});
+
+test('closing handshakes in both directions end the stream, not the connection', async (t) => {
+  const server = await served(t);
+  const session = await sessionOf(t, server);
+  const one = await member(t, server, { http2: session });
+  one.close(4001, 'bye');
+  t.like(await one.closed(), { code: 4001, finished: true });
+  const two = await member(t, server, { http2: session });
+  t.true(await server.call('close', two.id, 4002, 'over'));
+  t.like(await two.closed(), { code: 4002, reason: 'over', finished: true });
+  const three = await member(t, server, { http2: session });
+  three.destroy();
+  await until(async () => (await stat(server, 'sockets')) === 0, 'the reset stream to be noticed');
+  t.false(session.closed);
+  t.is(await stat(server, 'connections'), 1);
+});
+
+test('handleOpen refuses in HTTP/2 too, and selects a subprotocol', async (t) => {
+  const server = await served(t, { workerPath: worker('admission'), origins: ['https://a.example'] });
+  const session = await sessionOf(t, server);
+  const refused = (options) => t.throwsAsync(open(t, server, { http2: session, ...options }));
+  t.like(await refused({ path: '/status?arg=402' }), { status: 402, body: 'not today' });
+  t.like(await refused({ headers: { origin: 'https://b.example' } }), { status: 403 });
+  t.like(await refused({ headers: { 'sec-websocket-version': '12' } }), { status: 426 });
+  t.like(await refused({ headers: { ':protocol': 'other' } }), { status: 501 });
+  t.like(await refused({ headers: { host: 'elsewhere.example' } }), { status: 400 });
+  const client = await open(t, server, { http2: session, path: '/protocol?arg=b', protocols: ['a', 'b'] });
+  t.is(client.headers['sec-websocket-protocol'], 'b');
+  for (const name of ['upgrade', 'connection', 'sec-websocket-accept']) t.is(client.headers[name], undefined);
+  const greeted = await open(t, server, { http2: session, path: '/greet?arg=you' });
+  t.is(await greeted.text(), 'hello you');
+});
+
+test('a reader that does not read holds up itself alone', async (t) => {
+  const limits = { outboxBytes: 64 * 2 ** 20, outboxFrames: 100_000 };
+  const server = await served(t, { limits });
+  const session = await sessionOf(t, server);
+  const slow = await member(t, server, { http2: session });
+  const quick = await member(t, server, { http2: session });
+  slow.pause();
+  const count = 1500;
+  t.is(await ask(quick, { cmd: 'flood', who: slow.id, count, prefix: 'm', size: 5000 }), count);
+  await until(async () => (await stat(server, 'outboxBytes')) > 1_000_000, 'a full outbox');
+  t.is(await ask(quick, { cmd: 'ping' }), 'pong');
+  slow.resume();
+  for (let index = 0; index < count; index++) t.is((await slow.text()).split(' ')[1], String(index));
+  await until(async () => (await stat(server, 'outboxBytes')) === 0, 'an empty outbox');
+});
+
+test('stop says goodbye to the sockets and to the connection', async (t) => {
+  const server = await served(t);
+  const session = await sessionOf(t, server);
+  const client = await member(t, server, { http2: session });
+  const away = once(session, 'goaway');
+  const closed = once(session, 'close');
+  await server.stop();
+  t.like(await client.closed(), { code: 1001 });
+  await within(Promise.all([away, closed]), 'the end of the connection');
+});
+
+test('more streams than the limit are refused, and so are more sockets than connections', async (t) => {
+  const server = await served(t, { limits: { http2Streams: 2, connectionsPerAddress: 1 } });
+  const session = await sessionOf(t, server);
+  t.is(session.remoteSettings.maxConcurrentStreams, 2);
+  const client = await member(t, server, { http2: session });
+  const error = await t.throwsAsync(open(t, server, { http2: session }));
+  t.like(error, { status: 503, body: 'Too many connections from this address' });
+  client.close(1000);
+  await client.closed();
+  await until(async () => (await stat(server, 'sockets')) === 0, 'the end of the socket');
+  await member(t, server, { http2: session });
+});
+
+test('a connection of no use is ended, and one that never begins', async (t) => {
+  const server = await served(t, { limits: { http2IdleTimeoutMs: 300, handshakeTimeoutMs: 1000 } });
+  const session = await sessionOf(t, server);
+  const closed = once(session, 'close');
+  const { status } = await askFor(session);
+  t.is(status, 426);
+  await within(closed, 'the end of an idle connection');
+  const silent = await sessionOf(t, server);
+  await within(once(silent, 'close'), 'the end of one without a request');
+  t.is(await stat(server, 'connections'), 0);
+});
+
+test('floods of resets and of headers end the connection that sends them, not others', async (t) => {
+  const server = await served(t);
+  const neighbour = await connect(t, server.addresses[0], { tls: { ca: authority.ca } });
+  const socket = tls.connect({
+    ...connectOptions(server.addresses[0]),
+    ca: authority.ca,
+    ALPNProtocols: ['h2'],
+    servername: 'localhost',
+  });
+  t.teardown(() => socket.destroy());
+  socket.on('error', () => {});
+  let seen = Buffer.alloc(0);
+  socket.on('data', (chunk) => {
+    seen = Buffer.concat([seen, chunk]);
+  });
+  socket.write(resets(1000));
+  await within(once(socket, 'close'), 'the end of the connection that resets');
+  t.true(frameTypes(seen).includes(GOAWAY));
+  const other = await sessionOf(t, server);
+  const large = await askFor(other, { 'x-large': 'x'.repeat(60_000) });
+  t.true(large.status === 431 || large.reset !== undefined, JSON.stringify(large));
+  t.is(await ask(neighbour, { cmd: 'ping' }), 'pong');
+  t.is(await stat(server, 'panics'), 0);
+});
+
+const [HEADERS, RST_STREAM, SETTINGS, GOAWAY] = [1, 3, 4, 7];
+
+/** A connection's beginning, and so many requests, each taken back at once. */
+function resets(count) {
+  const frame = (type, flags, id, payload = Buffer.alloc(0)) => {
+    const head = Buffer.alloc(9);
+    head.writeUIntBE(payload.length, 0, 3);
+    head.writeUIntBE((type << 8) | flags, 3, 2);
+    head.writeUInt32BE(id, 5);
+    return Buffer.concat([head, payload]);
+  };
+  // GET https://x/ in the words of the static table
+  const request = Buffer.from([0x82, 0x87, 0x84, 0x41, 1, 'x'.charCodeAt(0)]);
+  const parts = [Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(SETTINGS, 0, 0)];
+  for (let index = 0; index < count; index++) {
+    const id = 2 * index + 1;
+    parts.push(frame(HEADERS, 0x05, id, request), frame(RST_STREAM, 0, id, Buffer.from([0, 0, 0, 8])));
+  }
+  return Buffer.concat(parts);
+}
+
+function frameTypes(bytes) {
+  const types = [];
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) types.push(bytes[at + 3]);
+  return types;
+}

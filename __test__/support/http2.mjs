@@ -1,0 +1,29 @@
+// HTTP/2 towards the server under test, by node:http2.
+import { once } from 'node:events';
+import http2 from 'node:http2';
+
+import { within } from './deadline.mjs';
+
+/** A session that knows the server's settings; ended with the test. */
+export async function openSession(t, address, options) {
+  const session = http2.connect(`https://${address}`, { servername: 'localhost', ...options });
+  t.teardown(() => session.destroy());
+  session.on('error', () => {});
+  await within(once(session, 'remoteSettings'), 'the settings of the server');
+  return session;
+}
+
+/** The answer to one request: `{status, headers, body}`; or `{reset}`, the code with which the stream was ended. */
+export async function ask(session, headers = {}, body = undefined) {
+  const stream = session.request({ ':path': '/', ...headers }, { endStream: body === undefined });
+  const answer = { status: 0, headers: {}, body: '' };
+  stream.setEncoding('utf8');
+  stream.on('response', (found) => Object.assign(answer, { status: found[':status'], headers: found }));
+  stream.on('data', (chunk) => {
+    answer.body += chunk;
+  });
+  stream.on('error', () => {});
+  if (body !== undefined) stream.end(body);
+  await within(once(stream, 'close'), 'the end of a stream');
+  return stream.rstCode === 0 ? answer : { ...answer, reset: stream.rstCode };
+}

@@ -1,0 +1,198 @@
+//! HTTP/2, on TLS connections that chose it. Requests are given to endpoints as if they had come by HTTP/1.1; what asks
+//! for a WebSocket (RFC 8441) becomes a stream of its own. hyper and h2 keep the protocol and its bounds.
+
+mod session;
+mod tunnel;
+
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::Body as _;
+use hyper::ext::Protocol;
+use hyper::header::{
+    CONNECTION, HOST, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE,
+};
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
+use hyper_util::rt::TokioIo;
+
+use super::visit::Visit;
+use super::{Answer, Asked, Exchange, Incoming, Upgrade, Visitor, plain};
+use crate::adapter;
+use crate::stream::Stream;
+pub(crate) use session::Place;
+pub(super) use session::Session;
+use session::{Guest, Paced, Tasks};
+pub(crate) use tunnel::Tunnel;
+
+/// Serves a connection that speaks HTTP/2, until it ends.
+pub(super) async fn converse(visit: &Rc<Visit>, visitor: Visitor, stream: Stream) {
+    let session = Session::new(Rc::clone(&visit.around.shard), visitor);
+    visit.set_session(&session);
+    let limits = &visit.around.listener.config.limits;
+    let head = u32::try_from(limits.request_head_bytes).unwrap_or(u32::MAX);
+    let mut builder = http2::Builder::new(Tasks(Rc::clone(&session)));
+    builder
+        .max_concurrent_streams(limits.http2_streams)
+        .max_header_list_size(head)
+        .initial_stream_window_size(WINDOW)
+        // a stream that is not read must not hold up the others
+        .initial_connection_window_size(
+            WINDOW
+                .saturating_mul(limits.http2_streams.max(1))
+                .min(MOST_WINDOW),
+        )
+        .max_send_buf_size(SEND_BYTES)
+        .max_pending_accept_reset_streams(RESETS)
+        .max_local_error_reset_streams(RESETS)
+        .enable_connect_protocol();
+    let service = service_fn(|request| {
+        let (session, guest) = (Rc::clone(&session), session.enter());
+        async move { Ok::<_, Infallible>(respond(&session, guest, request).await) }
+    });
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut told = false;
+    poll_fn(|cx| {
+        visit.set_waker(cx.waker());
+        if session.is_leaving() && !std::mem::replace(&mut told, true) {
+            connection.as_mut().graceful_shutdown();
+        }
+        // a connection that breaks is one that ends
+        connection.as_mut().poll(cx).map(drop)
+    })
+    .await;
+}
+
+/// Bytes of a stream that the peer may send before some are taken.
+const WINDOW: u32 = 128 * 1024;
+
+/// The largest window there is.
+const MOST_WINDOW: u32 = (1 << 31) - 1;
+
+/// Bytes of a stream that wait for the peer to take some.
+const SEND_BYTES: usize = 64 * 1024;
+
+/// Streams that a peer may open and reset before the connection is ended (CVE-2023-44487).
+const RESETS: usize = 32;
+
+async fn respond(
+    session: &Rc<Session>,
+    guest: Guest,
+    request: Request<hyper::body::Incoming>,
+) -> Response<Paced> {
+    let most = session.listener().config.limits.body_bytes;
+    let most = u64::try_from(most).unwrap_or(u64::MAX);
+    if request.body().size_hint().lower() > most {
+        let answer = plain(StatusCode::PAYLOAD_TOO_LARGE, "The body is too large");
+        return answer.map(|body| Paced::new(body, guest));
+    }
+    let bound = guest.task().map(|task| (most, task));
+    let mut request = request.map(|body| Incoming::of_stream(body, bound));
+    if request.method() == Method::CONNECT {
+        return connect(session, guest, request).await;
+    }
+    let answer = if liken(&mut request) {
+        ask(&guest, session.visitor(&guest), request).await
+    } else {
+        nameless()
+    };
+    answer.map(|body| Paced::new(body, guest))
+}
+
+async fn ask(guest: &Guest, visitor: Rc<Visitor>, request: Asked) -> Answer {
+    let shard = Rc::clone(guest.shard());
+    adapter::answer(Exchange { shard, visitor }, request).await
+}
+
+/// Opens a tunnel for a WebSocket, if an endpoint takes it.
+async fn connect(session: &Rc<Session>, guest: Guest, mut request: Asked) -> Response<Paced> {
+    let upgrade = hyper::upgrade::on(&mut request);
+    let (mut answer, taken) = match admit(session, &guest, request).await {
+        Ok(admitted) => admitted,
+        Err(refusal) => return refusal.map(|body| Paced::new(body, guest)),
+    };
+    *answer.status_mut() = StatusCode::OK;
+    let headers = answer.headers_mut();
+    for name in [CONNECTION, UPGRADE, SEC_WEBSOCKET_ACCEPT] {
+        headers.remove(name);
+    }
+    tokio::task::spawn_local(open(upgrade, guest, taken));
+    answer.map(Paced::empty)
+}
+
+async fn admit(
+    session: &Rc<Session>,
+    guest: &Guest,
+    mut request: Asked,
+) -> Result<(Answer, Upgrade), Answer> {
+    let protocol = request.extensions().get::<Protocol>();
+    if protocol.is_none_or(|protocol| protocol.as_str() != "websocket") {
+        return Err(plain(
+            StatusCode::NOT_IMPLEMENTED,
+            "Only websocket is spoken after CONNECT",
+        ));
+    }
+    if !liken(&mut request) {
+        return Err(nameless());
+    }
+    *request.method_mut() = Method::GET;
+    let headers = request.headers_mut();
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    // proves nothing here, and is not answered
+    headers.entry(SEC_WEBSOCKET_KEY).or_insert(KEY);
+    let visitor = session.visitor(guest);
+    let answer = ask(guest, Rc::clone(&visitor), request).await;
+    match visitor.upgrade.take() {
+        Some(taken) => Ok((answer, taken)),
+        // success would mean that there is a tunnel
+        None if answer.status().is_success() || answer.status().is_informational() => Err(plain(
+            StatusCode::NOT_IMPLEMENTED,
+            "There is no WebSocket here",
+        )),
+        None => Err(answer),
+    }
+}
+
+/// Sixteen zeros.
+const KEY: HeaderValue = HeaderValue::from_static("AAAAAAAAAAAAAAAAAAAAAA==");
+
+/// Hands the stream over once the answer is written.
+async fn open(upgrade: OnUpgrade, guest: Guest, taken: Upgrade) {
+    if let Ok(Ok(upgraded)) = tokio::time::timeout(OPEN_TIMEOUT, upgrade).await {
+        let tunnel = Tunnel::new(upgraded, guest);
+        taken(Stream::Tunnel(Box::new(tunnel)), Bytes::new());
+    }
+}
+
+/// Time to write the answer.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Makes a request look as if it had come by HTTP/1.1: a path alone, and a `Host`. False: it names nobody, or two, and
+/// whose rules hold is anybody's guess.
+fn liken(request: &mut Asked) -> bool {
+    let target = request.uri().clone();
+    let authority = target.authority().map(|name| name.as_str().as_bytes());
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let named = match (hosts.next(), hosts.next(), authority) {
+        (Some(host), None, Some(name)) => host.as_bytes().eq_ignore_ascii_case(name),
+        (host, None, name) => host.is_some() || name.is_some(),
+        _ => false,
+    };
+    if let Some(host) = authority.and_then(|name| HeaderValue::from_bytes(name).ok()) {
+        request.headers_mut().insert(HOST, host);
+    }
+    let path = target.path_and_query().cloned();
+    *request.uri_mut() = path.map(Uri::from).unwrap_or_default();
+    *request.version_mut() = Version::HTTP_11;
+    named
+}
+
+fn nameless() -> Answer {
+    plain(StatusCode::BAD_REQUEST, "One host is needed")
+}

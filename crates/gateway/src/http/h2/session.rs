@@ -1,0 +1,308 @@
+//! What the streams of one HTTP/2 connection share: who the peer is, which streams there are, and when the connection has
+//! been of no use for too long. Time is an argument.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use hyper::rt::Executor;
+use slab::Slab;
+use tokio::task::AbortHandle;
+
+use crate::adapter::CROWDED;
+use crate::http::{Body, BodyError, Visitor};
+use crate::listener::{ListenerState, Seat, Seats};
+use crate::shard::Shard;
+
+/// See the module.
+pub(in crate::http) struct Session {
+    shard: Rc<Shard>,
+    /// The connection's side of it, with its own seat.
+    peer: Visitor,
+    streams: RefCell<Slab<Entry>>,
+    sockets: Cell<u32>,
+    /// When the last stream ended, or the connection began.
+    idle_since: Cell<u64>,
+    /// Whether there was a stream.
+    used: Cell<bool>,
+    /// Since when it takes no new streams.
+    leaving: Cell<Option<u64>>,
+    /// The stream whose task hyper is about to start.
+    newest: Cell<Option<usize>>,
+}
+
+#[derive(Default)]
+struct Entry {
+    task: Option<AbortHandle>,
+    /// Since when something is there for the peer and it takes nothing.
+    blocked: Option<u64>,
+}
+
+/// A stream of the session; dropping it ends it.
+pub(super) struct Guest {
+    session: Rc<Session>,
+    key: usize,
+    place: Place,
+}
+
+/// Where a stream that becomes a socket gets its seat.
+#[derive(Clone)]
+pub(crate) struct Place {
+    session: Rc<Session>,
+    taken: Rc<Cell<bool>>,
+}
+
+impl Place {
+    pub(in crate::http) fn take_seat(&self) -> Result<Seat, (StatusCode, &'static str)> {
+        if self.taken.get() {
+            return Err((StatusCode::BAD_REQUEST, "Already upgraded"));
+        }
+        let seat = self.session.take_seat()?;
+        self.taken.set(true);
+        Ok(seat)
+    }
+}
+
+impl Session {
+    pub(super) fn new(shard: Rc<Shard>, peer: Visitor) -> Rc<Self> {
+        Rc::new(Self {
+            idle_since: Cell::new(shard.now()),
+            shard,
+            peer,
+            streams: RefCell::default(),
+            sockets: Cell::new(0),
+            used: Cell::new(false),
+            leaving: Cell::new(None),
+            newest: Cell::new(None),
+        })
+    }
+
+    pub(super) fn listener(&self) -> &ListenerState {
+        &self.peer.listener
+    }
+
+    pub(in crate::http) fn is_leaving(&self) -> bool {
+        self.leaving.get().is_some()
+    }
+
+    /// Takes no more streams; ends with the last one.
+    pub(in crate::http) fn leave(&self, now: u64) {
+        if !self.is_leaving() {
+            self.leaving.set(Some(now));
+        }
+    }
+
+    /// A stream begins, and its task follows.
+    pub(super) fn enter(self: &Rc<Self>) -> Guest {
+        let key = self.streams.borrow_mut().insert(Entry::default());
+        self.used.set(true);
+        self.newest.set(Some(key));
+        Guest {
+            session: Rc::clone(self),
+            key,
+            place: Place {
+                session: Rc::clone(self),
+                taken: Rc::default(),
+            },
+        }
+    }
+
+    /// The peer, as the endpoint of one stream is shown it.
+    pub(super) fn visitor(self: &Rc<Self>, guest: &Guest) -> Rc<Visitor> {
+        let peer = &self.peer;
+        Rc::new(Visitor {
+            address: peer.address,
+            listener: Arc::clone(&peer.listener),
+            crowded: peer.crowded,
+            certificate: peer.certificate.clone(),
+            seat: RefCell::default(),
+            place: Some(guest.place.clone()),
+            upgrade: RefCell::default(),
+            half_closed: crate::http::Signal::default(),
+        })
+    }
+
+    /// A seat for one more socket. The connection itself counts for its address only while it has no socket.
+    fn take_seat(&self) -> Result<Seat, (StatusCode, &'static str)> {
+        self.sockets.set(self.sockets.get() + 1);
+        if let (1, Some(seat)) = (self.sockets.get(), &mut *self.peer.seat.borrow_mut()) {
+            seat.forget_address();
+        }
+        match Seats::take_one_more(self.shard.gateway(), self.counted()) {
+            Some((seat, false)) => return Ok(seat),
+            Some((_, true)) | None => self.give_seat_back(),
+        }
+        Err((StatusCode::SERVICE_UNAVAILABLE, CROWDED))
+    }
+
+    /// A socket is gone, or did not come.
+    fn give_seat_back(&self) {
+        self.sockets.set(self.sockets.get() - 1);
+        if let (0, Some(address)) = (self.sockets.get(), self.counted())
+            && let Some(seat) = &mut *self.peer.seat.borrow_mut()
+        {
+            // it was let in before: too many is for the next one
+            let _crowded = seat.count_for(address);
+        }
+    }
+
+    /// The address that is counted: a proxy's is not.
+    fn counted(&self) -> Option<IpAddr> {
+        let address = self.peer.address;
+        address.filter(|_| !self.peer.listener.config.trusted.has(address))
+    }
+
+    /// Looks at its deadlines and says when to look again. `Err`: it is to be dropped.
+    pub(in crate::http) fn look(&self, now: u64) -> Result<u64, ()> {
+        let limits = &self.peer.listener.config.limits;
+        let write = self.shard.write_timeout();
+        for (_, entry) in &*self.streams.borrow() {
+            let late = |since: u64| now >= since.saturating_add(millis(write));
+            if entry.blocked.is_some_and(late)
+                && let Some(task) = &entry.task
+            {
+                // ends the stream, not the others
+                task.abort();
+            }
+        }
+        if !self.streams.borrow().is_empty() {
+            return Ok(now + PACE);
+        }
+        if let Some(since) = self.leaving.get() {
+            return if now < since + GRACE {
+                Ok(now + PACE)
+            } else {
+                Err(())
+            };
+        }
+        let patience = if self.peer.crowded {
+            PATIENCE
+        } else if self.used.get() {
+            limits.http2_idle_timeout
+        } else {
+            limits.handshake_timeout
+        };
+        let at = self.idle_since.get().saturating_add(millis(patience));
+        if now >= at {
+            self.leave(now);
+            return Ok(now);
+        }
+        Ok(at.min(now + PACE))
+    }
+
+    fn entry(&self, key: usize, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.streams.borrow_mut().get_mut(key) {
+            change(entry);
+        }
+    }
+}
+
+/// Between two looks.
+const PACE: u64 = 1000;
+
+/// Time for the peer to close, once everything is said.
+const GRACE: u64 = 2000;
+
+/// Time for a peer whose address has too many connections.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Guest {
+    pub(super) fn shard(&self) -> &Rc<Shard> {
+        &self.session.shard
+    }
+
+    /// What serves the stream.
+    pub(super) fn task(&self) -> Option<AbortHandle> {
+        let streams = self.session.streams.borrow();
+        streams.get(self.key)?.task.clone()
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let session = &self.session;
+        session.streams.borrow_mut().try_remove(self.key);
+        session.idle_since.set(session.shard.now());
+        if self.place.taken.get() {
+            session.give_seat_back();
+        }
+    }
+}
+
+impl fmt::Debug for Guest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guest").finish_non_exhaustive()
+    }
+}
+
+/// Where hyper's tasks run: on this shard, each known to its stream.
+#[derive(Clone)]
+pub(super) struct Tasks(pub(super) Rc<Session>);
+
+impl<F: Future<Output = ()> + 'static> Executor<F> for Tasks {
+    fn execute(&self, task: F) {
+        let task = tokio::task::spawn_local(task);
+        if let Some(key) = self.0.newest.take() {
+            self.0
+                .entry(key, |entry| entry.task = Some(task.abort_handle()));
+        }
+    }
+}
+
+/// An answer's body that tells its session how long the peer takes nothing of it. hyper asks for the next piece once
+/// there is room for it.
+pub(super) struct Paced {
+    body: Body,
+    guest: Option<Guest>,
+}
+
+impl Paced {
+    pub(super) fn new(body: Body, guest: Guest) -> Self {
+        Self {
+            body,
+            guest: Some(guest),
+        }
+    }
+
+    /// Of an answer whose stream goes on as something else.
+    pub(super) fn empty(body: Body) -> Self {
+        Self { body, guest: None }
+    }
+}
+
+impl HttpBody for Paced {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let piece = Pin::new(&mut self.body).poll_frame(cx);
+        if let Some(Guest { session, key, .. }) = &self.guest {
+            let blocked = piece.is_ready().then(|| session.shard.now());
+            session.entry(*key, |entry| entry.blocked = blocked);
+        }
+        piece
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
