@@ -2,7 +2,7 @@
 import test from 'ava';
 
 import { Authority } from './support/certificates.mjs';
-import { browserTests, launchBrowser } from './support/example.mjs';
+import { browserTests, ENDED, Example, launchBrowser } from './support/example.mjs';
 import { ownServer, worker } from './support/server.mjs';
 import { decode } from './support/wire.mjs';
 
@@ -52,3 +52,38 @@ inBrowser('Chromium: the same over HTTP/1.1', async (t) => {
   const server = await ownServer(t, { ...OPTIONS, tls: { ...identity.files, http2: false } });
   t.deepEqual(await visit(t, server), { protocol: 'http/1.1', keyed: true });
 });
+
+inBrowser('Chromium: two people talk in the chat example, over wss: and HTTP/2', async (t) => {
+  const { cert, key } = identity.files;
+  const args = ['--port', '0', '--cert', cert, '--key', key];
+  const chat = await Example.start('examples/chat/server.mjs', args, {}, /^.+: (https:\/\/\S+:\d+)$/m);
+  t.teardown(() => chat.kill());
+  const anna = await join(t, chat.url, 'Anna');
+  const ben = await join(t, chat.url, 'Ben');
+  await anna.getByRole('textbox', { name: 'Message' }).fill('Is this line safe?');
+  await anna.getByRole('button', { name: 'Send' }).click();
+  await ben.locator('.entry .body').getByText('Is this line safe?', { exact: true }).waitFor();
+  const loaded = await ben.evaluate(() =>
+    performance.getEntries().flatMap(({ nextHopProtocol, name }) => (nextHopProtocol ? [[nextHopProtocol, name]] : [])),
+  );
+  t.true(loaded.length > 2);
+  t.deepEqual(
+    loaded.filter(([protocol]) => protocol !== 'h2'),
+    [],
+    'page, style and script came by HTTP/2',
+  );
+  t.is(await chat.end(), ENDED);
+});
+
+/** A page of the chat, in a room. */
+async function join(t, url, alias) {
+  browser ??= await launchBrowser();
+  const context = await browser.newContext({ ignoreHTTPSErrors: true });
+  t.teardown(() => context.close());
+  const page = await context.newPage();
+  await page.goto(`${url}/#safe`);
+  await page.getByRole('textbox', { name: 'Your name' }).fill(alias);
+  await page.getByRole('button', { name: 'Enter the room' }).click();
+  await page.locator('[data-joined="true"]').waitFor();
+  return page;
+}

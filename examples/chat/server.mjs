@@ -5,6 +5,7 @@
  * --port 3000       where the page is served (or PORT); 0 picks a free one
  * --host localhost  (or HOST) 0.0.0.0 lets other machines in, a phone for instance
  * --threads 4       worker threads
+ * --cert, --key     PEM files: https: and wss:, over HTTP/2
  */
 import { parseArgs } from 'node:util';
 import { start } from 'millrace';
@@ -19,8 +20,12 @@ const { values } = parseArgs({
     port: { type: 'string', default: process.env.PORT ?? '3000' },
     host: { type: 'string', default: process.env.HOST ?? 'localhost' },
     threads: { type: 'string', default: '4' },
+    cert: { type: 'string' },
+    key: { type: 'string' },
   },
 });
+const { cert, key } = values;
+const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined;
 
 const chat = await start({
   bind: `${values.host}:${values.port}`,
@@ -29,6 +34,7 @@ const chat = await start({
   // The page: browser, page and WebSocket see one host and one port, so 'same-host' is all the protection needed.
   static: { directory: new URL('./public/', import.meta.url), headers: HEADERS },
   origins: 'same-host',
+  ...(tls && { tls }),
   // The page's longest message fits in, with room for JSON's escapes.
   limits: { messageBytes: 16 * 1024, messagesPerSecond: 20 },
   onError: (error) => console.error(error),
@@ -38,7 +44,9 @@ const chat = await start({
 });
 
 const port = chat.addresses[0]?.split(':').at(-1);
-console.log(`Chat example: http://${values.host === '0.0.0.0' ? 'localhost' : values.host}:${port}`);
+console.log(
+  `Chat example: ${tls ? 'https' : 'http'}://${values.host === '0.0.0.0' ? 'localhost' : values.host}:${port}`,
+);
 
 let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM']) {
