@@ -138,6 +138,27 @@ test('more streams than the limit are refused, and so are more sockets than conn
   await member(t, server, { http2: session });
 });
 
+test('event streams and sockets share one connection, each with a seat of its own', async (t) => {
+  const server = await served(t, { events: '/events', limits: { connectionsPerAddress: 3 } });
+  const session = await sessionOf(t, server);
+  const listen = async () => {
+    const stream = session.request({ ':path': '/events', accept: 'text/event-stream' });
+    stream.setEncoding('utf8');
+    const [headers] = await within(once(stream, 'response'), 'an event stream');
+    return { stream, status: headers[':status'] };
+  };
+  const [one, two] = [await listen(), await listen()];
+  t.deepEqual([one.status, two.status], [200, 200]);
+  const socket = await member(t, server, { http2: session });
+  t.is(await stat(server, 'connections'), 4);
+  t.is((await listen()).status, 503);
+  t.is((await askFor(session)).status, 426, 'what takes no seat is still answered');
+  one.stream.close(http2.constants.NGHTTP2_CANCEL);
+  await until(async () => (await stat(server, 'sockets')) === 2, 'the end of an event stream');
+  t.is((await listen()).status, 200);
+  t.is(await ask(socket, { cmd: 'ping' }), 'pong');
+});
+
 test('a connection of no use is ended, and one that never begins', async (t) => {
   const server = await served(t, { limits: { http2IdleTimeoutMs: 300, handshakeTimeoutMs: 1000 } });
   const session = await sessionOf(t, server);

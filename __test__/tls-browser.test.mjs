@@ -2,7 +2,7 @@
 import test from 'ava';
 
 import { Authority } from './support/certificates.mjs';
-import { browserTests, ENDED, Example, launchBrowser } from './support/example.mjs';
+import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
 import { ownServer, worker } from './support/server.mjs';
 import { decode } from './support/wire.mjs';
 
@@ -72,7 +72,7 @@ inBrowser('Chromium: two people talk in the chat example, over wss: and HTTP/2',
     [],
     'page, style and script came by HTTP/2',
   );
-  t.is(await chat.end(), ENDED);
+  t.is(await chat.end(), ended());
 });
 
 /** A page of the chat, in a room. */
