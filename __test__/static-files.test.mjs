@@ -146,6 +146,24 @@ test('each listener may have its own', async (t) => {
   t.deepEqual(await statuses('/app.js'), [200, 404, 426]);
 });
 
+test('files go before fetch, which gets the rest: what is not there, and other methods', async (t) => {
+  const own = folderFor(t, { about: 'file', 'index.html': 'page', 'docs/index.html': 'docs', '404.html': 'never' });
+  const both = await ownServer(t, {
+    workerPath: worker('fetch'),
+    threads: 1,
+    static: { directory: own, fallback: 'index.html', notFound: '404.html' },
+  });
+  const ask = requestsTo(both);
+  t.is((await ask('/about')).text, 'file');
+  t.is((await ask('/docs')).status, 301);
+  t.is((await ask('/hello', { headers: { Accept: 'text/html' } })).text, 'page');
+  t.is((await ask('/hello')).text, 'hello');
+  t.is((await ask('/hello', { method: 'PUT' })).text, 'hello');
+  for (const method of ['POST', 'DELETE']) {
+    t.is(JSON.parse((await ask('/about', { method })).text).method, method);
+  }
+});
+
 test('millrace serve --static serves a folder', async (t) => {
   const cwd = folderWith(t, {
     'worker.mjs': `import { send } from '${PACKAGE}'; export function handleTextMessage(text, id) { send(id, text); }`,
