@@ -21,6 +21,8 @@ pub(super) struct FileBody {
     file: Arc<File>,
     left: Range<u64>,
     reading: Option<JoinHandle<io::Result<Bytes>>>,
+    /// Pieces that were read without waiting, since others had a turn.
+    in_a_row: u32,
 }
 
 impl FileBody {
@@ -29,6 +31,7 @@ impl FileBody {
             file: Arc::new(file),
             left: range,
             reading: None,
+            in_a_row: 0,
         }
     }
 
@@ -54,9 +57,18 @@ impl FileBody {
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Bytes>> {
         let mut reading = match self.reading.take() {
             Some(reading) => reading,
+            // a client that is fast enough would keep the thread to itself
+            None if self.in_a_row == TURN => {
+                self.in_a_row = 0;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             None => match Self::piece(&self.file, self.left.clone(), Patience::Never) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.read(),
-                read => return Poll::Ready(read),
+                read => {
+                    self.in_a_row += 1;
+                    return Poll::Ready(read);
+                }
             },
         };
         match Pin::new(&mut reading).poll(cx) {
@@ -106,3 +118,44 @@ impl HttpBody for FileBody {
 
 /// Bytes read at once.
 const PIECE: usize = 64 * 1024;
+
+/// Pieces of one file before other connections have a turn.
+const TURN: u32 = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::task::Waker;
+
+    #[test]
+    fn a_fast_client_lets_others_have_their_turn() {
+        let name = format!("millrace-body-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let whole: Vec<u8> = (0..20 * PIECE).map(|at| at.to_le_bytes()[1]).collect();
+        std::fs::write(&path, &whole).expect("a temporary file");
+        let mut body = FileBody::new(File::open(&path).expect("the file"), 1..1_300_000);
+        std::fs::remove_file(&path).expect("the file");
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        let _entered = runtime.enter();
+        let mut cx = Context::from_waker(Waker::noop());
+        let (mut got, mut in_a_row) = (Vec::new(), 0);
+        loop {
+            match Pin::new(&mut body).poll_frame(&mut cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    got.extend_from_slice(frame.data_ref().expect("data"));
+                    in_a_row += 1;
+                    assert!(in_a_row <= TURN);
+                }
+                Poll::Ready(Some(Err(error))) => panic!("{error}"),
+                Poll::Ready(None) => break,
+                Poll::Pending => {
+                    in_a_row = 0;
+                    std::thread::yield_now();
+                }
+            }
+        }
+        assert_eq!(Some(&got[..]), whole.get(1..1_300_000));
+    }
+}
