@@ -11,6 +11,7 @@ import { pack } from '../scripts/pack.mjs';
 import { npm, tool } from '../scripts/process.mjs';
 import { addTypes, project, runIn, runtimes, serve, WITHOUT_RUST, writeFiles } from './support/installed.mjs';
 import { fileOf } from './support/markdown.mjs';
+import { remove } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
 let tarballs;
@@ -64,7 +65,6 @@ console.log('Listening on ws://' + server.addresses[0]);
 `,
   'worker.ts': `
 import { send, subscribe, type WorkerModule } from 'millrace';
-import { remove } from './support/teardown.mjs';
 
 export const handleOpen: WorkerModule['handleOpen'] = (socketId) => {
   subscribe(socketId, 'everyone');

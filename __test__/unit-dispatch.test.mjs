@@ -384,7 +384,7 @@ test('a late handler closes its connection; what it does later is ignored and ha
         return new Promise((resolve) => setTimeout(resolve, 5));
       },
     },
-    { handlerTimeoutMs: 20 },
+    { handlerTimeoutMs: 500 },
   );
   drain(new Batch().open(0, 1, { awaited: false }).text(0, 'late').text(0, 'dropped').close(0, 1));
   while (errors.length === 0) await later();
