@@ -530,6 +530,29 @@ test('ASCII texts from beside the batch come as strings', (t) => {
   t.deepEqual(seen, ['s'.repeat(5000), 'grüß']);
 });
 
+test('a close that comes while it is asked whether the last connection is gone is handled first', async (t) => {
+  const { dispatcher, worker } = setUp({});
+  let waiting = 0;
+  let handled = 0;
+  let connections = 1;
+  worker.leave = () => {};
+  worker.connections = () => {
+    // the I/O thread ends it just now: one step appends the close and counts the connection no more
+    waiting += connections;
+    connections = 0;
+    return connections;
+  };
+  worker.isIdle = () => waiting === 0;
+  worker.drainNow = () => {
+    handled += waiting;
+    waiting = 0;
+    return false;
+  };
+  dispatcher.leave();
+  await dispatcher.settle(60_000);
+  t.is(handled, 1);
+});
+
 test('replies leave when the drain ends, and before the connection is closed for a failure', (t) => {
   const { api, drain, notes } = setUp({
     handleTextMessage(text, id) {

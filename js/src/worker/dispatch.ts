@@ -108,8 +108,9 @@ export class Dispatcher {
   }
 
   #isDone(): boolean {
-    if (!this.#worker.isIdle() || this.#worker.requests() > 0) return false;
-    return !(this.#leaving && this.#worker.connections() > 0);
+    // the queue last: a connection that ends meanwhile is counted no more once its close waits there
+    if (this.#leaving && this.#worker.connections() > 0) return false;
+    return this.#worker.requests() === 0 && this.#worker.isIdle();
   }
 
   /** Handles nothing any more. */
