@@ -31,7 +31,8 @@ async function unpack(guide) {
   const own = path.join(folder, guide);
   await mkdir(own);
   for (const { file, code } of await blocksOf(`docs/${guide}.md`)) {
-    if (file !== undefined) await writeFile(path.join(own, file), code.replace('127.0.0.1:8080', '127.0.0.1:0'));
+    const anyPort = code.replace('127.0.0.1:8080', '127.0.0.1:0').replace('listen(8080,', 'listen(0,');
+    if (file !== undefined) await writeFile(path.join(own, file), anyPort);
   }
   return own;
 }
@@ -128,4 +129,18 @@ test('authentication: a signed cookie', async (t) => {
   const anna = await open(t, server, { headers: { Cookie: cookie('guide') } });
   anna.send('hello');
   t.is(await anna.text(), 'anna said hello');
+});
+
+test('apps: on the calling thread, and in workers', async (t) => {
+  const guide = await unpack('http-app');
+  const listening = /^listening on (\S+:\d+)$/m;
+  const app = await Example.start(path.join(guide, 'app.mjs'), [], {}, listening);
+  t.teardown(() => app.kill());
+  const hello = await fetch(`${app.url}/hello/anna%20b`);
+  t.is(hello.headers.get('x-path'), '/hello/anna%20b');
+  t.deepEqual(await hello.json(), { hello: 'anna b' });
+  t.is(await (await fetch(`${app.url}/echo`, { method: 'POST', body: 'said' })).text(), 'said');
+  const workers = await Example.start(path.join(guide, 'server.mjs'), [], {}, listening);
+  t.teardown(() => workers.kill());
+  t.is(await (await fetch(workers.url)).text(), 'hello');
 });

@@ -169,7 +169,15 @@ test('everything that the types export is documented, members included', (t) => 
 });
 
 test('links and paths in the documentation lead somewhere', (t) => {
-  const pages = ['.', 'docs', 'docs/decisions', 'benchmark', 'examples/chat', 'examples/auth'].flatMap((folder) =>
+  const pages = [
+    '.',
+    'docs',
+    'docs/decisions',
+    'benchmark',
+    'examples/chat',
+    'examples/auth',
+    'examples/rest-api',
+  ].flatMap((folder) =>
     readdirSync(path.join(root, folder))
       .filter((name) => name.endsWith('.md'))
       .map((name) => path.join(folder, name)),

@@ -265,3 +265,16 @@ test('locals are handed from one handler to the next', async (t) => {
   app.get('/', (_req, res) => res.send(res.locals.user));
   t.is((await ask(app, 'GET', '/')).body, 'anna');
 });
+
+test('debug prints what the answer is so far', async (t) => {
+  const printed = [];
+  const { write } = process.stdout;
+  process.stdout.write = (text) => printed.push(text) > 0;
+  try {
+    await answerTo((_req, res) => res.status(201).set('X-A', 'b').debug().send('\u20ac').debug());
+  } finally {
+    process.stdout.write = write;
+  }
+  const headers = '  Content-Type: text/html; charset=utf-8\n  Server: Millrace\n  X-A: b\n';
+  t.deepEqual(printed, [`201 Created, not sent, 0 bytes\n${headers}`, `201 Created, sent, 3 bytes\n${headers}`]);
+});

@@ -1,7 +1,7 @@
-// Which handlers a request meets, and in which order: patterns, middlewares, mounted routers, errors. Without a network.
+// Which handlers a request meets, and in which order: patterns, middlewares, mounted routers. Without a network.
 import test from 'ava';
 import { ask } from './support/exchange.mjs';
-import express, { createApp, Express, HttpError, Router } from './support/http-app.mjs';
+import express, { createApp, Express, Router } from './support/http-app.mjs';
 
 /** What an app with these routes answers to GET: a body, or a status. */
 async function bodyOf(app, target, method = 'GET') {
@@ -78,6 +78,33 @@ test('the first route in order of registration answers', async (t) => {
     '/': 'any',
   })) {
     t.is(await bodyOf(app, path), name, path);
+  }
+});
+
+test('the index of routes leaves none out: random routes and paths, compared with trying every one', async (t) => {
+  let seed = 7;
+  const random = (n) => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed % n;
+  };
+  const parts = ['a', 'b', 'ab', ':x', 'a:y', ':p-:q', '*'];
+  const pathOf = (choose) => `/${Array.from({ length: random(4) }, choose).join('/')}${random(4) === 0 ? '/' : ''}`;
+  const expressionOf = (pattern) =>
+    new RegExp(
+      `^${pattern
+        .replace(/(?<=\/)\*$/, '.*')
+        .replaceAll(/(?<!\.)\*/g, '\\*')
+        .replaceAll(/:\w+/g, '[^/]+')}$`,
+    );
+  for (let round = 0; round < 200; round += 1) {
+    const app = createApp();
+    const patterns = Array.from({ length: 8 }, () => pathOf(() => parts[random(parts.length)]));
+    for (const [at, pattern] of patterns.entries()) app.get(pattern, (_req, res) => res.send(String(at)));
+    for (let asked = 0; asked < 20; asked += 1) {
+      const path = pathOf(() => ['a', 'b', 'ab', 'a-b', 'c'][random(5)]);
+      const first = patterns.findIndex((pattern) => expressionOf(pattern).test(path));
+      t.is(await bodyOf(app, path), first < 0 ? 404 : String(first), `${path} in ${patterns.join(' ')}`);
+    }
   }
 });
 
@@ -226,122 +253,6 @@ test('routers are mounted, in each other, with what they use', async (t) => {
   t.is((await ask(app, 'GET', '/api/users/7')).headers['x-met'], undefined);
   t.throws(() => inner.use(outer), { instanceOf: TypeError, message: /within itself/ });
   t.throws(() => inner.use(inner), { instanceOf: TypeError });
-});
-
-for (const [name, fails] of [
-  [
-    'a handler that throws',
-    () => {
-      throw new Error('broken');
-    },
-  ],
-  [
-    'an async one',
-    async () => {
-      await new Promise(setImmediate);
-      throw new Error('broken');
-    },
-  ],
-  ['next with an error', (_req, _res, next) => next(new Error('broken'))],
-  ['next with an error, later', (_req, _res, next) => setImmediate(next, new Error('broken'))],
-]) {
-  test(`${name} is answered with 500 and reported; error handlers see it first`, async (t) => {
-    const app = createApp();
-    app.get('/', (_req, res) => res.set('X-Begun', '1').status(201), fails);
-    app.get(
-      '/fails',
-      (_req, res, next) => {
-        res.set('Content-Type', 'image/png').set('X-Begun', '1');
-        next();
-      },
-      fails,
-    );
-    const { status, headers, body, error } = await ask(app, 'GET', '/fails');
-    t.is(status, 500);
-    t.is(body, 'Internal Server Error');
-    t.deepEqual(headers['content-type'], ['text/plain']);
-    t.deepEqual(headers.connection, ['close']);
-    t.is(headers['x-begun'], undefined);
-    t.is(error.message, 'broken');
-
-    app.use((error, _req, _res, next) => next(new Error(`${error.message} once`)));
-    app.use('/other', (_error, _req, res, _next) => res.send('not for this path'));
-    app.use(async (error, _req, res, _next) => {
-      await new Promise(setImmediate);
-      res.status(502).send(error.message);
-    });
-    const handled = await ask(app, 'GET', '/fails');
-    t.is(handled.status, 502);
-    t.is(handled.body, 'broken once');
-    t.is(handled.error, undefined);
-  });
-}
-
-test("a route's own error handler comes first; one that passes nothing on leads to 404", async (t) => {
-  const app = createApp();
-  app.get(
-    '/own',
-    () => {
-      throw new Error('a');
-    },
-    (error, _req, res, _next) => res.send(`own ${error.message}`),
-  );
-  app.get('/gives-up', () => {
-    throw new Error('a');
-  });
-  app.use((_error, _req, _res, next) => next());
-  t.is(await bodyOf(app, '/own'), 'own a');
-  t.is(await bodyOf(app, '/gives-up'), 404);
-});
-
-test('an error with a status of the client is answered with that and not reported', async (t) => {
-  const app = createApp();
-  app.get('/a', () => {
-    throw new HttpError(409);
-  });
-  app.get('/b', (_req, _res, next) => next(Object.assign(new Error('secret'), { statusCode: 403 })));
-  app.get('/c', () => {
-    throw Object.assign(new Error('not a client’s fault'), { status: 200 });
-  });
-  for (const [path, status, body] of [
-    ['/a', 409, 'Conflict'],
-    ['/b', 403, 'Forbidden'],
-  ]) {
-    const answer = await ask(app, 'GET', path);
-    t.is(answer.status, status);
-    t.is(answer.body, body);
-    t.is(answer.error, undefined);
-  }
-  t.is((await ask(app, 'GET', '/c')).status, 500);
-});
-
-test('whatever is thrown is reported as it is', async (t) => {
-  const app = createApp();
-  app.get('/:what', (req) => {
-    throw { null: null, text: 'text', zero: 0 }[req.params.what];
-  });
-  for (const [what, thrown] of Object.entries({ null: null, text: 'text', zero: 0 })) {
-    const app2 = createApp().get('/', async () => {
-      throw thrown;
-    });
-    const { status, error } = await ask(app2, 'GET', '/');
-    t.is(status, 500);
-    t.is(error, thrown, what);
-  }
-  t.is((await ask(app, 'GET', '/text')).error, 'text');
-});
-
-test('an error after the answer is reported, and the answer stays', async (t) => {
-  const app = createApp();
-  app.get('/', async (_req, res) => {
-    res.send('fine');
-    await new Promise(setImmediate);
-    throw new Error('afterwards');
-  });
-  const { status, body, error } = await ask(app, 'GET', '/');
-  t.is(status, 200);
-  t.is(body, 'fine');
-  t.is(error.message, 'afterwards');
 });
 
 test('wrong arguments are named', (t) => {

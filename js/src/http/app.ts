@@ -1,7 +1,6 @@
 /** An app: a router with settings that answers requests and takes sockets. Owns how it meets the gateway. */
 
 import type { Gateway } from '../gateway.js';
-import type { StartOptions } from '../options.js';
 import { readable } from '../report.js';
 import { EXCHANGE_HANDLER, type HttpExchange } from '../worker/exchange.js';
 import type { OpenAnswer, OpenRequest } from '../worker/module.js';
@@ -109,16 +108,16 @@ export class App extends Routes {
     const { options, callback } = parseListen(given);
     this.#gateway ??= gatewayFor(this);
     this.#sockets.belongTo(this.#gateway);
-    const server = new AppServer(this.#gateway, { ...options, handlers: this } as StartOptions, callback);
+    const server = new AppServer(this.#gateway, { ...options, handlers: this }, callback, (closed) =>
+      this.#servers.delete(closed),
+    );
     this.#servers.add(server);
     return server;
   }
 
   /** Closes every server that `listen` returned. */
   async close(options?: { drain?: number }): Promise<void> {
-    const servers = [...this.#servers];
-    this.#servers.clear();
-    await Promise.all(servers.map((server) => server.close(options)));
+    await Promise.all([...this.#servers].map((server) => server.close(options)));
   }
 
   /** @internal Answers one request. */

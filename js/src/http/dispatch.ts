@@ -92,14 +92,14 @@ export class Dispatch {
           this.#settled();
         },
         (error: unknown) => {
-          this.#fail(error);
+          this.#fail(isTooLarge(error) ? tooLarge(bodyBytes, error) : error);
           this.#settled();
         },
       );
       return true;
     }
     if (bytes.length > bodyBytes) {
-      this.#fail(new HttpError(413, `the body has more than ${bodyBytes} bytes`));
+      this.#fail(tooLarge(bodyBytes));
       return true;
     }
     this.#req.receive(bytes);
@@ -259,6 +259,14 @@ export class Dispatch {
       else this.#res.status(405).text(statusText(405));
     }
   }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return (error as { code?: unknown } | undefined)?.code === 'ERR_MILLRACE_BODY_TOO_LARGE';
+}
+
+function tooLarge(bytes: number, cause?: unknown): HttpError {
+  return new HttpError(413, `the body has more than ${bytes} bytes`, { cause });
 }
 
 /** The value of `Allow`. */

@@ -4,6 +4,7 @@ import { binding } from '../binding.js';
 import { Gateway, type Server, threadGateway } from '../gateway.js';
 import type { StartOptions } from '../options.js';
 import { readable } from '../report.js';
+import { ownWorkerData } from '../runtime.js';
 import type { Stats } from '../stats.js';
 
 /** What `app.listen` takes instead of a port: the options of `start`, except those about workers. */
@@ -18,16 +19,24 @@ export class AppServer {
   readonly ready: Promise<this>;
   readonly #gateway: Gateway;
   readonly #starting: Promise<Server>;
+  readonly #whenClosed: () => void;
   #server: Server | undefined;
 
   /** @internal */
-  constructor(gateway: Gateway, options: StartOptions, callback: ListenCallback | undefined) {
+  constructor(
+    gateway: Gateway,
+    options: StartOptions,
+    callback: ListenCallback | undefined,
+    whenClosed: (server: AppServer) => void,
+  ) {
     this.#gateway = gateway;
+    this.#whenClosed = () => whenClosed(this);
     this.#starting = gateway.start(options);
     this.ready = this.#starting.then((server) => {
       this.#server = server;
       return this;
     });
+    this.#starting.catch(this.#whenClosed);
     // who has a callback is told there
     if (callback !== undefined) this.ready.then(() => callback(), callback);
   }
@@ -59,6 +68,7 @@ export class AppServer {
   async close(options?: { drain?: number }): Promise<void> {
     const server = await this.#starting.catch(() => undefined);
     await server?.stop(options);
+    this.#whenClosed();
   }
 }
 
@@ -105,6 +115,8 @@ function addressOf(port: unknown, host: unknown): string {
  */
 export function gatewayFor(app: object): Gateway {
   const gateway = threadGateway();
+  // in a worker nobody listens, and starting says so
+  if (ownWorkerData() !== undefined) return gateway;
   if (owner === undefined && !gateway.isRunning) owner = app;
   if (owner === app) return gateway;
   const made = binding().createGateway();

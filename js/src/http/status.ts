@@ -54,9 +54,9 @@ Object.defineProperty(HttpError.prototype, 'name', { value: 'HttpError', configu
 /** The status that an error asks for; 500 if it is none of the client's faults. */
 export function statusOf(error: unknown): number {
   if (typeof error !== 'object' || error === null) return 500;
-  const { status, statusCode, code } = error as { status?: unknown; statusCode?: unknown; code?: unknown };
+  const { status, statusCode } = error as { status?: unknown; statusCode?: unknown };
   for (const asked of [status, statusCode]) {
     if (typeof asked === 'number' && Number.isInteger(asked) && asked >= 400 && asked < 500) return asked;
   }
-  return code === 'ERR_MILLRACE_BODY_TOO_LARGE' ? 413 : 500;
+  return 500;
 }
