@@ -25,7 +25,7 @@ export interface ListenerLimits {
   keepAliveRequests?: number;
   /**
    * Time until the answer to a request begins, from when a worker is given the request or the last piece of its body;
-   * 504 after it, 0 is off. Default 30,000.
+   * 503 after it, 0 is off. Default 30,000.
    */
   answerTimeoutMs?: number;
   /** Bytes of a message, inclusive; closed with 1009 above. Default 16 MiB. */

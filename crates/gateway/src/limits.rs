@@ -56,7 +56,7 @@ limits! {
         /// HTTP requests of one connection; one is no keep-alive.
         keep_alive_requests: u32 = 1000, "the answer says `Connection: close`";
         /// Time until the answer to a request begins, from when a worker is given the request or the last piece of its body; zero is off.
-        answer_timeout: Duration = Duration::from_secs(30), "HTTP 504";
+        answer_timeout: Duration = Duration::from_secs(30), "HTTP 503";
         /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16.
         message_bytes: usize = 16 * 1024 * 1024, "closed with 1009";
         /// Time from a message's first byte to its last; a message that arrives with at least 1 KiB/s may take longer.

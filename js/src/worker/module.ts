@@ -91,7 +91,7 @@ export interface WorkerModule {
   /**
    * Answers HTTP requests, as in Bun, Deno and Hono: gets a standard `Request` and returns a `Response`, or the cheaper
    * `{ status, headers, body }`. `this` is what it was found on. Throwing answers 500; an answer that has not begun
-   * after `limits.answerTimeoutMs` is given up with 504.
+   * after `limits.answerTimeoutMs` is given up with 503.
    */
   fetch?: FetchHandler;
   /** The gateway stops: every `handleClose` is done. */

@@ -82,7 +82,7 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
             ticket.close();
             plain(StatusCode::BAD_GATEWAY, "The worker ended")
         }
-        Outcome::Late => plain(StatusCode::GATEWAY_TIMEOUT, "No answer in time"),
+        Outcome::Late => plain(StatusCode::SERVICE_UNAVAILABLE, "No answer in time"),
     }
 }
 
