@@ -1,6 +1,7 @@
 /** Reading option objects: fields of the right kind, and a problem in words for each that is not. Knows no option. */
 
 import type { Range } from './limits.js';
+import type { Origins } from './options.js';
 
 /** An object's fields. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -47,6 +48,28 @@ export function readPathList(value: unknown, at: string, problems: string[]): st
     problems.push(`${isList ? `${at}[${index}]` : at} must be a path such as "/ws", not ${shown(path)}`);
   }
   return paths as string[];
+}
+
+/** A switch. */
+export function readFlag(value: unknown, at: string, problems: string[]): boolean | undefined {
+  if (value === undefined || typeof value === 'boolean') return value;
+  problems.push(`${at} must be true or false, not ${shown(value)}`);
+  return undefined;
+}
+
+/** Origins, as `StartOptions.origins` has them. */
+export function readOrigins(value: unknown, at: string, problems: string[]): Origins | undefined {
+  if (value === undefined || value === '*' || value === 'same-host') return value;
+  if (!Array.isArray(value)) {
+    problems.push(`${at} must be '*', 'same-host' or an array of origins, not ${shown(value)}`);
+    return undefined;
+  }
+  for (const [index, origin] of value.entries()) {
+    if (typeof origin !== 'string' || !/^[a-z][a-z0-9+.-]*:\/\/[^/\s?#]+$/i.test(origin)) {
+      problems.push(`${at}[${index}] must be an origin such as "https://example.org", not ${shown(origin)}`);
+    }
+  }
+  return [...value];
 }
 
 /** A value in a message. */

@@ -2,7 +2,17 @@
 
 import { isIPv4, isIPv6 } from 'node:net';
 import type { MillraceError } from './errors.js';
-import { type Fields, NOTHING, readFunction, readNumber, readObject, readPathList, shown } from './fields.js';
+import {
+  type Fields,
+  NOTHING,
+  readFlag,
+  readFunction,
+  readNumber,
+  readObject,
+  readOrigins,
+  readPathList,
+  shown,
+} from './fields.js';
 import {
   GATEWAY_RANGES,
   LISTENER_RANGES,
@@ -39,6 +49,8 @@ export interface Listener extends PathOptions {
   tls?: TlsOptions | false;
   /** As in `StartOptions`, for this listener. */
   websocketPath?: string | string[];
+  /** As in `StartOptions`, for this listener. */
+  reusePort?: boolean;
   /** Over those of `StartOptions`, for this listener. */
   limits?: ListenerLimits;
   /** As in `StartOptions`, for this listener. */
@@ -92,6 +104,8 @@ export interface StartOptions extends PathOptions {
   static?: string | StaticOptions | StaticOptions[];
   /** The path, or paths, on which WebSockets open, compared as sent. Default: any. */
   websocketPath?: string | string[];
+  /** Whether other processes may listen on the same TCP port, if they ask for it, too. Not on Windows. Default false. */
+  reusePort?: boolean;
   /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
   onError?(error: MillraceError): void;
   /**
@@ -111,6 +125,7 @@ export type ListenerPlan = {
   address: string;
   origins: Origins | undefined;
   websocketPaths?: string[];
+  reusePort?: boolean;
   tls?: TlsPlan;
   static?: StaticPlan[];
 } & PathPlan &
@@ -142,6 +157,7 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
   const origins = readOrigins(root['origins'], 'options.origins', problems);
   const websocketPaths = readPathList(root['websocketPath'], 'options.websocketPath', problems);
+  const reusePort = readFlag(root['reusePort'], 'options.reusePort', problems);
   const tls = readTls(root['tls'], 'options.tls', problems);
   const proxy = readProxy(root, 'options', {}, problems);
   const paths = readPaths(root, 'options', {}, problems);
@@ -150,7 +166,7 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
     listeners:
       root === NOTHING
         ? []
-        : readBind(root['bind'], { limits, origins, websocketPaths, tls, files, paths, proxy }, problems),
+        : readBind(root['bind'], { limits, origins, websocketPaths, reusePort, tls, files, paths, proxy }, problems),
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
@@ -215,6 +231,7 @@ const START_KEYS = [
   'trustProxy',
   'static',
   'websocketPath',
+  'reusePort',
   'onError',
   'onLog',
   'logLevel',
@@ -224,6 +241,7 @@ const LISTENER_KEYS = [
   'protocol',
   'origins',
   'websocketPath',
+  'reusePort',
   'tls',
   'static',
   ...PATH_KEYS,
@@ -240,6 +258,7 @@ function readBind(
     limits: Fields;
     origins: Origins | undefined;
     websocketPaths: string[] | undefined;
+    reusePort: boolean | undefined;
     tls: TlsPlan | false | undefined;
     files: StaticPlan[] | undefined;
     paths: PathPlan;
@@ -272,6 +291,8 @@ function readBind(
     const websocketPaths =
       readPathList(listener?.['websocketPath'], `${at}.websocketPath`, problems) ?? defaults.websocketPaths;
     if (websocketPaths !== undefined) plan.websocketPaths = websocketPaths;
+    const reusePort = readFlag(listener?.['reusePort'], `${at}.reusePort`, problems) ?? defaults.reusePort;
+    if (reusePort !== undefined) plan.reusePort = reusePort;
     for (const name of LISTENER_LIMITS) {
       const limit = own[name] ?? defaults.limits[name];
       if (limit !== undefined) plan[name] = limit as number;
@@ -317,9 +338,8 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   const plan: GatewayPlan = {};
   const ioThreads = readNumber(root['ioThreads'], 'options.ioThreads', { least: 1, most: MOST_IO_THREADS }, problems);
   if (ioThreads !== undefined) plan['ioThreads'] = ioThreads;
-  const ioUring = root['ioUring'];
-  if (typeof ioUring === 'boolean') plan['ioUring'] = ioUring;
-  else if (ioUring !== undefined) problems.push(`options.ioUring must be true or false, not ${shown(ioUring)}`);
+  const ioUring = readFlag(root['ioUring'], 'options.ioUring', problems);
+  if (ioUring !== undefined) plan['ioUring'] = ioUring;
   for (const name of [...Object.keys(GATEWAY_RANGES), 'outboxPolicy']) {
     const value = limits[name];
     if (!OWN_LIMITS.includes(name) && value !== undefined) plan[name] = value as number | string;
@@ -342,20 +362,6 @@ function readLimits(value: unknown, at: string, ranges: Record<string, Range>, p
     else problems.push(`${at}.outboxPolicy must be 'close', 'dropNewest' or 'dropOldest', not ${shown(policy)}`);
   }
   return limits;
-}
-
-function readOrigins(value: unknown, at: string, problems: string[]): Origins | undefined {
-  if (value === undefined || value === '*' || value === 'same-host') return value;
-  if (!Array.isArray(value)) {
-    problems.push(`${at} must be '*', 'same-host' or an array of origins, not ${shown(value)}`);
-    return undefined;
-  }
-  for (const [index, origin] of value.entries()) {
-    if (typeof origin !== 'string' || !/^[a-z][a-z0-9+.-]*:\/\/[^/\s?#]+$/i.test(origin)) {
-      problems.push(`${at}[${index}] must be an origin such as "https://example.org", not ${shown(origin)}`);
-    }
-  }
-  return [...value];
 }
 
 function readLogLevel(value: unknown, problems: string[]): string | undefined {

@@ -117,8 +117,8 @@ pub(crate) enum Bound {
     Unix(std::os::unix::net::UnixListener, PathBuf),
 }
 
-/// Opens the listening socket(s) and says what was bound.
-pub(crate) fn bind(text: &str) -> Result<(Bound, String), ListenError> {
+/// Opens the listening socket(s) and says what was bound. `reuse_port`: others may listen on the port, too.
+pub(crate) fn bind(text: &str, reuse_port: bool) -> Result<(Bound, String), ListenError> {
     let failed = |source: io::Error| {
         if source.kind() == io::ErrorKind::AddrInUse {
             ListenError::InUse {
@@ -132,7 +132,7 @@ pub(crate) fn bind(text: &str) -> Result<(Bound, String), ListenError> {
         }
     };
     match BindAddress::parse(text)? {
-        BindAddress::Tcp(addresses) => bind_tcp(text, &addresses).map_err(failed),
+        BindAddress::Tcp(addresses) => bind_tcp(text, &addresses, reuse_port).map_err(failed),
         #[cfg(unix)]
         BindAddress::Unix(path) => {
             let listener = bind_unix(&path).map_err(failed)?;
@@ -144,7 +144,7 @@ pub(crate) fn bind(text: &str) -> Result<(Bound, String), ListenError> {
     }
 }
 
-fn bind_tcp(text: &str, addresses: &[SocketAddr]) -> io::Result<(Bound, String)> {
+fn bind_tcp(text: &str, addresses: &[SocketAddr], reuse_port: bool) -> io::Result<(Bound, String)> {
     let dual_stack = text.starts_with(':');
     let mut listeners: Vec<std::net::TcpListener> = Vec::new();
     let mut failure = None;
@@ -154,7 +154,7 @@ fn bind_tcp(text: &str, addresses: &[SocketAddr]) -> io::Result<(Bound, String)>
             .first()
             .and_then(|first| first.local_addr().ok())
             .map_or(address.port(), |bound| bound.port());
-        match open_tcp(SocketAddr::new(address.ip(), port), dual_stack) {
+        match open_tcp(SocketAddr::new(address.ip(), port), dual_stack, reuse_port) {
             Ok(listener) => {
                 listeners.push(listener);
                 if dual_stack {
@@ -175,7 +175,11 @@ fn bind_tcp(text: &str, addresses: &[SocketAddr]) -> io::Result<(Bound, String)>
     Ok((Bound::Tcp(listeners), shown))
 }
 
-fn open_tcp(address: SocketAddr, dual_stack: bool) -> io::Result<std::net::TcpListener> {
+fn open_tcp(
+    address: SocketAddr,
+    dual_stack: bool,
+    reuse_port: bool,
+) -> io::Result<std::net::TcpListener> {
     use socket2::{Domain, Protocol, Socket, Type};
     let socket = Socket::new(
         Domain::for_address(address),
@@ -187,12 +191,25 @@ fn open_tcp(address: SocketAddr, dual_stack: bool) -> io::Result<std::net::TcpLi
     }
     #[cfg(unix)]
     socket.set_reuse_address(true)?;
+    if reuse_port {
+        share_port(&socket)?;
+    }
     // accepted connections inherit it on Linux
     socket.set_tcp_nodelay(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
     socket.listen(LISTEN_BACKLOG)?;
     Ok(socket.into())
+}
+
+#[cfg(unix)]
+fn share_port(socket: &socket2::Socket) -> io::Result<()> {
+    socket.set_reuse_port(true)
+}
+
+#[cfg(not(unix))]
+fn share_port(_socket: &socket2::Socket) -> io::Result<()> {
+    Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
 /// Connections the kernel holds before they are accepted; it caps this itself.
@@ -268,15 +285,18 @@ mod tests {
 
     #[test]
     fn an_occupied_port_is_in_use() {
-        let (first, shown) = bind("127.0.0.1:0").unwrap();
-        assert!(matches!(bind(&shown), Err(ListenError::InUse { .. })));
+        let (first, shown) = bind("127.0.0.1:0", false).unwrap();
+        assert!(matches!(
+            bind(&shown, false),
+            Err(ListenError::InUse { .. })
+        ));
         drop(first);
-        assert!(bind(&shown).is_ok());
+        assert!(bind(&shown, false).is_ok());
     }
 
     #[test]
     fn localhost_serves_one_port_in_both_families() {
-        let (bound, shown) = bind("localhost:0").unwrap();
+        let (bound, shown) = bind("localhost:0", false).unwrap();
         let Bound::Tcp(listeners) = bound else {
             panic!("tcp expected")
         };

@@ -61,6 +61,8 @@ pub struct ListenerConfig {
     pub websocket_paths: Option<Vec<String>>,
     /// Bounds of its connections.
     pub limits: ListenerLimits,
+    /// Whether other processes may listen on the same TCP port, if they ask for it, too.
+    pub reuse_port: bool,
     /// Encryption; `None` is plain.
     pub tls: Option<TlsConfig>,
     /// Proxies that are believed when they name the client.

@@ -81,6 +81,7 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
         ..ListenerConfig::default()
     };
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
+    options.boolean(c"reusePort", &mut config.reuse_port)?;
     listener_limits(&options, &mut config.limits)?;
     Ok(config)
 }

@@ -130,7 +130,7 @@ impl Gateway {
         let tls = tls.map(|tls| Terms::new(&tls)).transpose()?;
         let files = Files::open(&config)?;
         // not under the lock: looking for a unix socket's owner may take a moment
-        let (bound, address) = address::bind(&config.address)?;
+        let (bound, address) = address::bind(&config.address, config.reuse_port)?;
         let mut state = self.state.lock();
         let shards = self.shards.load(Ordering::SeqCst);
         if shards == 0 {
