@@ -40,6 +40,7 @@ async fn enter(mut stream: Stream, peer: &mut Peer) -> io::Result<Stream> {
         let source;
         (source, stream) = proxy::read(stream).await?;
         if let Source::Client(client) = source {
+            peer.port = client.port();
             let client = client.ip().to_canonical();
             peer.address = Some(client);
             // a proxy behind the proxy names the client in its requests

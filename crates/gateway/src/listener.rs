@@ -1,7 +1,7 @@
 //! Listeners: accepting connections, counting them, dealing them to the I/O shards in turn, and
 //! the record of a stop in progress.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -57,6 +57,8 @@ pub(crate) struct Listening {
 pub(crate) struct Peer {
     /// `None` on a unix socket.
     pub(crate) address: Option<IpAddr>,
+    /// 0 on a unix socket.
+    pub(crate) port: u16,
     pub(crate) listener: Arc<ListenerState>,
     pub(crate) seat: Seat,
     /// Its address has too many connections already.
@@ -300,12 +302,7 @@ async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Ar
                 // a peer that is gone already fails at its first read
                 #[cfg(not(target_os = "linux"))]
                 let _gone = stream.set_nodelay(true);
-                deal(
-                    &shard,
-                    Stream::Tcp(stream),
-                    Some(address.ip().to_canonical()),
-                    &state,
-                );
+                deal(&shard, Stream::Tcp(stream), Some(address), &state);
             }
             Err(error) => accept_failed(&shard, &error).await,
         }
@@ -358,13 +355,20 @@ async fn accept_failed(shard: &Shard, error: &std::io::Error) {
 
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-fn deal(shard: &Rc<Shard>, stream: Stream, address: Option<IpAddr>, listener: &Arc<ListenerState>) {
+fn deal(
+    shard: &Rc<Shard>,
+    stream: Stream,
+    peer: Option<SocketAddr>,
+    listener: &Arc<ListenerState>,
+) {
     let gateway = shard.gateway();
+    let address = peer.map(|peer| peer.ip().to_canonical());
     // whom a proxy forwards for is known later, and counted then
     let counted = address.filter(|_| !listener.config.trusted.has(address));
     let (seat, crowded) = Seats::take(gateway, counted);
     let peer = Peer {
         address,
+        port: peer.map_or(0, |peer| peer.port()),
         listener: Arc::clone(listener),
         seat,
         crowded,

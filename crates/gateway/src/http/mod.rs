@@ -59,6 +59,16 @@ impl Exchange {
             .trusted
             .client(visitor.address, headers)
     }
+
+    /// The port of who asks; 0 on a unix socket, and where a proxy names the client in its requests.
+    pub(crate) fn client_port(&self, headers: &HeaderMap) -> u16 {
+        let visitor = &self.visitor;
+        if self.client(headers) == visitor.address {
+            visitor.port
+        } else {
+            0
+        }
+    }
 }
 
 impl Visitor {
@@ -76,6 +86,7 @@ impl Visitor {
 /// The peer of an HTTP connection, or of one stream of an HTTP/2 connection.
 pub(crate) struct Visitor {
     pub(crate) address: Option<IpAddr>,
+    pub(crate) port: u16,
     pub(crate) listener: Arc<ListenerState>,
     /// Its address has too many connections already.
     pub(crate) crowded: bool,

@@ -231,6 +231,7 @@ impl From<Peer> for Visitor {
     fn from(peer: Peer) -> Self {
         Self {
             address: peer.address,
+            port: peer.port,
             listener: Arc::clone(&peer.listener),
             crowded: peer.crowded,
             certificate: peer.certificate,

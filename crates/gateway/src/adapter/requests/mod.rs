@@ -131,7 +131,7 @@ fn ask(
         encrypted: exchange.visitor.listener.config.tls.is_some(),
         streams: matches!(content, Content::Stream(_)),
         has_body: !matches!(content, Content::None),
-        port: 0,
+        port: exchange.client_port(&parts.headers),
         head: &head,
         lengths,
         body: match content {

@@ -120,6 +120,7 @@ impl Session {
         let peer = &self.peer;
         Rc::new(Visitor {
             address: peer.address,
+            port: peer.port,
             listener: Arc::clone(&peer.listener),
             crowded: peer.crowded,
             certificate: peer.certificate.clone(),
