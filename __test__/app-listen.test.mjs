@@ -1,6 +1,9 @@
 // `app.listen`: does not block, tells when it listens and why not, and closes.
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import test from 'ava';
 
 import { request } from './support/app-client.mjs';
@@ -96,4 +99,15 @@ test('routes that are added while it listens are there', async (t) => {
   t.is((await request(address, 'GET /late')).status, 404);
   app.get('/late', (_req, res) => res.send('late'));
   t.is((await request(address, 'GET /late')).text, 'late');
+});
+
+test('files come before routes, which answer what is no file', async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'millrace-app-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  await writeFile(path.join(folder, 'page.txt'), 'from a file');
+  const app = createApp().all('*', (req, res) => res.send(`from a route: ${req.path}`));
+  const { address } = await listening(t, app, { bind: '127.0.0.1:0', static: folder });
+  t.is((await request(address, 'GET /page.txt')).text, 'from a file');
+  t.is((await request(address, 'GET /other.txt')).text, 'from a route: /other.txt');
+  t.is((await request(address, 'POST /page.txt', { body: '' })).text, 'from a route: /page.txt');
 });

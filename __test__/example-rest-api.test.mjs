@@ -1,6 +1,6 @@
 // The REST API example: a client lists, makes, changes and deletes users, and errors are JSON, too.
 import test from 'ava';
-import { ENDED, Example } from './support/example.mjs';
+import { Example, ended } from './support/example.mjs';
 
 let api;
 
@@ -80,6 +80,6 @@ test('requests are logged, and it ends on a signal', async (t) => {
   const own = await Example.start('examples/rest-api/server.mjs', ['--port', '0']);
   t.teardown(() => own.kill());
   t.is((await fetch(`${own.url}/health`)).status, 200);
-  t.is(await own.end(), ENDED);
+  t.is(await own.end(), ended());
   t.regex(own.output, /\] GET \/health$/m);
 });

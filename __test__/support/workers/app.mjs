@@ -61,11 +61,15 @@ app.get('/stream-breaks', (_req, res) =>
   res.stream(
     (async function* () {
       yield 'a beginning';
-      await turn();
+      while (getKey('break') === undefined) await turn();
       throw new Error('the stream broke');
     })(),
   ),
 );
+app.get('/break', (_req, res) => {
+  setKey('break', '1');
+  res.end();
+});
 app.get('/later', async (_req, res) => {
   await turn();
   res.send('later');
