@@ -108,6 +108,28 @@ test('refusals: by the application, the method, Accept, an origin, a subprotocol
   t.pass();
 });
 
+test('a refused stream gives nothing away: the connection ends, the next one is served', async (t) => {
+  const server = await ownServer(t, options());
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  const ask = async (where) => {
+    const asked = http.get(at(server, where), { agent, headers: { accept: 'text/event-stream' } });
+    const [response] = await once(asked, 'response');
+    return response;
+  };
+  for (let round = 0; round < 2; round++) {
+    const refused = await ask('/events?wish=refuse');
+    t.is(refused.statusCode, 401);
+    t.is(refused.headers.connection, 'close');
+    t.is(await whole(refused), 'who are you?');
+  }
+  const accepted = await ask('/events?name=a');
+  t.is(accepted.statusCode, 200);
+  accepted.destroy();
+  t.is((await key(server, 'close a')).code, 1006);
+  t.is((await server.call('stats')).connections, 0);
+});
+
 test('a client that leaves is closed with 1006, and its subscriptions are gone', async (t) => {
   const server = await ownServer(t, options());
   const { source, opened } = listen(t, at(server, '/events?name=a'));

@@ -252,8 +252,11 @@ export class Dispatcher {
 
   #longText(connection: Connection, text: string, start: number): void {
     this.#replies.receiving(text, this.#words[start >>> 2] as number);
-    this.#runner.text(connection, text, text.length);
-    this.#replies.received();
+    try {
+      this.#runner.text(connection, text, text.length);
+    } finally {
+      this.#replies.received();
+    }
   }
 
   /** A short ASCII text: one native call decodes many of them, of which this is a part. */

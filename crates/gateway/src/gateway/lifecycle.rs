@@ -165,7 +165,7 @@ impl Gateway {
         for (id, terms) in made {
             let listener = state.listeners.iter().find(|listener| listener.id == id);
             if let Some(old) = listener.and_then(|listener| listener.tls.as_ref()) {
-                old.replace(terms);
+                old.replace(&terms);
             }
         }
         Ok(())

@@ -135,7 +135,7 @@ async fn respond(visit: &Rc<Visit>, visitor: Rc<Visitor>, request: Request<Incom
     let crowded = visitor.crowded;
     let exchange = Exchange {
         shard: Rc::clone(&visit.around.shard),
-        visitor,
+        visitor: Rc::clone(&visitor),
     };
     let request = request.map(|body| super::Incoming::new(body, visit));
     let mut answer = adapter::answer(exchange, request).await;
@@ -144,6 +144,8 @@ async fn respond(visit: &Rc<Visit>, visitor: Rc<Visitor>, request: Request<Incom
     let mut keeps = wishes.keep_alive
         && !upgrades
         && !crowded
+        // what became a socket, or nearly did, took the connection's seat along
+        && visitor.seat.borrow().is_some()
         && serial < u64::from(limits.keep_alive_requests)
         && !visit.around.listener.is_stopping()
         && !answer::closes(&answer)

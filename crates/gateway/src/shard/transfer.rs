@@ -137,7 +137,8 @@ impl Shard {
         if io.wait == Wait::InLine {
             return false;
         }
-        if self.worker_has_room(connection, io) {
+        // whoever only listens has nothing for the worker
+        if io.adapter.is_one_way() || self.worker_has_room(connection, io) {
             return true;
         }
         self.wait_for_worker(connection, io);

@@ -15,6 +15,8 @@ pub(super) struct Waiting<T = Shared> {
     unlucky: Vec<T>,
     /// How many are let go at once: as many as found room lately, or else each of many would run for nothing.
     width: usize,
+    /// How many were, in the round that runs.
+    let_go: usize,
 }
 
 impl<T> Default for Waiting<T> {
@@ -23,6 +25,7 @@ impl<T> Default for Waiting<T> {
             line: VecDeque::new(),
             unlucky: Vec::new(),
             width: LEAST_WIDTH,
+            let_go: 0,
         }
     }
 }
@@ -39,10 +42,12 @@ impl<T> Waiting<T> {
 
     /// Ends a round: puts the unlucky back where they stood and learns from their number. Takes the line out.
     fn begin(&mut self) -> VecDeque<T> {
-        self.width = match self.unlucky.len() {
-            0 => self.width.saturating_mul(2).min(MOST_WIDTH),
-            unlucky => self.width.saturating_sub(unlucky).max(LEAST_WIDTH),
-        };
+        let let_go = std::mem::take(&mut self.let_go);
+        if !self.unlucky.is_empty() {
+            self.width = let_go.saturating_sub(self.unlucky.len()).max(LEAST_WIDTH);
+        } else if let_go == self.width {
+            self.width = self.width.saturating_mul(2).min(MOST_WIDTH);
+        }
         for connection in self.unlucky.drain(..).rev() {
             self.line.push_front(connection);
         }
@@ -88,7 +93,9 @@ impl Shard {
             self.schedule();
         }
         still.append(&mut line);
-        self.waiting.borrow_mut().line = still;
+        let mut waiting = self.waiting.borrow_mut();
+        waiting.line = still;
+        waiting.let_go = let_go;
     }
 }
 
@@ -118,23 +125,23 @@ mod tests {
     #[test]
     fn as_many_are_let_go_as_found_room() {
         let mut waiting = Waiting::default();
-        for _ in 0..3 {
+        let mut round = |let_go: usize, unlucky: usize| {
+            waiting.let_go = let_go;
+            (0..unlucky).for_each(|_| waiting.push((), true));
             waiting.begin();
-        }
-        assert_eq!(waiting.width, 8 * LEAST_WIDTH);
-        for _ in 0..100 {
-            waiting.push((), true);
-        }
-        waiting.begin();
-        assert_eq!(waiting.width, 8 * LEAST_WIDTH - 100);
-        for _ in 0..100 {
-            waiting.push((), true);
-        }
-        waiting.begin();
-        assert_eq!(waiting.width, LEAST_WIDTH);
+            waiting.width
+        };
+        // nobody was let go, or fewer than might have been: nothing is learned
+        assert_eq!(round(0, 0), LEAST_WIDTH);
+        assert_eq!(round(LEAST_WIDTH - 1, 0), LEAST_WIDTH);
+        assert_eq!(round(LEAST_WIDTH, 0), 2 * LEAST_WIDTH);
+        assert_eq!(round(2 * LEAST_WIDTH, 0), 4 * LEAST_WIDTH);
+        assert_eq!(round(4 * LEAST_WIDTH, 10), 4 * LEAST_WIDTH - 10);
+        assert_eq!(round(4 * LEAST_WIDTH - 10, 1000), LEAST_WIDTH);
+        let mut width = LEAST_WIDTH;
         for _ in 0..40 {
-            waiting.begin();
+            width = round(width, 0);
         }
-        assert_eq!(waiting.width, MOST_WIDTH);
+        assert_eq!(width, MOST_WIDTH);
     }
 }

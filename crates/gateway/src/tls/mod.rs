@@ -70,8 +70,9 @@ impl Terms {
     }
 
     /// Handshakes from now on go by `other`; connections that are up stay as they are.
-    pub(crate) fn replace(&self, other: Self) {
-        *self.0.lock() = other.0.into_inner();
+    pub(crate) fn replace(&self, other: &Self) {
+        let newer = other.now();
+        *self.0.lock() = newer;
     }
 
     fn now(&self) -> Arc<ServerConfig> {
