@@ -4,7 +4,6 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
@@ -14,6 +13,7 @@ import { WebSocket } from 'ws';
 import { SOON, until, within } from './support/deadline.mjs';
 import { Example, ended } from './support/example.mjs';
 import { blocksOf, fileOf, ROOT } from './support/markdown.mjs';
+import { freePort } from './support/ports.mjs';
 import { removeWith } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -47,14 +47,6 @@ async function startServer(t, folder, bind) {
   const server = await Example.start(path.join(folder, 'server.mjs'), [], env, LISTENING);
   t.teardown(() => server.kill());
   return { server, health: `http://127.0.0.1:${health}/` };
-}
-
-async function freePort() {
-  const listener = createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address();
-  await new Promise((resolve) => listener.close(resolve));
-  return port;
 }
 
 /** nginx with the guide's configuration, on a unix socket instead of a port; resolves with that socket's path. */
