@@ -8,5 +8,6 @@
 pub mod certificate;
 pub mod http;
 pub mod proxy;
+pub mod resp;
 pub mod sse;
 pub mod websocket;

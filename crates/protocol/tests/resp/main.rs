@@ -1,0 +1,6 @@
+//! The RESP codec as its users see it.
+
+mod bounds;
+mod chunks;
+mod refused;
+mod seen;

@@ -1,0 +1,43 @@
+//! What comes out of a decoder, in a form that tests compare.
+
+use millrace_protocol::resp::{Decoder, Reply, RequestError, RequestLimits, Version};
+
+/// Bounds for tests.
+pub(crate) const LIMITS: RequestLimits = RequestLimits {
+    argument_bytes: 1000,
+    stranger: false,
+};
+
+/// Requests in order, how it ended, and what is left of one.
+pub(crate) type Seen = (Vec<Vec<Vec<u8>>>, Option<RequestError>, Option<usize>);
+
+/// Feeds pieces to a new decoder until it fails.
+pub(crate) fn decode<'a>(
+    limits: &RequestLimits,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Seen {
+    let (mut decoder, mut requests) = (Decoder::new(), Vec::new());
+    for piece in pieces {
+        let mut input = piece;
+        loop {
+            match decoder.next(&mut input, limits) {
+                Ok(Some(request)) => requests.push(request.iter().map(<[u8]>::to_vec).collect()),
+                Ok(None) => break,
+                Err(error) => return (requests, Some(error), None),
+            }
+        }
+        assert!(input.is_empty());
+    }
+    (requests, None, decoder.unfinished())
+}
+
+/// A request as clients write it.
+pub(crate) fn request(arguments: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut reply = Reply::new(Version::Resp2, &mut bytes);
+    reply.array(arguments.len());
+    for argument in arguments {
+        reply.bulk(argument.as_ref());
+    }
+    bytes
+}
