@@ -1,0 +1,303 @@
+//! One connection to one server: its socket, what was read and not understood yet, what is to be written. Owns
+//! the bytes; what they mean is the wire's.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::config::{Config, Protocol, Server};
+use crate::tls::Encryption;
+use crate::wire::nats::{LONGEST_LINE, Nats};
+use crate::wire::redis::Redis;
+use crate::wire::{Event, SlotRange, Wire, WireError};
+
+/// See the module.
+pub(crate) struct Link {
+    server: Server,
+    stream: Box<dyn Io>,
+    wire: Box<dyn Wire>,
+    input: Vec<u8>,
+    filled: usize,
+    output: Vec<u8>,
+    written: usize,
+    is_flushed: bool,
+    most_input: usize,
+    /// Whether something came since the last question.
+    is_alive: bool,
+}
+
+trait Io: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Io for T {}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("server", &self.server)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no link.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(crate) enum LinkError {
+    #[error("{server}: {source}")]
+    Io { server: Server, source: io::Error },
+    #[error("{server}: {source}")]
+    Wire { server: Server, source: WireError },
+    #[error("{0}: it closed the connection")]
+    Closed(Server),
+    #[error("{0}: it did not answer in time")]
+    Silent(Server),
+    #[error("{0}: tls has no name for it")]
+    NoName(Server),
+    #[error("{0}: it is no node of a cluster that works")]
+    NoCluster(Server),
+}
+
+impl Link {
+    /// Connects, and says hello.
+    pub(crate) async fn connect(
+        config: &Config,
+        server: &Server,
+        encryption: Option<&Encryption>,
+    ) -> Result<Self, LinkError> {
+        let io = |source| LinkError::Io {
+            server: server.clone(),
+            source,
+        };
+        let mut tcp = TcpStream::connect((&*server.host, server.port))
+            .await
+            .map_err(io)?;
+        tcp.set_nodelay(true).map_err(io)?;
+        let mut info = Vec::new();
+        if config.protocol == Protocol::Nats {
+            // in the clear, also where all that follows is encrypted
+            info = first_line(&mut tcp).await.map_err(io)?;
+        }
+        let stream: Box<dyn Io> = match encryption {
+            None => Box::new(tcp),
+            Some(encryption) => {
+                let Some(name) = encryption.name_of(server) else {
+                    return Err(LinkError::NoName(server.clone()));
+                };
+                let connecting = encryption.connector().connect(name, tcp);
+                Box::new(connecting.await.map_err(io)?)
+            }
+        };
+        let (prefix, longest) = (&*config.prefix, config.bounds.message_bytes);
+        let credentials = config.credentials.clone();
+        let mut wire: Box<dyn Wire> = match config.protocol {
+            Protocol::Nats => Box::new(Nats::new(prefix, credentials, &info, longest)),
+            Protocol::Redis => Box::new(Redis::new(prefix, credentials, false, longest)),
+            Protocol::RedisCluster => Box::new(Redis::new(prefix, credentials, true, longest)),
+        };
+        let mut output = Vec::new();
+        wire.open(&mut output);
+        Ok(Self {
+            server: server.clone(),
+            stream,
+            wire,
+            input: vec![0; READ_BYTES],
+            filled: 0,
+            output,
+            written: 0,
+            is_flushed: true,
+            most_input: longest.saturating_add(8 * READ_BYTES),
+            is_alive: true,
+        })
+    }
+
+    /// Waits until the server knows us; of a cluster, until it has said who has which slots.
+    pub(crate) async fn ready(&mut self, is_cluster: bool) -> Result<Vec<SlotRange>, LinkError> {
+        let (mut is_ready, mut slots) = (false, None);
+        while !is_ready || (is_cluster && slots.is_none()) {
+            poll_fn(|cx| {
+                self.poll(cx, true, &mut |event| match event {
+                    Event::Ready => is_ready = true,
+                    Event::Slots(ranges) => slots = Some(ranges),
+                    _ => {}
+                })
+            })
+            .await?;
+        }
+        Ok(slots.unwrap_or_default())
+    }
+
+    /// Writes what there is and reads what came, as far as that goes at once. Ready: something went on.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        reads: bool,
+        each: &mut dyn FnMut(Event<'_>),
+    ) -> Poll<Result<(), LinkError>> {
+        let wrote = self.poll_write(cx)?.is_ready();
+        let read = reads && self.poll_read(cx, each)?.is_ready();
+        if read {
+            // what reading has answered goes out at once
+            let _goes_on_later = self.poll_write(cx)?;
+        }
+        if wrote || read {
+            Poll::Ready(Ok(()))
+        } else {
+            Poll::Pending
+        }
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Result<Poll<()>, LinkError> {
+        let mut went_on = Poll::Pending;
+        loop {
+            let rest = self.output.get(self.written..).unwrap_or_default();
+            if rest.is_empty() {
+                break;
+            }
+            match Pin::new(&mut self.stream).poll_write(cx, rest) {
+                Poll::Pending => return Ok(went_on),
+                Poll::Ready(Ok(0)) => return Err(LinkError::Closed(self.server.clone())),
+                Poll::Ready(Ok(count)) => {
+                    self.written += count;
+                    self.is_flushed = false;
+                    went_on = Poll::Ready(());
+                }
+                Poll::Ready(Err(source)) => return Err(self.failed(source)),
+            }
+        }
+        self.output.clear();
+        self.output.shrink_to(KEPT_OUTPUT);
+        self.written = 0;
+        if !self.is_flushed {
+            match Pin::new(&mut self.stream).poll_flush(cx) {
+                Poll::Ready(Ok(())) => self.is_flushed = true,
+                Poll::Ready(Err(source)) => return Err(self.failed(source)),
+                Poll::Pending => {}
+            }
+        }
+        Ok(went_on)
+    }
+
+    fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        each: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Poll<()>, LinkError> {
+        if self.filled == self.input.len() {
+            if self.filled >= self.most_input {
+                return Err(self.wrong(WireError::Protocol("something is too long")));
+            }
+            let longer = (self.filled * 2).min(self.most_input);
+            self.input.resize(longer, 0);
+        }
+        let room = self.input.get_mut(self.filled..).unwrap_or_default();
+        let mut buffer = ReadBuf::new(room);
+        match Pin::new(&mut self.stream).poll_read(cx, &mut buffer) {
+            Poll::Pending => return Ok(Poll::Pending),
+            Poll::Ready(Err(source)) => return Err(self.failed(source)),
+            Poll::Ready(Ok(())) => {}
+        }
+        let count = buffer.filled().len();
+        if count == 0 {
+            return Err(LinkError::Closed(self.server.clone()));
+        }
+        self.is_alive = true;
+        self.filled += count;
+        let input = self.input.get(..self.filled).unwrap_or_default();
+        let used = match self.wire.read(input, &mut self.output, each) {
+            Ok(used) => used,
+            Err(source) => return Err(self.wrong(source)),
+        };
+        self.input.copy_within(used..self.filled, 0);
+        self.filled -= used;
+        if self.filled == 0 && self.input.len() > KEPT_INPUT {
+            self.input = vec![0; READ_BYTES];
+        }
+        Ok(Poll::Ready(()))
+    }
+
+    /// Closes the connection after what was written.
+    pub(crate) async fn close(mut self) {
+        let _closes_anyway = poll_fn(|cx| {
+            ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+            Pin::new(&mut self.stream).poll_shutdown(cx)
+        })
+        .await;
+    }
+
+    /// Asks for a sign of life; false: there was none since the last time.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.wire.ping(&mut self.output);
+        std::mem::take(&mut self.is_alive)
+    }
+
+    /// The protocol, and where to write.
+    pub(crate) fn parts(&mut self) -> (&mut dyn Wire, &mut Vec<u8>) {
+        (&mut *self.wire, &mut self.output)
+    }
+
+    /// Messages that were published and not counted yet.
+    pub(crate) fn unconfirmed(&self) -> u64 {
+        self.wire.unconfirmed()
+    }
+
+    /// Whether everything is written.
+    pub(crate) fn is_written(&self) -> bool {
+        self.output.is_empty() && self.is_flushed
+    }
+
+    /// Whether so much waits already that more has to wait elsewhere.
+    pub(crate) fn is_full(&self) -> bool {
+        self.output.len() >= MOST_OUTPUT || self.wire.unconfirmed() >= MOST_UNCONFIRMED
+    }
+
+    /// Whom it leads to.
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
+    fn failed(&self, source: io::Error) -> LinkError {
+        LinkError::Io {
+            server: self.server.clone(),
+            source,
+        }
+    }
+
+    fn wrong(&self, source: WireError) -> LinkError {
+        LinkError::Wire {
+            server: self.server.clone(),
+            source,
+        }
+    }
+}
+
+async fn first_line(tcp: &mut TcpStream) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    while !line.ends_with(b"\n") {
+        if line.len() >= LONGEST_LINE {
+            return Err(io::Error::other("its first line is too long"));
+        }
+        if tcp.read_buf(&mut line).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(line)
+}
+
+/// Bytes read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+/// Bytes of an emptied input that are kept.
+const KEPT_INPUT: usize = 1024 * 1024;
+
+/// Bytes of an emptied output that are kept.
+const KEPT_OUTPUT: usize = 256 * 1024;
+
+/// Bytes to be written, from which on nothing is added.
+const MOST_OUTPUT: usize = 256 * 1024;
+
+/// Messages not confirmed, from which on none is added.
+const MOST_UNCONFIRMED: u64 = 8192;

@@ -1,0 +1,291 @@
+//! The other nodes, as far as this one has heard of them, and questions to them. Owns both tables, which are
+//! bounded; time is an argument.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use crate::control::Census;
+
+/// One node of those that work together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The number that no other node has.
+    pub node: u64,
+    /// Whether it is this one.
+    pub is_self: bool,
+    /// What it has.
+    pub census: Census,
+}
+
+/// All nodes together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterInfo {
+    /// The nodes, this one first.
+    pub nodes: Vec<Member>,
+    /// Of each channel that was asked for, the subscribers on all nodes.
+    pub subscribers: Vec<u64>,
+    /// Whether every node has answered that was known.
+    pub is_complete: bool,
+}
+
+/// Who gets the answer to a question.
+pub type Reply = Box<dyn FnOnce(ClusterInfo) + Send>;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Members {
+    known: BTreeMap<u64, Heard>,
+    questions: BTreeMap<u64, Question>,
+    last_question: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    census: Census,
+    at: Duration,
+}
+
+struct Question {
+    waits_for: HashSet<u64>,
+    subscribers: Vec<u64>,
+    until: Duration,
+    reply: Reply,
+}
+
+impl std::fmt::Debug for Members {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Members")
+            .field("known", &self.known)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Members {
+    /// A node is there; true: it was not known.
+    pub(crate) fn heard(&mut self, node: u64, census: Census, now: Duration) -> bool {
+        let heard = Heard { census, at: now };
+        if let Some(known) = self.known.get_mut(&node) {
+            *known = heard;
+            return false;
+        }
+        if self.known.len() < MOST_NODES {
+            self.known.insert(node, heard);
+        }
+        true
+    }
+
+    /// A node leaves.
+    pub(crate) fn left(&mut self, node: u64, own: Member) {
+        self.known.remove(&node);
+        self.no_longer_wait_for(node, own);
+    }
+
+    /// Asks the others; returns the question's number for them. `own`: this node's counts.
+    pub(crate) fn ask(
+        &mut self,
+        own: (Member, Vec<u64>),
+        reply: Reply,
+        now: Duration,
+    ) -> Option<u64> {
+        let (member, subscribers) = own;
+        let question = Question {
+            waits_for: self.known.keys().copied().collect(),
+            subscribers,
+            until: now + PATIENCE,
+            reply,
+        };
+        if question.waits_for.is_empty() || self.questions.len() >= MOST_QUESTIONS {
+            let is_complete = question.waits_for.is_empty();
+            self.answer(question, member, is_complete);
+            return None;
+        }
+        self.last_question += 1;
+        self.questions.insert(self.last_question, question);
+        Some(self.last_question)
+    }
+
+    /// A node has answered.
+    pub(crate) fn answered(&mut self, node: u64, question: u64, counts: &[u64], own: Member) {
+        let Some(asked) = self.questions.get_mut(&question) else {
+            return;
+        };
+        if !asked.waits_for.remove(&node) || counts.len() != asked.subscribers.len() {
+            return;
+        }
+        for (sum, count) in asked.subscribers.iter_mut().zip(counts) {
+            *sum = sum.saturating_add(*count);
+        }
+        self.finish(own);
+    }
+
+    /// What is too old is forgotten.
+    pub(crate) fn expire(&mut self, own: Member, now: Duration) {
+        let silent: Vec<u64> = self
+            .known
+            .iter()
+            .filter(|(_, heard)| heard.at + LIFE <= now)
+            .map(|(node, _)| *node)
+            .collect();
+        for node in silent {
+            self.left(node, own);
+        }
+        let late: Vec<u64> = self
+            .questions
+            .iter()
+            .filter(|(_, question)| question.until <= now)
+            .map(|(number, _)| *number)
+            .collect();
+        for number in late {
+            if let Some(question) = self.questions.remove(&number) {
+                self.answer(question, own, false);
+            }
+        }
+    }
+
+    /// The link is lost: nobody can answer, and nobody is known to be there.
+    pub(crate) fn down(&mut self, own: Member) {
+        self.known.clear();
+        for (_, question) in std::mem::take(&mut self.questions) {
+            self.answer(question, own, false);
+        }
+    }
+
+    /// When [`expire`](Self::expire) is worth calling.
+    pub(crate) fn wakes_at(&self) -> Option<Duration> {
+        self.questions.values().map(|question| question.until).min()
+    }
+
+    fn no_longer_wait_for(&mut self, node: u64, own: Member) {
+        for question in self.questions.values_mut() {
+            question.waits_for.remove(&node);
+        }
+        self.finish(own);
+    }
+
+    fn finish(&mut self, own: Member) {
+        let done: Vec<u64> = self
+            .questions
+            .iter()
+            .filter(|(_, question)| question.waits_for.is_empty())
+            .map(|(number, _)| *number)
+            .collect();
+        for number in done {
+            if let Some(question) = self.questions.remove(&number) {
+                self.answer(question, own, true);
+            }
+        }
+    }
+
+    fn answer(&self, question: Question, own: Member, is_complete: bool) {
+        let others = self.known.iter().map(|(node, heard)| Member {
+            node: *node,
+            is_self: false,
+            census: heard.census,
+        });
+        (question.reply)(ClusterInfo {
+            nodes: std::iter::once(own).chain(others).collect(),
+            subscribers: question.subscribers,
+            is_complete,
+        });
+    }
+}
+
+/// How often a node says that it is there.
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
+
+/// How long a node is believed to be there that says nothing.
+const LIFE: Duration = Duration::from_secs(16);
+
+/// How long a question waits for answers.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Nodes that are remembered.
+const MOST_NODES: usize = 1024;
+
+/// Questions under way.
+const MOST_QUESTIONS: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn own() -> Member {
+        Member {
+            node: 1,
+            is_self: true,
+            census: Census::default(),
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Answers(Arc<Mutex<Vec<ClusterInfo>>>);
+
+    impl Answers {
+        fn reply(&self) -> Reply {
+            let answers = self.clone();
+            Box::new(move |info| answers.0.lock().unwrap().push(info))
+        }
+
+        fn take(&self) -> Vec<ClusterInfo> {
+            std::mem::take(&mut self.0.lock().unwrap())
+        }
+    }
+
+    #[test]
+    fn a_question_ends_with_the_last_answer() {
+        let (mut members, answers) = (Members::default(), Answers::default());
+        assert!(members.heard(2, Census::default(), SECOND));
+        assert!(!members.heard(2, Census::default(), SECOND));
+        members.heard(3, Census::default(), SECOND);
+        let number = members
+            .ask((own(), vec![5]), answers.reply(), SECOND)
+            .unwrap();
+        members.answered(2, number, &[1], own());
+        members.answered(2, number, &[1], own());
+        members.answered(9, number, &[1], own());
+        assert!(answers.take().is_empty());
+        members.answered(3, number, &[u64::MAX], own());
+        let info = answers.take().pop().unwrap();
+        assert_eq!((info.subscribers, info.is_complete), (vec![u64::MAX], true));
+        let nodes: Vec<u64> = info.nodes.iter().map(|node| node.node).collect();
+        assert_eq!(nodes, [1, 2, 3]);
+    }
+
+    #[test]
+    fn nobody_waits_for_ever() {
+        let (mut members, answers) = (Members::default(), Answers::default());
+        assert_eq!(members.ask((own(), vec![5]), answers.reply(), SECOND), None);
+        assert!(answers.take()[0].is_complete);
+        for end in 0..3 {
+            members.heard(2, Census::default(), SECOND);
+            members
+                .ask((own(), vec![5]), answers.reply(), SECOND)
+                .unwrap();
+            assert!(members.wakes_at().is_some());
+            match end {
+                0 => members.left(2, own()),
+                1 => members.expire(own(), SECOND + PATIENCE),
+                _ => members.down(own()),
+            }
+            let info = answers.take().pop().unwrap();
+            assert_eq!(info.is_complete, end == 0);
+            assert_eq!(members.wakes_at(), None);
+        }
+        members.heard(2, Census::default(), SECOND);
+        members.expire(own(), SECOND + LIFE);
+        assert!(members.known.is_empty());
+    }
+
+    #[test]
+    fn nodes_are_bounded() {
+        let mut members = Members::default();
+        for node in 0..5000 {
+            members.heard(node, Census::default(), SECOND);
+        }
+        assert_eq!(members.known.len(), MOST_NODES);
+    }
+}

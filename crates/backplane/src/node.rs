@@ -1,0 +1,380 @@
+//! What a node does with its links, sans-I/O: what to ask for, what to send next, what to make of what comes. Owns
+//! every decision; the bytes are the wire's, time is an argument. What nodes tell each other is in [`talk`].
+
+mod talk;
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::control::Said;
+use crate::envelope::{self, Arrived, Content};
+use crate::gauges::{Gauges, count};
+use crate::interest::Interest;
+use crate::links::Links;
+use crate::local::{Destination, Local, Trouble};
+use crate::members::{HEARTBEAT, Members};
+use crate::outlet::{Outgoing, Outlet};
+use crate::sequence::{Seen, Tracker};
+use crate::topic::{Prefix, Topic};
+use crate::wire::{Event, SlotRange, Source};
+use talk::ANSWERS;
+
+/// See the module.
+pub(crate) struct Node {
+    outlet: Arc<Outlet>,
+    gauges: Arc<Gauges>,
+    local: Box<dyn Local>,
+    prefix: Prefix,
+    interest: Interest,
+    tracker: Tracker,
+    members: Members,
+    /// What goes before the messages.
+    said: VecDeque<Outgoing>,
+    /// Taken from the outlet, to be written next.
+    next: VecDeque<Outgoing>,
+    controls: u64,
+    /// Nothing is published before: others have lost the server too, and need time to come back.
+    hold_until: Duration,
+    beats_at: Duration,
+    /// Answers that may still be given now.
+    answers_left: u32,
+    /// What the server said of its slots, not heeded yet.
+    slots: Option<Vec<SlotRange>>,
+    /// Something belongs to another server than we thought.
+    is_moved: bool,
+    /// … and the server was asked what belongs where: until it answers, nothing is asked for or sent.
+    is_stale: bool,
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node")
+            .field("outlet", &self.outlet)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Node {
+    pub(crate) fn new(
+        outlet: Arc<Outlet>,
+        gauges: Arc<Gauges>,
+        local: Box<dyn Local>,
+        prefix: &str,
+    ) -> Self {
+        let mut node = Self {
+            outlet,
+            gauges,
+            local,
+            prefix: Prefix::new(prefix, ':', ';'),
+            interest: Interest::new(LINGER),
+            tracker: Tracker::default(),
+            members: Members::default(),
+            said: VecDeque::new(),
+            next: VecDeque::new(),
+            controls: 0,
+            hold_until: Duration::ZERO,
+            beats_at: Duration::ZERO,
+            answers_left: ANSWERS,
+            slots: None,
+            is_moved: false,
+            is_stale: false,
+        };
+        node.interest.change(Topic::Control, true, Duration::ZERO);
+        node
+    }
+
+    /// The link is up. `was_out`: the server was away, not only the link to it.
+    pub(crate) fn up(&mut self, was_out: bool, now: Duration) {
+        self.interest.up();
+        self.slots = None;
+        self.is_moved = false;
+        self.is_stale = false;
+        self.hold_until = if was_out { now + SETTLE } else { now };
+        self.beats_at = now + HEARTBEAT;
+        self.say_here(true);
+    }
+
+    /// The link is lost, with messages on it that the server may have or not.
+    pub(crate) fn down(&mut self, unconfirmed: u64) {
+        count(&self.gauges.counters.unconfirmed, unconfirmed);
+        for topic in self.interest.down() {
+            self.tracker.forget(&topic);
+        }
+        self.said.clear();
+        let own = self.own();
+        self.members.down(own);
+        self.show(0);
+    }
+
+    /// Takes up what changed on this node.
+    pub(crate) fn heed(&mut self, now: Duration) {
+        let notes = self.outlet.take_notes();
+        if notes.is_incomplete {
+            let mut wanted = HashSet::default();
+            wanted.insert(Topic::Control);
+            self.local.topics(&mut |topic| {
+                wanted.insert(topic);
+            });
+            for topic in self.interest.replace(&wanted, now) {
+                self.tracker.forget(&topic);
+            }
+        }
+        for (topic, is_wanted) in notes.changes {
+            if self.interest.change(topic.clone(), is_wanted, now) {
+                self.tracker.forget(&topic);
+            }
+        }
+    }
+
+    /// Writes what there is to ask and to send, as far as the links take it.
+    pub(crate) fn pump(&mut self, links: &mut Links, now: Duration) {
+        if std::mem::take(&mut self.is_moved)
+            && !std::mem::replace(&mut self.is_stale, true)
+            && let Some(link) = links.first()
+        {
+            let (wire, output) = link.parts();
+            wire.refresh(output);
+        }
+        if now >= self.beats_at {
+            self.beats_at = now + HEARTBEAT;
+            self.answers_left = ANSWERS;
+            self.say_here(false);
+            let own = self.own();
+            self.members.expire(own, now);
+        }
+        if !self.is_stale {
+            self.ask(links, now);
+        }
+        self.send(links, now);
+        for link in links.each() {
+            let (wire, output) = link.parts();
+            wire.settle(output);
+        }
+        self.show(links.unconfirmed());
+    }
+
+    /// Another distribution of the slots is known; false: it needs other links.
+    pub(crate) fn fits(&mut self, links: &mut Links) -> bool {
+        let Some(slots) = self.slots.take() else {
+            return true;
+        };
+        self.is_stale = false;
+        links.remap(&slots)
+    }
+
+    fn ask(&mut self, links: &mut Links, now: Duration) {
+        while let Some(topic) = self.interest.next_to_leave(now) {
+            if let Some(link) = links.of(&name_of(&self.prefix, &topic)) {
+                let (wire, output) = link.parts();
+                wire.unsubscribe(&topic, output);
+            }
+        }
+        while !links.is_full() {
+            let Some(topic) = self.interest.next_to_ask() else {
+                return;
+            };
+            if let Some(link) = links.of(&name_of(&self.prefix, &topic)) {
+                let (wire, output) = link.parts();
+                wire.subscribe(&topic, output);
+            }
+        }
+    }
+
+    fn send(&mut self, links: &mut Links, now: Duration) {
+        while let Some(said) = self.said.pop_front() {
+            self.put(&said, links);
+        }
+        if now < self.hold_until || self.is_stale || !self.interest.is_asked() {
+            return;
+        }
+        while !links.is_full() {
+            if self.next.is_empty() {
+                self.outlet.take(BATCH, BATCH_BYTES, &mut self.next);
+            }
+            let Some(message) = self.next.pop_front() else {
+                return;
+            };
+            self.put(&message, links);
+        }
+    }
+
+    fn put(&mut self, message: &Outgoing, links: &mut Links) {
+        let front = match (message.content, message.is_sharded) {
+            (Content::Control, _) => self.prefix.control(),
+            (_, true) => self.prefix.sharded(),
+            (_, false) => self.prefix.channels(),
+        };
+        let is_put = links.of(&[front, &message.channel]).is_some_and(|link| {
+            let (wire, output) = link.parts();
+            wire.publish(message, output)
+        });
+        if !is_put && message.content != Content::Control {
+            count(&self.gauges.counters.refused, 1);
+            self.local.report(
+                Trouble::Refused,
+                "a message is larger than the server takes, or no server takes it",
+            );
+        }
+    }
+
+    /// Makes something of what a server says.
+    pub(crate) fn handle(&mut self, event: Event<'_>, now: Duration) {
+        let counters = &self.gauges.counters;
+        match event {
+            Event::Ready => {}
+            Event::Subscribed(topic) => self.interest.subscribed(&topic),
+            Event::Unsubscribed(topic) => {
+                if self.interest.unsubscribed(&topic) {
+                    self.tracker.forget(&topic);
+                }
+            }
+            Event::Message(source, payload) => self.arrive(source, payload, now),
+            Event::TooLong => count(&counters.malformed, 1),
+            Event::Published(more) => count(&counters.sent, more),
+            Event::NotPublished(text) => {
+                count(&counters.refused, 1);
+                self.local.report(Trouble::Refused, text);
+            }
+            Event::Refused(topic, text) => {
+                count(&counters.refused, 1);
+                self.interest.refused(&topic);
+                self.local.report(Trouble::Refused, text);
+            }
+            Event::Slots(ranges) => self.slots = Some(ranges),
+            Event::Moved => self.is_moved = true,
+        }
+    }
+
+    /// What was handled is delivered now.
+    pub(crate) fn flush(&mut self) {
+        self.local.flush();
+    }
+
+    fn arrive(&mut self, source: Source<'_>, payload: &[u8], now: Duration) {
+        let counters = &self.gauges.counters;
+        match (envelope::open(payload), source) {
+            (Arrived::Wrapped(_, stamp, _), _) if stamp.node == self.outlet.node() => {}
+            (Arrived::Wrapped(Content::Control, stamp, body), Source::Control) => {
+                match Said::decode(body) {
+                    Some(said) => self.hear(stamp.node, said, now),
+                    None => count(&counters.malformed, 1),
+                }
+            }
+            (Arrived::Malformed | Arrived::Wrapped(Content::Control, ..), _)
+            | (_, Source::Control) => count(&counters.malformed, 1),
+            (Arrived::Wrapped(Content::Message(kind), stamp, body), _) => {
+                match self.tracker.see(source, stamp) {
+                    Seen::Again => count(&counters.duplicates, 1),
+                    Seen::New { missed } => {
+                        count(&counters.missed, missed);
+                        count(&counters.received, 1);
+                        self.local.deliver(destination(source), kind, body);
+                    }
+                }
+            }
+            (Arrived::Plain(body), _) => {
+                count(&counters.received, 1);
+                count(&counters.foreign, 1);
+                let kind = if envelope::is_text(body) {
+                    millrace_core::Kind::Text
+                } else {
+                    millrace_core::Kind::Binary
+                };
+                self.local.deliver(destination(source), kind, body);
+            }
+        }
+    }
+
+    fn show(&self, unconfirmed: u64) {
+        let counters = &self.gauges.counters;
+        let confirmed = self.interest.confirmed();
+        let pending = self.interest.len() - confirmed;
+        let number = |value| u64::try_from(value).unwrap_or(u64::MAX);
+        for (counter, value) in [
+            (&counters.subscriptions, number(confirmed)),
+            (&counters.pending_subscriptions, number(pending)),
+            (&counters.in_flight, number(self.next.len()) + unconfirmed),
+        ] {
+            counter.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Messages taken from the outlet and not written.
+    pub(crate) fn has_messages(&self) -> bool {
+        !self.next.is_empty()
+    }
+
+    /// These, and what nodes tell each other.
+    pub(crate) fn has_next(&self) -> bool {
+        !self.next.is_empty() || !self.said.is_empty()
+    }
+
+    /// What is left will not be sent.
+    pub(crate) fn abandon(&mut self) {
+        let left = u64::try_from(self.next.len()).unwrap_or(u64::MAX);
+        self.next.clear();
+        self.outlet.abandon(left);
+        self.show(0);
+    }
+
+    /// The link is up, for the application.
+    pub(crate) fn tell_ready(&self) {
+        self.local.is_ready();
+    }
+
+    /// Tells this node's application.
+    pub(crate) fn report(&self, trouble: Trouble, message: &str) {
+        self.local.report(trouble, message);
+    }
+
+    /// Whether this node has more to do than it can.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.local.is_congested()
+    }
+
+    /// When there is something to do without anything happening; only while the link is up.
+    pub(crate) fn wakes_at(&self, now: Duration) -> Duration {
+        let mut at = self.beats_at;
+        if let Some(leaves) = self.interest.wakes_at() {
+            at = at.min(leaves);
+        }
+        if let Some(expires) = self.members.wakes_at() {
+            at = at.min(expires);
+        }
+        if self.hold_until > now {
+            at = at.min(self.hold_until);
+        }
+        at
+    }
+}
+
+fn destination(source: Source<'_>) -> Destination<'_> {
+    match source {
+        Source::Channel(channel) => Destination::Channel(channel),
+        Source::Sharded(channel) => Destination::Sharded(channel),
+        Source::Pattern(pattern, channel) => Destination::Pattern { pattern, channel },
+        Source::Any(channel) => Destination::Patterns(channel),
+        Source::Control => Destination::Channel(b""),
+    }
+}
+
+/// A topic's name on the server, in parts, as far as it decides where it goes.
+fn name_of<'t>(prefix: &'t Prefix, topic: &'t Topic) -> [&'t [u8]; 2] {
+    match topic {
+        Topic::Channel(name) | Topic::Pattern(name) => [prefix.channels(), name],
+        Topic::Sharded(name) => [prefix.sharded(), name],
+        Topic::Control => [prefix.control(), b""],
+    }
+}
+
+/// How long a topic stays subscribed without a subscriber here.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// How long a node that comes back after an outage waits for the others before it publishes.
+const SETTLE: Duration = Duration::from_millis(500);
+
+/// Messages and bytes taken from the outlet at once.
+const BATCH: usize = 256;
+const BATCH_BYTES: usize = 256 * 1024;

@@ -1,0 +1,301 @@
+//! Numbers of messages: given out by the node that publishes, looked at by the others, which so see what is
+//! missing and what came twice. Each channel has its own, because a node hears only the channels it is
+//! subscribed to. What comes over a pattern is looked at apart from what comes over the channel itself. Owns
+//! both tables, which are bounded; knows no time and no link.
+
+use std::collections::HashMap;
+
+use ahash::RandomState;
+
+use crate::envelope::Stamp;
+use crate::topic::Topic;
+use crate::wire::Source;
+
+/// The numbers a node gives out.
+#[derive(Debug, Default)]
+pub(crate) struct Numbering {
+    channels: HashMap<Box<[u8]>, Run, RandomState>,
+    /// Runs begun so far.
+    runs: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    stream: u64,
+    number: u64,
+}
+
+impl Numbering {
+    /// The next number of a channel.
+    pub(crate) fn next(&mut self, node: u64, channel: &[u8]) -> Stamp {
+        if let Some(run) = self.channels.get_mut(channel) {
+            run.number += 1;
+            return run.stamp(node);
+        }
+        if self.channels.len() >= REMEMBERED_CHANNELS {
+            // later runs have higher numbers: nobody takes them for old messages
+            self.channels.clear();
+        }
+        self.runs += 1;
+        let run = Run {
+            stream: self.runs,
+            number: 1,
+        };
+        self.channels.insert(channel.into(), run);
+        run.stamp(node)
+    }
+}
+
+impl Run {
+    fn stamp(self, node: u64) -> Stamp {
+        Stamp {
+            node,
+            stream: self.stream,
+            number: self.number,
+        }
+    }
+}
+
+/// What a message's number says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// It is new, and so many before it did not come.
+    New {
+        /// Messages of the same run that are missing.
+        missed: u64,
+    },
+    /// It, or a later one, was there already.
+    Again,
+}
+
+/// The numbers a node has seen, per subscription, channel and publishing node.
+#[derive(Debug, Default)]
+pub(crate) struct Tracker {
+    sources: HashMap<Box<[u8]>, Vec<Stamp>, RandomState>,
+    entries: usize,
+    /// The key of the source being looked at.
+    key: Vec<u8>,
+}
+
+impl Tracker {
+    /// Looks at the number of a message. What was missed before the first message that a node sends to a
+    /// channel cannot be known.
+    pub(crate) fn see(&mut self, source: Source<'_>, stamp: Stamp) -> Seen {
+        write_key(source, &mut self.key);
+        if let Some(last) = self
+            .sources
+            .get_mut(&*self.key)
+            .and_then(|known| known.iter_mut().find(|last| last.node == stamp.node))
+        {
+            return last.follow(stamp);
+        }
+        if self.entries >= REMEMBERED_RUNS {
+            self.sources.clear();
+            self.entries = 0;
+        }
+        self.entries += 1;
+        match self.sources.get_mut(&*self.key) {
+            Some(known) => known.push(stamp),
+            None => {
+                self.sources.insert((*self.key).into(), vec![stamp]);
+            }
+        }
+        Seen::New { missed: 0 }
+    }
+
+    /// Nobody here is subscribed any more: what is published meanwhile is not missed.
+    pub(crate) fn forget(&mut self, topic: &Topic) {
+        match topic {
+            Topic::Channel(name) => self.remove(Source::Channel(name)),
+            Topic::Sharded(name) => self.remove(Source::Sharded(name)),
+            Topic::Pattern(pattern) => {
+                write_key(Source::Pattern(pattern, b""), &mut self.key);
+                let (front, entries) = (&self.key, &mut self.entries);
+                self.sources.retain(|key, known| {
+                    // a server with coarser patterns does not say which one it was
+                    let stays = !key.starts_with(front) && !key.starts_with(b"a");
+                    if !stays {
+                        *entries -= known.len();
+                    }
+                    stays
+                });
+            }
+            Topic::Control => {}
+        }
+    }
+
+    fn remove(&mut self, source: Source<'_>) {
+        write_key(source, &mut self.key);
+        if let Some(known) = self.sources.remove(&*self.key) {
+            self.entries -= known.len();
+        }
+    }
+}
+
+/// No two sources have the same key, and those of one pattern begin alike.
+fn write_key(source: Source<'_>, key: &mut Vec<u8>) {
+    key.clear();
+    let (tag, first, second) = match source {
+        Source::Channel(name) => (b'c', name, &b""[..]),
+        Source::Sharded(name) => (b's', name, &b""[..]),
+        Source::Any(name) => (b'a', name, &b""[..]),
+        Source::Pattern(pattern, name) => (b'p', pattern, name),
+        Source::Control => (b'!', &b""[..], &b""[..]),
+    };
+    key.push(tag);
+    if tag == b'p' {
+        key.extend_from_slice(&first.len().to_le_bytes());
+    }
+    key.extend_from_slice(first);
+    key.extend_from_slice(second);
+}
+
+impl Stamp {
+    fn follow(&mut self, next: Self) -> Seen {
+        let before = if next.stream == self.stream {
+            self.number
+        } else {
+            0
+        };
+        if next.stream < self.stream || next.number <= before {
+            return Seen::Again;
+        }
+        *self = next;
+        Seen::New {
+            missed: next.number - before - 1,
+        }
+    }
+}
+
+/// Channels whose numbers go on; with one more, all begin again.
+const REMEMBERED_CHANNELS: usize = 65_536;
+
+/// Runs whose last number is known; with one more, all are forgotten.
+const REMEMBERED_RUNS: usize = 262_144;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn channels_are_numbered_apart() {
+        let mut numbering = Numbering::default();
+        let stamps = [&b"a"[..], b"a", b"b", b"a"].map(|channel| numbering.next(7, channel));
+        assert_eq!(stamps.map(|stamp| stamp.number), [1, 2, 1, 3]);
+        assert_eq!(stamps.map(|stamp| stamp.stream), [1, 1, 2, 1]);
+    }
+
+    #[test]
+    fn too_many_channels_begin_again_with_higher_runs() {
+        let mut numbering = Numbering::default();
+        let first = numbering.next(7, b"first");
+        for index in 0..REMEMBERED_CHANNELS {
+            numbering.next(7, &index.to_le_bytes());
+        }
+        let again = numbering.next(7, b"first");
+        assert_eq!(again.number, 1);
+        assert!(again.stream > first.stream);
+        let mut tracker = Tracker::default();
+        tracker.see(Source::Channel(b"first"), first);
+        assert_eq!(
+            tracker.see(Source::Channel(b"first"), again),
+            Seen::New { missed: 0 }
+        );
+        assert_eq!(tracker.see(Source::Channel(b"first"), first), Seen::Again);
+    }
+
+    #[test]
+    fn runs_remembered_are_bounded() {
+        let mut tracker = Tracker::default();
+        for node in 0..=u64::try_from(REMEMBERED_RUNS).unwrap() {
+            let stamp = Stamp {
+                node,
+                stream: 1,
+                number: 1,
+            };
+            tracker.see(Source::Channel(&node.to_le_bytes()[..1]), stamp);
+        }
+        assert_eq!(tracker.entries, 1);
+        assert_eq!(tracker.sources.values().map(Vec::len).sum::<usize>(), 1);
+    }
+
+    #[test]
+    fn a_channel_that_was_left_misses_nothing() {
+        let mut numbering = Numbering::default();
+        let mut tracker = Tracker::default();
+        tracker.see(Source::Channel(b"a"), numbering.next(7, b"a"));
+        tracker.forget(&Topic::Channel((*b"a").into()));
+        numbering.next(7, b"a");
+        let seen = tracker.see(Source::Channel(b"a"), numbering.next(7, b"a"));
+        assert_eq!(seen, Seen::New { missed: 0 });
+        assert_eq!(tracker.entries, 1);
+    }
+
+    #[test]
+    fn a_pattern_is_looked_at_apart_and_left_as_a_whole() {
+        let mut numbering = Numbering::default();
+        let mut tracker = Tracker::default();
+        let stamp = numbering.next(7, b"ab");
+        let sources = [
+            Source::Channel(b"ab"),
+            Source::Sharded(b"ab"),
+            Source::Pattern(b"a*", b"ab"),
+            Source::Pattern(b"a", b"*ab"),
+            Source::Any(b"ab"),
+        ];
+        for source in sources {
+            assert_eq!(tracker.see(source, stamp), Seen::New { missed: 0 });
+            assert_eq!(tracker.see(source, stamp), Seen::Again);
+        }
+        tracker.forget(&Topic::Pattern((*b"a*").into()));
+        assert_eq!(tracker.entries, 3);
+        assert_eq!(tracker.see(sources[3], stamp), Seen::Again);
+        assert_eq!(tracker.see(sources[2], stamp), Seen::New { missed: 0 });
+    }
+
+    proptest! {
+        /// Whatever is lost or doubled on the way: what is delivered and what is missed add up to the last
+        /// one that came, and nothing is delivered twice or out of order.
+        #[test]
+        fn the_sums_add_up(fates in proptest::collection::vec((0_usize..3, 0_usize..3), 1..200)) {
+            let mut numbering = Numbering::default();
+            let mut tracker = Tracker::default();
+            let names: [&[u8]; 3] = [b"a", b"b", b"c"];
+            let mut sent = [0_u64; 3];
+            let mut accounted = [0_u64; 3];
+            let mut started = [None; 3];
+            let mut last = [0_u64; 3];
+            for (channel, copies) in fates {
+                let stamp = numbering.next(1, names[channel]);
+                sent[channel] += 1;
+                prop_assert_eq!(stamp.number, sent[channel]);
+                for copy in 0..copies {
+                    match tracker.see(Source::Channel(names[channel]), stamp) {
+                        Seen::New { missed } => {
+                            prop_assert_eq!(copy, 0);
+                            started[channel].get_or_insert(stamp.number - 1);
+                            accounted[channel] += missed + 1;
+                            last[channel] = stamp.number;
+                        }
+                        Seen::Again => prop_assert!(copy > 0),
+                    }
+                }
+            }
+            for channel in 0..3 {
+                let before = started[channel].unwrap_or(0);
+                prop_assert_eq!(accounted[channel] + before, last[channel]);
+            }
+        }
+
+        #[test]
+        fn hostile_numbers_do_no_harm(stamps: Vec<(u8, u64, u64)>) {
+            let mut tracker = Tracker::default();
+            for (node, stream, number) in stamps {
+                let stamp = Stamp { node: u64::from(node), stream, number };
+                tracker.see(Source::Channel(b"a"), stamp);
+            }
+        }
+    }
+}

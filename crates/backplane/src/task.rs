@@ -1,0 +1,299 @@
+//! The backplane's task: connects, lets the node work with its links, and connects again. Owns the clock and the
+//! order of attempts.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::time::{sleep, sleep_until, timeout};
+
+use crate::backoff::Backoff;
+use crate::config::Config;
+use crate::gauges::{Gauges, Stats, count};
+use crate::link::LinkError;
+use crate::links::Links;
+use crate::local::{Local, Trouble};
+use crate::members::{ClusterInfo, Reply};
+use crate::node::Node;
+use crate::outlet::{Outlet, random};
+use crate::tls::{Encryption, TlsError};
+
+/// One node's part of the backplane, for whoever uses it.
+#[derive(Debug)]
+pub struct Backplane {
+    outlet: Arc<Outlet>,
+    gauges: Arc<Gauges>,
+    commands: mpsc::Sender<Command>,
+}
+
+/// What has to run for it, on a thread of its own.
+#[derive(Debug)]
+pub struct Task {
+    config: Config,
+    encryption: Option<Encryption>,
+    outlet: Arc<Outlet>,
+    gauges: Arc<Gauges>,
+    commands: mpsc::Receiver<Command>,
+    epoch: Instant,
+    /// It ends when everything is sent, and at the latest then.
+    ends_by: Option<Instant>,
+}
+
+enum Command {
+    Ask(Vec<Box<[u8]>>, Reply),
+    End(Instant),
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Ask(..) => "Ask",
+            Self::End(_) => "End",
+        })
+    }
+}
+
+impl Backplane {
+    /// A backplane and the task that has to run for it. The outlet is opened once the task runs.
+    pub fn new(config: Config, outlet: &Arc<Outlet>) -> Result<(Self, Task), TlsError> {
+        let encryption = config.tls.as_ref().map(Encryption::new).transpose()?;
+        outlet.begin(config.bounds);
+        let epoch = Instant::now();
+        let gauges = Arc::new(Gauges::new(epoch));
+        let (sender, commands) = mpsc::channel(COMMANDS);
+        let task = Task {
+            config,
+            encryption,
+            outlet: Arc::clone(outlet),
+            gauges: Arc::clone(&gauges),
+            commands,
+            epoch,
+            ends_by: None,
+        };
+        let backplane = Self {
+            outlet: Arc::clone(outlet),
+            gauges,
+            commands: sender,
+        };
+        Ok((backplane, task))
+    }
+
+    /// Where messages go out.
+    pub fn outlet(&self) -> &Arc<Outlet> {
+        &self.outlet
+    }
+
+    /// How it is, and what it has done.
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.gauges.stats(Instant::now());
+        let backlog = self.outlet.backlog();
+        stats.queued = backlog.messages;
+        stats.queued_bytes = backlog.bytes;
+        stats.dropped = backlog.dropped;
+        stats
+    }
+
+    /// Asks all nodes how many subscribers these channels have. `reply` is called within about a second; where there are
+    /// too many questions already, at once and without an answer.
+    pub fn ask(&self, channels: Vec<Box<[u8]>>, reply: Reply) {
+        if let Err(
+            mpsc::error::TrySendError::Full(command) | mpsc::error::TrySendError::Closed(command),
+        ) = self.commands.try_send(Command::Ask(channels, reply))
+            && let Command::Ask(_, reply) = command
+        {
+            reply(ClusterInfo::default());
+        }
+    }
+
+    /// Ends the task when everything is sent, and at the latest at `deadline`.
+    pub fn end(&self, deadline: Instant) {
+        // a task whose commands are full of questions sees the deadline when it has answered them
+        let _ended_already = self.commands.try_send(Command::End(deadline));
+    }
+}
+
+/// How a link has ended.
+enum Ending {
+    Lost(LinkError),
+    Asked,
+}
+
+impl Task {
+    /// Runs until it is [ended](Backplane::end).
+    pub async fn run(mut self, local: Box<dyn Local>) {
+        let outlet = Arc::clone(&self.outlet);
+        let gauges = Arc::clone(&self.gauges);
+        let mut node = Node::new(outlet, gauges, local, &self.config.prefix);
+        let mut backoff = Backoff::default();
+        for server in (0..self.config.servers.len()).cycle() {
+            let error = match self.connect(&mut node, server).await {
+                None => break,
+                Some(Err(error)) => error,
+                Some(Ok(links)) => {
+                    let server = self.config.servers.get(server).map(ToString::to_string);
+                    tracing::info!(target: TARGET, server, "ready");
+                    node.up(backoff.succeeded(), self.now());
+                    self.gauges.set_up(true, Instant::now());
+                    node.tell_ready();
+                    match self.serve(&mut node, links).await {
+                        Ending::Asked => break,
+                        Ending::Lost(error) => {
+                            count(&self.gauges.counters.losses, 1);
+                            error
+                        }
+                    }
+                }
+            };
+            self.gauges.set_up(false, Instant::now());
+            tracing::warn!(target: TARGET, %error, "lost");
+            if backoff.failures() == 0 {
+                let message =
+                    format!("there is no link to the other nodes, and it is tried again: {error}");
+                node.report(Trouble::Lost, &message);
+            }
+            let wait = backoff.next(random());
+            if self.meanwhile(&mut node, sleep(wait)).await.is_none() {
+                break;
+            }
+        }
+        node.abandon();
+    }
+
+    /// `None`: it was told to end.
+    async fn connect(
+        &mut self,
+        node: &mut Node,
+        server: usize,
+    ) -> Option<Result<Links, LinkError>> {
+        let config = self.config.clone();
+        let server = config.servers.get(server)?;
+        let encryption = self.encryption.clone();
+        let links = Links::connect(&config, server, encryption.as_ref());
+        let outcome = self.meanwhile(node, timeout(CONNECTING, links)).await?;
+        Some(outcome.unwrap_or_else(|_| Err(LinkError::Silent(server.clone()))))
+    }
+
+    /// Waits for something without a link; `None`: it was told to end.
+    async fn meanwhile<T>(&mut self, node: &mut Node, waits: impl Future<Output = T>) -> Option<T> {
+        let mut waits = pin!(waits);
+        loop {
+            node.heed(self.now());
+            if self.is_over(node) {
+                return None;
+            }
+            let ends_by = self.ends_by.unwrap_or_else(|| Instant::now() + PINGS);
+            tokio::select! {
+                outcome = &mut waits => return Some(outcome),
+                command = self.commands.recv() => self.obey(command, node, false),
+                () = self.outlet.rung() => {}
+                () = sleep_until(ends_by.into()) => {}
+            }
+        }
+    }
+
+    /// Whether it was told to end, and there is nothing left to do or no time.
+    fn is_over(&self, node: &Node) -> bool {
+        self.ends_by.is_some_and(|deadline| {
+            let is_empty = self.outlet.backlog().messages == 0 && !node.has_messages();
+            is_empty || Instant::now() >= deadline
+        })
+    }
+
+    fn obey(&mut self, command: Option<Command>, node: &mut Node, is_up: bool) {
+        match command {
+            Some(Command::Ask(channels, reply)) => {
+                node.ask_all(channels, reply, is_up, self.now());
+            }
+            Some(Command::End(deadline)) => self.ends_by = Some(deadline),
+            // nobody is left who could want something
+            None => self.ends_by = Some(Instant::now()),
+        }
+    }
+
+    /// Works over a link until it is lost, or until it was told to end and everything is sent.
+    async fn serve(&mut self, node: &mut Node, mut links: Links) -> Ending {
+        let mut pings_at = self.now() + PINGS;
+        let mut has_said_bye = false;
+        let ending = loop {
+            let now = self.now();
+            node.heed(now);
+            node.expire(now);
+            if now >= pings_at {
+                pings_at = now + PINGS;
+                if let Some(silent) = links.silent() {
+                    break Ending::Lost(LinkError::Silent(silent));
+                }
+            }
+            node.pump(&mut links, now);
+            if self.is_over(node) {
+                let is_sent = !node.has_next() && links.unconfirmed() == 0 && links.is_written();
+                if is_sent && !std::mem::replace(&mut has_said_bye, true) {
+                    node.say_bye();
+                    continue;
+                }
+                if is_sent
+                    || self
+                        .ends_by
+                        .is_some_and(|deadline| Instant::now() >= deadline)
+                {
+                    break Ending::Asked;
+                }
+            }
+            let reads = !node.is_congested();
+            let mut wakes_at = node.wakes_at(now).min(pings_at);
+            if !reads {
+                wakes_at = wakes_at.min(now + CONGESTION);
+            }
+            let mut wakes_at = self.epoch + wakes_at;
+            if let Some(deadline) = self.ends_by {
+                wakes_at = wakes_at.min(deadline);
+            }
+            tokio::select! {
+                outcome = poll_fn(|cx| links.poll(cx, reads, &mut |event| node.handle(event, now))) => {
+                    node.flush();
+                    if let Err(error) = outcome {
+                        break Ending::Lost(error);
+                    }
+                }
+                command = self.commands.recv() => self.obey(command, node, true),
+                () = self.outlet.rung() => {}
+                () = sleep_until(wakes_at.into()) => {}
+            }
+            if !node.fits(&mut links) {
+                let first = links.first().map(|link| link.server().clone());
+                if let Some(server) = first {
+                    break Ending::Lost(LinkError::NoCluster(server));
+                }
+            }
+        };
+        node.down(links.unconfirmed());
+        if matches!(ending, Ending::Asked) {
+            let _closed_anyway = timeout(CLOSING, links.close()).await;
+        }
+        ending
+    }
+
+    /// Time since the task was made.
+    fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+}
+
+/// How long connecting may take, with everything up to the server's hello.
+const CONNECTING: Duration = Duration::from_secs(5);
+
+/// How often a server is asked for a sign of life; it has as long to answer.
+const PINGS: Duration = Duration::from_secs(5);
+
+/// How long nothing is read when this node has too much to deliver.
+const CONGESTION: Duration = Duration::from_millis(2);
+
+/// How long closing may take.
+const CLOSING: Duration = Duration::from_millis(200);
+
+/// Commands not obeyed yet.
+const COMMANDS: usize = 1024;
+
+const TARGET: &str = "millrace::backplane";

@@ -1,0 +1,86 @@
+//! Encryption of a link. Owns the way from PEM to what rustls works with.
+
+use std::sync::Arc;
+
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
+
+use crate::config::{Server, Tls};
+
+/// Why a link cannot be encrypted as configured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsError {
+    /// A part is no PEM.
+    #[error("backplane.tls.{at} is not valid PEM: {source}")]
+    Pem {
+        /// The option.
+        at: &'static str,
+        /// What is wrong with it.
+        source: pem::Error,
+    },
+    /// Nobody would be believed.
+    #[error("backplane.tls.ca has no certificate in it")]
+    NoAuthorities,
+    /// A part does not work.
+    #[error("backplane.tls cannot be used: {0}")]
+    Unusable(#[from] rustls::Error),
+}
+
+/// What a link is encrypted with.
+#[derive(Clone)]
+pub(crate) struct Encryption {
+    connector: TlsConnector,
+    server_name: Option<String>,
+}
+
+impl std::fmt::Debug for Encryption {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Encryption").finish_non_exhaustive()
+    }
+}
+
+impl Encryption {
+    pub(crate) fn new(tls: &Tls) -> Result<Self, TlsError> {
+        let mut roots = RootCertStore::empty();
+        let authorities = certificates("ca", &tls.authorities)?;
+        roots.add_parsable_certificates(authorities);
+        if roots.is_empty() {
+            return Err(TlsError::NoAuthorities);
+        }
+        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots);
+        let config = match &tls.identity {
+            None => builder.with_no_client_auth(),
+            Some((chain, key)) => {
+                let key = PrivateKeyDer::from_pem_slice(key)
+                    .map_err(|source| TlsError::Pem { at: "key", source })?;
+                builder.with_client_auth_cert(certificates("cert", chain)?, key)?
+            }
+        };
+        Ok(Self {
+            connector: TlsConnector::from(Arc::new(config)),
+            server_name: tls.server_name.clone(),
+        })
+    }
+
+    pub(crate) fn connector(&self) -> &TlsConnector {
+        &self.connector
+    }
+
+    /// The name that has to be in the server's certificate; `None`: nothing can have it.
+    pub(crate) fn name_of(&self, server: &Server) -> Option<ServerName<'static>> {
+        let name = self.server_name.as_ref().unwrap_or(&server.host);
+        ServerName::try_from(name.clone()).ok()
+    }
+}
+
+fn certificates(at: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<_, _>>()
+        .map_err(|source| TlsError::Pem { at, source })
+}

@@ -1,0 +1,367 @@
+//! NATS on one connection. The server confirms nothing by itself: a `PING` behind a batch does, because its `PONG`
+//! comes after all that was before it. Patterns of ours are no wildcards of NATS: while there is one, everything
+//! below the prefix is heard, and the node picks. Owns the numbers of the subscriptions.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use ahash::RandomState;
+
+use super::command::put_number;
+use super::{Event, Source, Wire, WireError, shown, subject};
+use crate::config::Credentials;
+use crate::envelope::{self, Content, HEAD_BYTES};
+use crate::outlet::Outgoing;
+use crate::topic::{Prefix, Topic};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Nats {
+    prefix: Prefix,
+    credentials: Credentials,
+    /// What the `PONG`s to come confirm.
+    expected: VecDeque<Barrier>,
+    /// What the next one will.
+    next: Barrier,
+    ids: HashMap<Topic, u64, RandomState>,
+    topics: HashMap<u64, Topic, RandomState>,
+    patterns: HashSet<Topic, RandomState>,
+    last_id: u64,
+    unconfirmed: u64,
+    /// Bytes of one message that the server takes.
+    most: usize,
+    longest: usize,
+    /// Bytes to come of a message that is too long.
+    to_skip: usize,
+    is_ready: bool,
+}
+
+#[derive(Debug, Default)]
+struct Barrier {
+    published: u64,
+    changes: Vec<(Topic, bool)>,
+}
+
+impl Nats {
+    /// `info`: the server's first line, which has been read already. `longest`: bytes of one message.
+    pub(crate) fn new(prefix: &str, credentials: Credentials, info: &[u8], longest: usize) -> Self {
+        let mut wire = Self {
+            prefix: Prefix::new(prefix, '.', ';'),
+            credentials,
+            expected: VecDeque::new(),
+            next: Barrier::default(),
+            ids: HashMap::default(),
+            topics: HashMap::default(),
+            patterns: HashSet::default(),
+            last_id: EVERYTHING,
+            unconfirmed: 0,
+            most: LEAST_PAYLOAD,
+            longest: longest.saturating_add(HEAD_BYTES),
+            to_skip: 0,
+            is_ready: false,
+        };
+        wire.info(info);
+        wire
+    }
+
+    /// Reads what the server says of itself; it may say it again.
+    fn info(&mut self, line: &[u8]) {
+        if let Some(most) = field(line, b"\"max_payload\":") {
+            self.most = most;
+        }
+    }
+
+    fn subject(&self, topic: &Topic) -> Vec<u8> {
+        let (front, name) = match topic {
+            Topic::Channel(name) => (self.prefix.channels(), name),
+            Topic::Sharded(name) => (self.prefix.sharded(), name),
+            Topic::Pattern(_) => return [self.prefix.channels(), b">"].concat(),
+            Topic::Control => return self.prefix.control().to_vec(),
+        };
+        let mut subject = front.to_vec();
+        subject::encode(name, &mut subject);
+        subject
+    }
+
+    fn pong(&mut self, each: &mut dyn FnMut(Event<'_>)) -> Result<(), WireError> {
+        let Some(barrier) = self.expected.pop_front() else {
+            return Err(WireError::Protocol("a PONG that nobody asked for"));
+        };
+        if !std::mem::replace(&mut self.is_ready, true) {
+            each(Event::Ready);
+        }
+        for (topic, is_on) in barrier.changes {
+            each(if is_on {
+                Event::Subscribed(topic)
+            } else {
+                Event::Unsubscribed(topic)
+            });
+        }
+        if barrier.published > 0 {
+            self.unconfirmed -= barrier.published;
+            each(Event::Published(barrier.published));
+        }
+        Ok(())
+    }
+
+    fn message(&self, id: u64, subject: &[u8], payload: &[u8], each: &mut dyn FnMut(Event<'_>)) {
+        if id == EVERYTHING {
+            let name = subject
+                .strip_prefix(self.prefix.channels())
+                .and_then(subject::decode);
+            if let Some(name) = name {
+                each(Event::Message(Source::Any(&name), payload));
+            }
+            return;
+        }
+        let source = match self.topics.get(&id) {
+            Some(Topic::Channel(name)) => Source::Channel(name),
+            Some(Topic::Sharded(name)) => Source::Sharded(name),
+            Some(Topic::Control) => Source::Control,
+            // it was on its way when we left
+            Some(Topic::Pattern(_)) | None => return,
+        };
+        each(Event::Message(source, payload));
+    }
+
+    fn error(&mut self, text: &[u8], each: &mut dyn FnMut(Event<'_>)) -> Result<(), WireError> {
+        let text = shown(text);
+        let lower = text.to_ascii_lowercase();
+        if lower.contains("authorization") || lower.contains("authentication") {
+            return Err(WireError::Refused(text));
+        }
+        if lower.contains("permissions violation for publish") {
+            // the batch that it was in is not confirmed yet
+            let batch = self.expected.iter_mut().find(|batch| batch.published > 0);
+            let batch = batch.unwrap_or(&mut self.next);
+            if batch.published > 0 {
+                batch.published -= 1;
+                self.unconfirmed -= 1;
+                each(Event::NotPublished(&text));
+            }
+            return Ok(());
+        }
+        if lower.contains("permissions violation") || lower.contains("invalid subject") {
+            each(Event::Refused(Topic::Control, &text));
+            return Ok(());
+        }
+        Err(WireError::Ended(text))
+    }
+}
+
+impl Wire for Nats {
+    fn open(&mut self, out: &mut Vec<u8>) {
+        let Credentials {
+            user,
+            password,
+            token,
+        } = &self.credentials;
+        out.extend_from_slice(
+            b"CONNECT {\"verbose\":false,\"pedantic\":false,\"headers\":false,\"echo\":false,\
+            \"lang\":\"rust\",\"version\":\"1\",\"protocol\":1,\"name\":\"millrace\"",
+        );
+        for (name, value) in [("user", user), ("pass", password), ("auth_token", token)] {
+            if let Some(value) = value {
+                out.extend_from_slice(format!(",\"{name}\":").as_bytes());
+                quote(value, out);
+            }
+        }
+        out.extend_from_slice(b"}\r\n");
+        self.ping(out);
+    }
+
+    fn subscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) {
+        self.next.changes.push((topic.clone(), true));
+        let id = if matches!(topic, Topic::Pattern(_)) {
+            self.patterns.insert(topic.clone());
+            if self.patterns.len() > 1 {
+                return;
+            }
+            EVERYTHING
+        } else {
+            self.last_id += 1;
+            self.ids.insert(topic.clone(), self.last_id);
+            self.topics.insert(self.last_id, topic.clone());
+            self.last_id
+        };
+        out.extend_from_slice(b"SUB ");
+        out.extend_from_slice(&self.subject(topic));
+        out.extend_from_slice(format!(" {id}\r\n").as_bytes());
+    }
+
+    fn unsubscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) {
+        self.next.changes.push((topic.clone(), false));
+        let id = if matches!(topic, Topic::Pattern(_)) {
+            self.patterns.remove(topic);
+            if !self.patterns.is_empty() {
+                return;
+            }
+            EVERYTHING
+        } else {
+            let Some(id) = self.ids.remove(topic) else {
+                return;
+            };
+            self.topics.remove(&id);
+            id
+        };
+        out.extend_from_slice(format!("UNSUB {id}\r\n").as_bytes());
+    }
+
+    fn publish(&mut self, message: &Outgoing, out: &mut Vec<u8>) -> bool {
+        let length = HEAD_BYTES + message.body.len();
+        if length > self.most {
+            return false;
+        }
+        out.extend_from_slice(b"PUB ");
+        match (message.content, message.is_sharded) {
+            (Content::Control, _) => out.extend_from_slice(self.prefix.control()),
+            (_, true) => {
+                out.extend_from_slice(self.prefix.sharded());
+                subject::encode(&message.channel, out);
+            }
+            (_, false) => {
+                out.extend_from_slice(self.prefix.channels());
+                subject::encode(&message.channel, out);
+            }
+        }
+        out.push(b' ');
+        put_number(out, length);
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(&envelope::head(message.content, message.stamp));
+        out.extend_from_slice(&message.body);
+        out.extend_from_slice(b"\r\n");
+        if message.content != Content::Control {
+            self.next.published += 1;
+            self.unconfirmed += 1;
+        }
+        true
+    }
+
+    fn settle(&mut self, out: &mut Vec<u8>) {
+        if self.next.published > 0 || !self.next.changes.is_empty() {
+            self.ping(out);
+        }
+    }
+
+    fn ping(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"PING\r\n");
+        self.expected.push_back(std::mem::take(&mut self.next));
+    }
+
+    fn read(
+        &mut self,
+        input: &[u8],
+        out: &mut Vec<u8>,
+        each: &mut dyn FnMut(Event<'_>),
+    ) -> Result<usize, WireError> {
+        let mut used = self.to_skip.min(input.len());
+        self.to_skip -= used;
+        while let Some(rest) = input.get(used..).filter(|rest| !rest.is_empty()) {
+            let Some(end) = rest
+                .iter()
+                .take(LONGEST_LINE)
+                .position(|byte| *byte == b'\n')
+            else {
+                if rest.len() >= LONGEST_LINE {
+                    return Err(WireError::Protocol("a line is too long"));
+                }
+                break;
+            };
+            let (line, behind) = rest.split_at(end + 1);
+            let line = line.trim_ascii();
+            let (verb, rest_of_line) = match line.iter().position(u8::is_ascii_whitespace) {
+                Some(space) => line.split_at(space),
+                None => (line, &b""[..]),
+            };
+            let rest_of_line = rest_of_line.trim_ascii_start();
+            let mut length = 0;
+            if verb.eq_ignore_ascii_case(b"MSG") {
+                let Some((id, subject, size)) = message_line(rest_of_line) else {
+                    return Err(WireError::Protocol("a MSG without its parts"));
+                };
+                length = size
+                    .checked_add(2)
+                    .ok_or(WireError::Protocol("a MSG too long"))?;
+                if size > self.longest {
+                    each(Event::TooLong);
+                    let here = length.min(behind.len());
+                    self.to_skip = length - here;
+                    length = here;
+                } else {
+                    let Some(payload) = behind.get(..length) else {
+                        break;
+                    };
+                    let Some(payload) = payload.strip_suffix(b"\r\n") else {
+                        return Err(WireError::Protocol("a MSG without its end"));
+                    };
+                    self.message(id, subject, payload, each);
+                }
+            } else if verb.eq_ignore_ascii_case(b"PING") {
+                out.extend_from_slice(b"PONG\r\n");
+            } else if verb.eq_ignore_ascii_case(b"PONG") {
+                self.pong(each)?;
+            } else if verb.eq_ignore_ascii_case(b"INFO") {
+                self.info(rest_of_line);
+            } else if verb.eq_ignore_ascii_case(b"-ERR") {
+                self.error(rest_of_line, each)?;
+            } else if !verb.eq_ignore_ascii_case(b"+OK") && !verb.is_empty() {
+                return Err(WireError::Protocol("an unknown line"));
+            }
+            used += end + 1 + length;
+        }
+        Ok(used)
+    }
+
+    fn unconfirmed(&self) -> u64 {
+        self.unconfirmed
+    }
+}
+
+/// The subscription's number, the subject and the payload's length, of `subject id [reply-to] length`.
+fn message_line(line: &[u8]) -> Option<(u64, &[u8], usize)> {
+    let mut words = line
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
+    let (subject, id, third) = (words.next()?, words.next()?, words.next()?);
+    let length = words.next().unwrap_or(third);
+    let id = str::from_utf8(id).ok()?.parse().ok()?;
+    let length = str::from_utf8(length).ok()?.parse().ok()?;
+    Some((id, subject, length))
+}
+
+/// A number in the server's JSON, behind this name.
+fn field(json: &[u8], name: &[u8]) -> Option<usize> {
+    let start = json.windows(name.len()).position(|part| part == name)?;
+    let digits = json.get(start + name.len()..)?;
+    let length = digits
+        .iter()
+        .position(|byte| !byte.is_ascii_digit())
+        .unwrap_or(digits.len());
+    str::from_utf8(digits.get(..length)?).ok()?.parse().ok()
+}
+
+/// Writes a string of JSON.
+fn quote(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => out.extend_from_slice(format!("\\{letter}").as_bytes()),
+            control if control.is_control() => {
+                out.extend_from_slice(format!("\\u{:04x}", u32::from(control)).as_bytes());
+            }
+            other => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    out.push(b'"');
+}
+
+/// The subscription to everything below the prefix.
+const EVERYTHING: u64 = 1;
+
+/// Bytes of a message that a server takes which does not say how many it takes.
+const LEAST_PAYLOAD: usize = 64 * 1024;
+
+/// Bytes of a line; the server's first one is the longest.
+pub(crate) const LONGEST_LINE: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Conversations with a NATS server, as bytes.
+
+use bytes::Bytes;
+use millrace_core::Kind;
+use proptest::prelude::*;
+
+use super::*;
+use crate::envelope::Stamp;
+
+const INFO: &[u8] = br#"{"server_id":"N","version":"2.9.10","max_payload":100,"proto":1}"#;
+
+fn wire() -> Nats {
+    let credentials = Credentials {
+        user: Some("me".to_owned()),
+        password: Some("a\"b\n".to_owned()),
+        token: None,
+    };
+    Nats::new("app", credentials, INFO, 50)
+}
+
+fn message(channel: &[u8], body: &'static [u8]) -> Outgoing {
+    Outgoing {
+        is_sharded: false,
+        channel: channel.into(),
+        content: Content::Message(Kind::Binary),
+        stamp: Stamp {
+            node: 1,
+            stream: 1,
+            number: 1,
+        },
+        body: Bytes::from_static(body),
+    }
+}
+
+fn events(wire: &mut Nats, input: &[u8], piece: usize) -> Result<Vec<String>, WireError> {
+    let mut seen = Vec::new();
+    let mut buffer = Vec::new();
+    let mut out = Vec::new();
+    for piece in input.chunks(piece) {
+        buffer.extend_from_slice(piece);
+        let used = wire.read(&buffer, &mut out, &mut |event| {
+            seen.push(match event {
+                Event::Message(source, payload) => {
+                    format!("{source:?} {}", String::from_utf8_lossy(payload))
+                }
+                other => format!("{other:?}"),
+            });
+        })?;
+        buffer.drain(..used);
+    }
+    if !out.is_empty() {
+        seen.push(String::from_utf8_lossy(&out).into_owned());
+    }
+    Ok(seen)
+}
+
+#[test]
+fn a_conversation_cut_anywhere() {
+    let room = Topic::Channel((*b"r m").into());
+    let pattern = Topic::Pattern((*b"r*").into());
+    let input = b"PONG\r\nMSG app.r%20m 2 2\r\nhi\r\nPONG\r\n\
+        MSG app.r%20m 1 _INBOX.1 2\r\nho\r\nPING\r\nMSG app.%zz 1 2\r\nno\r\n\
+        -ERR 'Permissions Violation for Publish to \"app.r\"'\r\nPONG\r\n";
+    for piece in 1..input.len() {
+        let mut wire = wire();
+        let mut out = Vec::new();
+        wire.open(&mut out);
+        wire.subscribe(&room, &mut out);
+        wire.subscribe(&pattern, &mut out);
+        wire.settle(&mut out);
+        assert!(wire.publish(&message(b"r", b"x"), &mut out));
+        assert!(wire.publish(&message(b"r", b"y"), &mut out));
+        wire.settle(&mut out);
+        wire.settle(&mut out);
+        assert_eq!(wire.unconfirmed(), 2);
+        let seen = events(&mut wire, input, piece).unwrap();
+        assert_eq!(
+            seen,
+            [
+                "Ready",
+                "Channel([114, 32, 109]) hi",
+                "Subscribed(Channel([114, 32, 109]))",
+                "Subscribed(Pattern([114, 42]))",
+                "Any([114, 32, 109]) ho",
+                "NotPublished(\"'Permissions Violation for Publish to \\\"app.r\\\"'\")",
+                "Published(1)",
+                "PONG\r\n",
+            ]
+        );
+    }
+}
+
+#[test]
+fn commands_are_as_nats_reads_them() {
+    let mut wire = wire();
+    let mut out = Vec::new();
+    wire.open(&mut out);
+    let text = String::from_utf8_lossy(&out);
+    assert!(text.starts_with("CONNECT {\"verbose\":false"), "{text}");
+    assert!(
+        text.ends_with(",\"user\":\"me\",\"pass\":\"a\\\"b\\u000a\"}\r\nPING\r\n"),
+        "{text}"
+    );
+    out.clear();
+    for pattern in [&b"a*"[..], b"b*"] {
+        wire.subscribe(&Topic::Pattern(pattern.into()), &mut out);
+    }
+    wire.subscribe(&Topic::Sharded((*b"r").into()), &mut out);
+    wire.subscribe(&Topic::Control, &mut out);
+    wire.unsubscribe(&Topic::Pattern((*b"a*").into()), &mut out);
+    wire.unsubscribe(&Topic::Sharded((*b"r").into()), &mut out);
+    wire.unsubscribe(&Topic::Pattern((*b"b*").into()), &mut out);
+    assert_eq!(
+        String::from_utf8_lossy(&out),
+        "SUB app.> 1\r\nSUB app;r 2\r\nSUB app!nodes 3\r\nUNSUB 2\r\nUNSUB 1\r\n"
+    );
+    out.clear();
+    wire.publish(&message(b"r.1", b"body"), &mut out);
+    assert!(out.starts_with(b"PUB app.r.1 38\r\n\xffmillrac\x01\x01"));
+    assert!(out.ends_with(b"body\r\n"));
+    assert!(
+        !wire.publish(&message(b"r", &[0; 67]), &mut out),
+        "too large"
+    );
+    assert_eq!(wire.unconfirmed(), 1);
+}
+
+#[test]
+fn a_message_that_is_too_long_is_passed_over() {
+    let mut input = b"MSG app.r 2 1000\r\n".to_vec();
+    input.extend_from_slice(&[b'x'; 1000]);
+    input.extend_from_slice(b"\r\nMSG app.r 2 2\r\nhi\r\n");
+    for piece in [1, 2, 7, 100, input.len()] {
+        let mut wire = wire();
+        wire.subscribe(&Topic::Channel((*b"r").into()), &mut Vec::new());
+        let seen = events(&mut wire, &input, piece).unwrap();
+        assert_eq!(seen, ["TooLong", "Channel([114]) hi"]);
+    }
+}
+
+#[test]
+fn who_is_refused_or_hears_nonsense_gives_up() {
+    for (input, is_refused) in [
+        (&b"-ERR 'Authorization Violation'\r\n"[..], true),
+        (b"-ERR 'Maximum Connections Exceeded'\r\n", false),
+        (b"HTTP/1.1 400 Bad Request\r\n", false),
+        (b"PONG\r\n", false),
+        (b"MSG app.r\r\n", false),
+        (b"MSG app.r 2 -1\r\n", false),
+        (b"MSG app.r 2 2\r\nhiho", false),
+    ] {
+        let error = events(&mut wire(), input, 100).unwrap_err();
+        assert_eq!(
+            matches!(error, WireError::Refused(_)),
+            is_refused,
+            "{error}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_bounded(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let mut wire = wire();
+        let mut line = b"MSG ".to_vec();
+        line.extend_from_slice(&bytes);
+        for input in [&bytes, &line] {
+            if let Ok(used) = wire.read(input, &mut Vec::new(), &mut |_| {}) {
+                prop_assert!(used <= input.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Replies of a Redis server, as RESP3 has them. Owns the parser: nothing is allocated from a length that the
+//! server claims, and neither depth nor size is unbounded.
+
+use super::WireError;
+
+/// A value, without the differences that nobody here needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Value<'a> {
+    Null,
+    Integer(i64),
+    Text(&'a [u8]),
+    Error(&'a [u8]),
+    /// An array, a set, or the names and values of a map in turn.
+    List(Vec<Value<'a>>),
+    /// Something that is no reply.
+    Push(Vec<Value<'a>>),
+}
+
+/// What the front of the input is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Parsed<'a> {
+    /// A value and its length.
+    Whole(Value<'a>, usize),
+    /// A part of one.
+    Part,
+    /// A part of one with a text longer than may be: where the text begins, and its length.
+    TooLong(usize, usize),
+}
+
+/// Parses one value.
+pub(crate) fn parse(input: &[u8], longest: usize) -> Result<Parsed<'_>, WireError> {
+    let mut parser = Parser {
+        input,
+        at: 0,
+        longest,
+    };
+    match parser.value(0) {
+        Ok(value) => Ok(Parsed::Whole(value, parser.at)),
+        Err(Stop::Part) => Ok(Parsed::Part),
+        Err(Stop::TooLong(length)) => Ok(Parsed::TooLong(parser.at, length)),
+        Err(Stop::Wrong(what)) => Err(WireError::Protocol(what)),
+    }
+}
+
+struct Parser<'a> {
+    input: &'a [u8],
+    at: usize,
+    longest: usize,
+}
+
+enum Stop {
+    Part,
+    TooLong(usize),
+    Wrong(&'static str),
+}
+
+impl<'a> Parser<'a> {
+    fn value(&mut self, depth: usize) -> Result<Value<'a>, Stop> {
+        if depth > DEEPEST {
+            return Err(Stop::Wrong("a reply is nested too deeply"));
+        }
+        loop {
+            let (tag, line) = self.line()?;
+            return Ok(match tag {
+                b'+' | b',' | b'(' => Value::Text(line),
+                b'-' => Value::Error(line),
+                b':' => Value::Integer(number(line)?),
+                b'#' => Value::Integer(i64::from(line == b"t")),
+                b'_' => Value::Null,
+                b'$' | b'=' => match length(line)? {
+                    None => Value::Null,
+                    Some(length) => Value::Text(self.text(length)?),
+                },
+                b'!' => Value::Error(self.text(length(line)?.unwrap_or_default())?),
+                b'*' | b'~' => match length(line)? {
+                    None => Value::Null,
+                    Some(count) => Value::List(self.list(count, depth)?),
+                },
+                b'%' => Value::List(self.list(doubled(line)?, depth)?),
+                b'>' => Value::Push(self.list(length(line)?.unwrap_or_default(), depth)?),
+                b'|' => {
+                    // what is said about the value behind it
+                    self.list(doubled(line)?, depth)?;
+                    continue;
+                }
+                _ => return Err(Stop::Wrong("a reply of an unknown kind")),
+            });
+        }
+    }
+
+    fn list(&mut self, count: usize, depth: usize) -> Result<Vec<Value<'a>>, Stop> {
+        let mut values = Vec::new();
+        for _ in 0..count {
+            values.push(self.value(depth + 1)?);
+        }
+        Ok(values)
+    }
+
+    /// The first byte of a line and the others, without its end.
+    fn line(&mut self) -> Result<(u8, &'a [u8]), Stop> {
+        let rest = self.input.get(self.at..).unwrap_or_default();
+        let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+            return Err(if rest.len() > LONGEST_LINE {
+                Stop::Wrong("a line is too long")
+            } else {
+                Stop::Part
+            });
+        };
+        let (line, _) = rest.split_at(end);
+        let Some(((tag, line), b'\r')) = line
+            .split_last()
+            .and_then(|(last, line)| Some((line.split_first()?, *last)))
+        else {
+            return Err(Stop::Wrong("a line without its end"));
+        };
+        self.at += end + 1;
+        Ok((*tag, line))
+    }
+
+    fn text(&mut self, length: usize) -> Result<&'a [u8], Stop> {
+        if length > self.longest {
+            return Err(Stop::TooLong(length));
+        }
+        let rest = self.input.get(self.at..).unwrap_or_default();
+        let Some((text, rest)) = rest.split_at_checked(length) else {
+            return Err(Stop::Part);
+        };
+        match rest.split_at_checked(2) {
+            Some((b"\r\n", _)) => {
+                self.at += length + 2;
+                Ok(text)
+            }
+            Some(_) => Err(Stop::Wrong("a text without its end")),
+            None => Err(Stop::Part),
+        }
+    }
+}
+
+fn number(line: &[u8]) -> Result<i64, Stop> {
+    str::from_utf8(line)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .ok_or(Stop::Wrong("a number that is none"))
+}
+
+/// `None` is the old way to say that there is nothing.
+fn length(line: &[u8]) -> Result<Option<usize>, Stop> {
+    match number(line)? {
+        -1 => Ok(None),
+        length => usize::try_from(length)
+            .map(Some)
+            .map_err(|_| Stop::Wrong("a length that is none")),
+    }
+}
+
+fn doubled(line: &[u8]) -> Result<usize, Stop> {
+    length(line)?
+        .unwrap_or_default()
+        .checked_mul(2)
+        .ok_or(Stop::Wrong("a length that is none"))
+}
+
+const DEEPEST: usize = 8;
+
+/// Longer than any error text.
+const LONGEST_LINE: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn whole(input: &[u8]) -> Value<'_> {
+        match parse(input, 100).unwrap() {
+            Parsed::Whole(value, length) => {
+                assert_eq!(length, input.len());
+                value
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_kind_is_known() {
+        assert_eq!(whole(b"+OK\r\n"), Value::Text(b"OK"));
+        assert_eq!(whole(b"-ERR no\r\n"), Value::Error(b"ERR no"));
+        assert_eq!(whole(b"!2\r\nno\r\n"), Value::Error(b"no"));
+        assert_eq!(whole(b":-12\r\n"), Value::Integer(-12));
+        assert_eq!(whole(b"#t\r\n"), Value::Integer(1));
+        assert_eq!(whole(b"_\r\n"), Value::Null);
+        assert_eq!(whole(b"$-1\r\n"), Value::Null);
+        assert_eq!(whole(b"$0\r\n\r\n"), Value::Text(b""));
+        assert_eq!(whole(b"=5\r\ntxt:a\r\n"), Value::Text(b"txt:a"));
+        assert_eq!(whole(b",1.5\r\n"), Value::Text(b"1.5"));
+        assert_eq!(whole(b"*0\r\n"), Value::List(vec![]));
+        assert_eq!(whole(b"|1\r\n+a\r\n+b\r\n:1\r\n"), Value::Integer(1));
+        let pair = vec![Value::Text(b"a"), Value::Integer(1)];
+        assert_eq!(whole(b"%1\r\n+a\r\n:1\r\n"), Value::List(pair.clone()));
+        assert_eq!(whole(b"~2\r\n+a\r\n:1\r\n"), Value::List(pair.clone()));
+        assert_eq!(whole(b">2\r\n$1\r\na\r\n:1\r\n"), Value::Push(pair));
+    }
+
+    #[test]
+    fn lengths_are_not_believed() {
+        for input in [
+            &b"*1000000000\r\n"[..],
+            b"%4000000000\r\n:1\r\n",
+            b"$100\r\nabc",
+        ] {
+            assert_eq!(parse(input, 100), Ok(Parsed::Part));
+        }
+        let input = b">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$101\r\nxxx";
+        assert_eq!(parse(input, 100), Ok(Parsed::TooLong(input.len() - 3, 101)));
+        for input in [
+            &b"$-2\r\n"[..],
+            b"*x\r\n",
+            b"?\r\n",
+            b"\r\n",
+            b"+a\n",
+            b"$1\r\nabc",
+        ] {
+            assert!(parse(input, 100).is_err(), "{input:?}");
+        }
+        assert!(parse(&b"*1\r\n".repeat(20), 100).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_bounded(bytes in proptest::collection::vec(
+            prop_oneof![any::<u8>(), proptest::sample::select(b"*$%>|:+-_\r\n0123456789".to_vec())],
+            0..200,
+        )) {
+            if let Ok(Parsed::Whole(_, length)) = parse(&bytes, 100) {
+                prop_assert!(length <= bytes.len());
+                for end in 0..length {
+                    prop_assert_eq!(parse(&bytes[..end], 100), Ok(Parsed::Part));
+                }
+            }
+        }
+    }
+}
