@@ -3,6 +3,7 @@
 /** One request and its answer, as `js/src/worker/exchange.ts` has them. */
 export class PlainExchange {
   answered = false;
+  hasLeft = false;
   /** `{status, headers, body}`: headers as an object of arrays, by name in lower case. */
   answer;
   /** Pieces of a streamed answer. */
@@ -52,6 +53,7 @@ export class PlainExchange {
   /** The client goes away. */
   leave() {
     this.answered = true;
+    this.hasLeft = true;
     for (const callback of this.#leaving) callback();
   }
 

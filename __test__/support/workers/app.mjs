@@ -1,5 +1,7 @@
 // An app of `millrace/http` with a route for every rule that `app-*.test.mjs` looks at.
-import { setImmediate as turn } from 'node:timers/promises';
+import { createReadStream } from 'node:fs';
+import { setTimeout as later, setImmediate as turn } from 'node:timers/promises';
+import { threadId } from 'node:worker_threads';
 
 import express, { HttpError } from '../http-app.mjs';
 import { getKey, setKey } from '../millrace.mjs';
@@ -19,8 +21,8 @@ app.use('/cors', (_req, res, next) => {
 app.use('/silent', () => {});
 
 app.all('/request', (req, res) => {
-  const { method, url, path, query, headers, body, httpVersion, params, ip, clientInfo } = req;
-  res.json({ method, url, path, query, headers, body, httpVersion, params, ip, clientInfo });
+  const { method, url, path, query, headers, body, httpVersion, params, ip, clientInfo, protocol, secure } = req;
+  res.json({ method, url, path, query, headers, body, httpVersion, params, ip, clientInfo, protocol, secure });
 });
 app.all('/request/:id/*rest', (req, res) => res.json({ params: req.params, path: req.path }));
 app.post('/json', (req, res) => res.json({ is: req.json, body: req.body }));
@@ -66,6 +68,29 @@ app.get('/stream-breaks', (_req, res) =>
     })(),
   ),
 );
+app.get('/stream-fails', (_req, res) => {
+  res.stream(
+    (async function* () {
+      yield 'one ';
+      await later(60);
+      throw new Error('the stream failed');
+    })(),
+  );
+});
+app.get('/stream-missing', (_req, res) => {
+  res.stream(createReadStream('/nowhere/at/all'));
+});
+app.get('/thread', (_req, res) => res.send(String(threadId)));
+app.get('/gives-up', async (req) => {
+  setKey('gives up', 'asked');
+  await new Promise((_resolve, reject) =>
+    req.signal.addEventListener('abort', () => {
+      setKey('gives up', 'gave up');
+      reject(req.signal.reason);
+    }),
+  );
+});
+app.get('/gave-up', (_req, res) => res.send(Buffer.from(getKey('gives up') ?? '').toString()));
 app.get('/break', (_req, res) => {
   setKey('break', '1');
   res.end();

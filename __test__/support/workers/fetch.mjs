@@ -1,4 +1,6 @@
 // Answers requests by their path: one for each thing that a `fetch` handler can do.
+import { Readable } from 'node:stream';
+import { inspect } from 'node:util';
 import { threadId } from 'node:worker_threads';
 
 import { send, setKey } from '../millrace.mjs';
@@ -53,6 +55,7 @@ const routes = {
       isRequest: request instanceof Request,
       ip: info.ip,
       version: info.httpVersion,
+      encrypted: info.encrypted,
     }),
   '/text': async (request) => new Response(await request.text()),
   '/length': async (request) => ({ body: String((await request.arrayBuffer()).byteLength) }),
@@ -85,6 +88,101 @@ const routes = {
   '/zero': () => ({ headers: { 'x-a': 'b\0x-c\0d' }, body: '' }),
   '/odd-status': () => ({ status: 99, body: '' }),
   '/odd-body': () => ({ body: 5 }),
+  '/used': async () => {
+    const response = new Response('used up');
+    await response.text();
+    return response;
+  },
+  '/locked': () => {
+    const response = new Response('locked');
+    response.body.getReader();
+    return response;
+  },
+  '/error': () => Response.error(),
+  '/moved': () => Response.redirect('http://example.org/there', 307),
+  '/subclass': () => new (class extends Response {})('of a subclass', { status: 203 }),
+  '/shaped': () => ({ status: 202, headers: new Headers({ 'x-one': '1' }), body: new Blob(['shaped']).stream() }),
+  '/no-value': () => ({ headers: { 'x-one': undefined }, body: '' }),
+  '/length-of-head': () => ({ headers: { 'content-length': '12345' } }),
+  '/endless-text': () => ({
+    body: (async function* () {
+      for (;;) yield 'more ';
+    })(),
+  }),
+  '/one-piece': () => ({
+    body: (async function* () {
+      await later(1);
+      yield 'one piece';
+    })(),
+  }),
+  '/fails-first': () => ({
+    // biome-ignore lint/correctness/useYield: it fails before
+    body: (async function* () {
+      await later(1);
+      throw new Error('no first piece');
+    })(),
+  }),
+  '/late-piece': () =>
+    new Response(
+      new ReadableStream({
+        async pull(controller) {
+          await later(1000);
+          controller.enqueue(bytes('late'));
+          controller.close();
+        },
+      }),
+    ),
+  '/iterator': () => {
+    aborts.push('iterating');
+    const next = () => new Promise(() => {});
+    const ended = async () => ({ done: true, value: aborts.push('returned') });
+    return { body: { [Symbol.asyncIterator]: () => ({ next, return: ended }) } };
+  },
+  '/node-stream': () => {
+    aborts.push('reading');
+    return { body: new Readable({ read() {}, destroy: (error, done) => done(error, aborts.push('destroyed')) }) };
+  },
+  '/shown': (request) => ({ body: inspect(request) }),
+  '/own-bytes': async (request) => {
+    const all = await request.bytes();
+    return Response.json([all.constructor.name, all.byteOffset, all.buffer.byteLength, all.length]);
+  },
+  '/files': async (request) => {
+    const form = await request.formData();
+    const entries = [...form].map(async ([name, value]) =>
+      typeof value === 'string' ? [name, value] : [name, value.name, value.type, await value.text()],
+    );
+    return Response.json(await Promise.all(entries));
+  },
+  '/remade': async (request) => {
+    const url = new URL(request.url);
+    url.pathname = '/elsewhere';
+    const made = new Request(url, request);
+    return { body: `${made.method} ${made.url} ${made.headers.get('x-one')} ${await made.text()}` };
+  },
+  '/passed-on': async (request) => {
+    const made = new Request(request, { headers: { 'x-one': request.headers.get('x-one') } });
+    const isRequest = made instanceof Request && new (class extends Request {})(made.url) instanceof Request;
+    return { body: `${made.method} ${await made.text()} ${made.headers.get('x-one')} ${isRequest}` };
+  },
+  '/around': (request) => {
+    if (request.headers.has('x-hop')) return new Response(`came back with ${request.headers.get('x-one')}`);
+    request.headers.set('x-hop', '1');
+    return globalThis.fetch(request);
+  },
+  '/copied': async (request) => {
+    const copy = request.clone();
+    return Response.json([copy.url, copy.method, [...copy.headers], await copy.text()]);
+  },
+  '/gives-up': async (request) => {
+    aborts.push('asked');
+    await new Promise((_resolve, reject) =>
+      request.signal.addEventListener('abort', () => {
+        aborts.push('gave up');
+        reject(request.signal.reason);
+      }),
+    );
+  },
   '/never': () => new Promise(() => {}),
   '/breaks': () =>
     new Response(

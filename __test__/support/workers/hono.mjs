@@ -1,9 +1,10 @@
 // An app of Hono, as its documentation has it, beside handlers of sockets.
 import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import { cors } from 'hono/cors';
 import { HTTPException } from 'hono/http-exception';
 import { logger } from 'hono/logger';
-import { streamText } from 'hono/streaming';
+import { streamSSE, streamText } from 'hono/streaming';
 
 import { send } from '../millrace.mjs';
 
@@ -38,6 +39,17 @@ app.get('/broken', () => {
 });
 app.onError((error, c) => (error instanceof HTTPException ? error.getResponse() : c.text('caught', 500)));
 app.notFound((c) => c.text('nothing here', 404));
+app.post('/limited', bodyLimit({ maxSize: 20, onError: (c) => c.text('too much', 413) }), async (c) =>
+  c.text(`${await c.req.text()} of ${c.req.header('x-one')}`),
+);
+app.mount('/mounted', async (request) => new Response(`${request.method} ${request.url} ${await request.text()}`));
+app.post('/twice', async (c) => c.json([await c.req.json(), await c.req.text()]));
+app.get('/events', (c) =>
+  streamSSE(c, async (stream) => {
+    await stream.sleep(1000);
+    await stream.writeSSE({ event: 'tick', data: 'one' });
+  }),
+);
 app.get('/lines', (c) => c.json(lines.length));
 
 export default app;

@@ -128,7 +128,7 @@ fn ask(
             Version::HTTP_11 => 1,
             _ => 2,
         },
-        encrypted: exchange.visitor.listener.config.tls.is_some(),
+        encrypted: exchange.visitor.listener.tls.is_some(),
         streams: matches!(content, Content::Stream(_)),
         has_body: !matches!(content, Content::None),
         port: exchange.client_port(&parts.headers),
