@@ -143,6 +143,13 @@ test('forms: + is a blank, an invalid escape is answered with 400', async (t) =>
   t.is(await seen((req) => req.form, '/', { headers: JSON_TYPE, body: 'a=1' }, 'POST'), undefined);
 });
 
+test('a form of six million names without a value is read', async (t) => {
+  const app = createApp().set('body limit', 2 ** 24);
+  app.post('/', (req, res) => res.json([Object.keys(req.form), req.form.b]));
+  const { body } = await ask(app, 'POST', '/', { headers: FORM_TYPE, body: `${'a&'.repeat(6 * 2 ** 20)}b=c` });
+  t.is(body, '[["a","b"],"c"]');
+});
+
 test('the middlewares of programs for Express parse the body', async (t) => {
   const app = createApp().use(json({ limit: 20 }), urlencoded({ extended: true }));
   app.post('/', (req, res) => res.json(req.body));

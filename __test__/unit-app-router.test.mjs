@@ -27,7 +27,8 @@ for (const [pattern, matching, others] of [
   ['/files/*rest', { '/files/a/b%2Fc': { rest: 'a/b/c' } }, ['/files']],
   ['/caf\u00e9', { '/caf%C3%A9': {}, '/caf%c3%a9': {} }, ['/cafe']],
   ['/caf%C3%A9', { '/caf%C3%A9': {} }, ['/caf']],
-  ['/a%2Fb', { '/a%2Fb': {} }, ['/a/b']],
+  ['/a%2Fb', { '/a%2Fb': {}, '/a%2fb': {} }, ['/a/b', '/a%252Fb']],
+  ['/@me+you', { '/@me+you': {}, '/%40me%2Byou': {} }, ['/me']],
   ['*', { '/': {}, '/a/b': { '*': 'a/b' } }, []],
   ['/:id', { '/50%2525': { id: '50%25' }, '/%3Aid': { id: ':id' }, '/__proto__': { id: '__proto__' } }, ['/']],
 ]) {
@@ -108,6 +109,13 @@ test('the index of routes leaves none out: random routes and paths, compared wit
   }
 });
 
+test('paths of slashes cost no more than others', async (t) => {
+  const app = createApp().get('/:a', params).get('/a/*', params);
+  const path = '/'.repeat(8000);
+  for (let round = 0; round < 5000; round += 1) if ((await bodyOf(app, path)) !== 404) t.fail();
+  t.pass();
+});
+
 test('methods: all takes any, HEAD is answered by GET, the others by their own', async (t) => {
   const app = createApp();
   for (const name of ['get', 'post', 'put', 'delete', 'patch'])
@@ -162,6 +170,8 @@ test('the path of a middleware means whole segments, however they are written', 
   app.get('*', (_req, res) => res.send('passed'));
   for (const path of ['/stop', '/stop/', '/stop/a', '/s%74op/a', '/%73top'])
     t.is(await bodyOf(app, path), 'stopped', path);
+  app.use('/@me', (_req, res) => res.send('mine'));
+  for (const path of ['/@me', '/%40me', '/%40me/a']) t.is(await bodyOf(app, path), 'mine', path);
   for (const path of ['/stopnext', '/', '/Stop', '/a/stop', '/stop%2Fa']) t.is(await bodyOf(app, path), 'passed', path);
   t.is(await bodyOf(app, '/one/x'), 'prefix {}');
   t.is(await bodyOf(app, '/2/in/x'), 'prefix {"two":"2"}');
@@ -253,6 +263,18 @@ test('routers are mounted, in each other, with what they use', async (t) => {
   t.is((await ask(app, 'GET', '/api/users/7')).headers['x-met'], undefined);
   t.throws(() => inner.use(outer), { instanceOf: TypeError, message: /within itself/ });
   t.throws(() => inner.use(inner), { instanceOf: TypeError });
+});
+
+test('every registration returns what it was called on', async (t) => {
+  for (const router of [createApp(), new Router()]) {
+    for (const name of ['get', 'head', 'post', 'put', 'delete', 'patch', 'options', 'all', 'use']) {
+      t.is(router[name]('/a', params), router, name);
+    }
+    t.is(router.use(params), router);
+  }
+  const app = createApp();
+  t.is(app.ws('/', {}), app);
+  t.is(app.set('a', 1), app);
 });
 
 test('wrong arguments are named', (t) => {

@@ -91,13 +91,14 @@ export function checkPattern(path: unknown): string {
 }
 
 /**
- * A path in the form that patterns are compared with: escapes decoded, except those of characters that would divide it
- * anew (`%2F`) and of `%` itself.
+ * A path in the form that patterns are compared with: escapes decoded, except those of `/`, which would divide it anew,
+ * and of `%` itself.
  *
  * @throws {URIError} if an escape is invalid
  */
 export function comparable(path: string): string {
-  return path.includes('%') ? decodeURI(path.replaceAll('%25', '%2525')) : path;
+  if (!path.includes('%')) return path;
+  return decodeURIComponent(path.replaceAll('%25', '%2525').replace(/%2f/gi, '%252F'));
 }
 
 function tokensOf(source: string): Token[] {

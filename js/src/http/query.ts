@@ -24,9 +24,11 @@ function parsePairs(text: string, decode: (part: string) => string): Fields {
     let end = text.indexOf('&', start);
     if (end < 0) end = text.length;
     if (end > start) {
-      const equals = text.indexOf('=', start);
-      const split = equals >= 0 && equals < end ? equals : end;
-      fields[part(text.slice(start, split), decode)] = part(text.slice(split + 1, end), decode);
+      // looked for in the pair alone: the rest of the text may have no other
+      const pair = text.slice(start, end);
+      const equals = pair.indexOf('=');
+      const name = equals < 0 ? pair : pair.slice(0, equals);
+      fields[part(name, decode)] = equals < 0 ? '' : part(pair.slice(equals + 1), decode);
     }
     start = end + 1;
   }

@@ -29,6 +29,8 @@ export class Table {
   readonly #exact = new Map<string, Target[]>();
   /** The other ones, by what their paths begin with. */
   readonly #open = new Map<string, Target[]>();
+  /** Characters of the longest of those. */
+  readonly #longest: number;
 
   constructor(router: Routes) {
     const layers: Layer[] = [];
@@ -49,6 +51,7 @@ export class Table {
       if (targets === undefined) index.set(key, [target]);
       else targets.push(target);
     }
+    this.#longest = Math.max(0, ...[...this.#open.keys()].map(({ length }) => length));
     this.methods = new Set(routes.map(({ method }) => method));
   }
 
@@ -56,7 +59,8 @@ export class Table {
   candidates(path: string): readonly Target[] {
     let found = this.#exact.get(path) ?? NONE;
     if (this.#open.size === 0) return found;
-    for (let slash = path.indexOf('/'); slash >= 0; slash = path.indexOf('/', slash + 1)) {
+    // a path may be nothing but slashes
+    for (let slash = path.indexOf('/'); slash >= 0 && slash < this.#longest; slash = path.indexOf('/', slash + 1)) {
       const more = this.#open.get(path.slice(0, slash + 1));
       if (more !== undefined) found = found.length === 0 ? more : merged(found, more);
     }
