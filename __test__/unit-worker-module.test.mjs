@@ -41,6 +41,18 @@ test('an exchange handler goes before fetch', (t) => {
   t.deepEqual(asked, ['exchange', 'directly']);
 });
 
+test('a router that answers to every name has only what it has', (t) => {
+  const asked = [];
+  // as those of itty-router are made
+  const anything = new Proxy({}, { get: (_target, name) => () => asked.push(name) });
+  const router = { __proto__: anything, routes: [], fetch: () => 'answer' };
+  for (const exported of [{ default: router }, router]) {
+    const module = read(exported);
+    t.deepEqual(Object.keys(module), ['exchange']);
+  }
+  t.deepEqual(asked, []);
+});
+
 test('handlers must be functions', (t) => {
   t.throws(() => read({ fetch: 5 }), { instanceOf: TypeError, message: /'fetch' must be a function, not number/ });
   t.throws(() => read({ handleOpen: {} }), { instanceOf: TypeError, message: /'handleOpen' must be a function/ });

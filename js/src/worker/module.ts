@@ -133,7 +133,7 @@ export async function importWorkerModule(url: string): Promise<LoadedModule> {
  */
 export function readWorkerModule(exported: object, where: string): LoadedModule {
   const sources = [exported as Fields];
-  const whole = (exported as Fields)['default'];
+  const whole = member(exported as Fields, 'default');
   if (isApp(whole)) sources.push(whole);
   const module: Record<string, unknown> = {};
   for (const name of HANDLERS) {
@@ -150,13 +150,19 @@ type Fields = Readonly<Record<string | symbol, unknown>>;
 
 function isApp(value: unknown): value is Fields {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
-  return typeof (value as Fields)[EXCHANGE_HANDLER] === 'function' || typeof (value as Fields)['fetch'] === 'function';
+  const isFunction = (name: string | symbol) => typeof member(value as Fields, name) === 'function';
+  return isFunction(EXCHANGE_HANDLER) || isFunction('fetch');
+}
+
+/** What something has by a name. Routers of itty-router answer to names that they do not have. */
+function member(source: Fields, name: string | symbol): unknown {
+  return name in source ? source[name] : undefined;
 }
 
 /** A handler. Those that are no exports of the module itself are called with the object they were found on. */
 function find(sources: Fields[], name: string, where: string): unknown {
   for (const [index, source] of sources.entries()) {
-    const handler = source[name];
+    const handler = member(source, name);
     if (handler === undefined) continue;
     if (typeof handler !== 'function') {
       throw new TypeError(`the worker module's export '${name}' must be a function, not ${typeof handler} (${where})`);
@@ -168,7 +174,7 @@ function find(sources: Fields[], name: string, where: string): unknown {
 
 function exchangeOf(sources: Fields[], where: string): ExchangeHandler | undefined {
   for (const source of sources) {
-    const handler = source[EXCHANGE_HANDLER];
+    const handler = member(source, EXCHANGE_HANDLER);
     if (typeof handler === 'function') return handler.bind(source);
   }
   const fetch = find(sources, 'fetch', where) as FetchHandler | undefined;
