@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import test from 'ava';
 
-import { request, requestBytes } from './support/app-client.mjs';
+import { answerOf, everything, request, requestBytes } from './support/app-client.mjs';
 import { until, within } from './support/deadline.mjs';
 import { connectOptions } from './support/http.mjs';
 import { ownServer, sharedServer, worker } from './support/server.mjs';
@@ -62,8 +62,16 @@ test('statuses and their names', async (t) => {
     [299, '299 Unknown'],
   ]) {
     const answer = await ask(`GET /status/${code}`);
-    t.is(answer.status, code);
+    t.is(answer.first, `HTTP/1.1 ${text}`);
     t.is(answer.text, text);
+  }
+});
+
+test('the status line has the name of every status', async (t) => {
+  const named =
+    '200 OK, 201 Created, 202 Accepted, 204 No Content, 301 Moved Permanently, 302 Found, 304 Not Modified, 400 Bad Request, 401 Unauthorized, 403 Forbidden, 404 Not Found, 405 Method Not Allowed, 409 Conflict, 413 Payload Too Large, 415 Unsupported Media Type, 429 Too Many Requests, 500 Internal Server Error, 501 Not Implemented, 502 Bad Gateway, 503 Service Unavailable, 504 Gateway Timeout, 599 Unknown';
+  for (const line of named.split(', ')) {
+    t.is((await ask(`GET /with-body/${line.slice(0, 3)}`)).first, `HTTP/1.1 ${line}`);
   }
 });
 
@@ -147,6 +155,16 @@ for (const [path, message] of [
   });
 }
 
+test('an answer to an error ends the connection, though the client would have kept it', async (t) => {
+  const bytes = 'GET /throws HTTP/1.1\r\nHost: a\r\n\r\nGET /text HTTP/1.1\r\nHost: a\r\n\r\n';
+  const own = await ownServer(t, { workerPath: worker('app'), threads: 1 });
+  const came = await everything(own.addresses[0], Buffer.from(bytes));
+  const { first, headers, body } = answerOf(came);
+  t.is(first, 'HTTP/1.1 500 Internal Server Error');
+  t.regex(headers.connection[0], /^close\b/);
+  t.is(body.toString(), 'Internal Server Error');
+});
+
 test('an error handler answers instead', async (t) => {
   const { status, text } = await ask('GET /handled');
   t.is(status, 418);
@@ -170,6 +188,32 @@ test('a stream that breaks is not taken for whole', async (t) => {
   t.regex(came, /^HTTP\/1\.1 200 /);
   t.notRegex(came, /0\r\n\r\n$/);
   await until(async () => (await own.errors()).length > 0, 'a report');
+});
+
+test('a stream that nobody waits for and that breaks ends no worker', async (t) => {
+  const own = await ownServer(t, { workerPath: worker('app'), threads: 1 });
+  const before = (await request(own.addresses[0], 'GET /thread')).text;
+  for (const path of ['/stream-fails', '/stream-missing']) {
+    const came = await everything(own.addresses[0], requestBytes(`GET ${path}`));
+    t.regex(came.toString(), path === '/stream-fails' ? /^HTTP\/1\.1 200 / : /^HTTP\/1\.1 500 /);
+    const seen = () => own.errors().then((errors) => errors.map(({ message }) => message).join());
+    const message = path === '/stream-fails' ? /the stream failed/ : /ENOENT/;
+    await until(async () => message.test(await seen()), `a report like ${message}`);
+  }
+  t.is((await request(own.addresses[0], 'GET /thread')).text, before);
+});
+
+test('a client that leaves is no failure of the handler that heeds its signal', async (t) => {
+  const own = await ownServer(t, { workerPath: worker('app'), threads: 1 });
+  const socket = net.connect(connectOptions(own.addresses[0]));
+  socket.write('GET /gives-up HTTP/1.1\r\nHost: a\r\n\r\n');
+  const seen = async () => (await request(own.addresses[0], 'GET /gave-up')).text;
+  await until(async () => (await seen()) === 'asked', 'the handler');
+  socket.destroy();
+  await until(async () => (await seen()) === 'gave up', 'the signal');
+  await request(own.addresses[0], 'GET /throws');
+  await until(async () => (await own.errors()).length > 0, 'the report of another failure');
+  for (const { message } of await own.errors()) t.regex(message, /^the handler of GET \/throws failed: it throws/);
 });
 
 test('a request that nobody answers gets 503 after the deadline', async (t) => {

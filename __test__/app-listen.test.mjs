@@ -7,6 +7,8 @@ import path from 'node:path';
 import test from 'ava';
 
 import { request } from './support/app-client.mjs';
+import { until, within } from './support/deadline.mjs';
+import { connectOptions } from './support/http.mjs';
 import { createApp } from './support/http-app.mjs';
 import { send } from './support/millrace.mjs';
 import { connect } from './support/ws-client.mjs';
@@ -91,6 +93,30 @@ test('an app listens twice, and close ends both', async (t) => {
   // and may listen again
   const again = await listening(t, app, 0, '127.0.0.1');
   t.is((await request(again.address, 'GET /hello')).status, 200);
+});
+
+test('close ends idle connections and sockets', async (t) => {
+  const app = hello().ws('/', {});
+  const { address } = await listening(t, app, 0, '127.0.0.1');
+  const client = await connect(t, address);
+  const idle = net.connect(connectOptions(address));
+  t.teardown(() => idle.destroy());
+  idle.write('GET /hello HTTP/1.1\r\nHost: a\r\n\r\n');
+  await once(idle, 'data');
+  const ended = once(idle, 'end');
+  await app.close();
+  await within(ended, 'the end of the idle connection');
+  await until(() => client.closeFrame, 'a close frame');
+  t.is(client.closeFrame.code, 1001);
+});
+
+const posix = process.platform === 'win32' ? test.skip : test;
+posix('two apps may share a port', async (t) => {
+  const one = await listening(t, hello(), { bind: '127.0.0.1:0', reusePort: true });
+  const two = await listening(t, hello(), { bind: one.address, reusePort: true });
+  t.is(two.address, one.address);
+  await t.throwsAsync(hello().listen({ bind: one.address }).ready, { code: 'ERR_MILLRACE_ADDRESS_IN_USE' });
+  t.is((await request(one.address, 'GET /hello')).status, 200);
 });
 
 test('routes that are added while it listens are there', async (t) => {

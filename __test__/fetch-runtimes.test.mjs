@@ -7,7 +7,8 @@ import { inEach } from './support/runtimes.mjs';
 import { open, worker } from './support/server.mjs';
 
 inEach(test, 'an app of Hono runs unchanged', async (t, { launch }) => {
-  const server = await launch({ workerPath: worker('hono'), threads: 2 });
+  const limits = { answerTimeoutMs: 700 };
+  const server = await launch({ workerPath: worker('hono'), threads: 2, limits });
   const get = (path, options) => ask(server.addresses[0], path, options);
   t.is((await get('/')).text, 'Hello Hono');
   const user = await get('/api/users/7?q=x', { headers: { origin: 'https://example.org' } });
@@ -26,6 +27,15 @@ inEach(test, 'an app of Hono runs unchanged', async (t, { launch }) => {
   t.is(cookies.status, 204);
   t.deepEqual(cookies.headers['set-cookie'], ['a=1', 'b=2']);
   t.is((await get('/stream')).text, 'one two three');
+  const limited = (body) => get('/limited', { method: 'POST', headers: { 'x-one': '1' }, body });
+  t.is((await limited('short')).text, 'short of 1');
+  t.is((await limited(inPieces('in ', 'pieces'))).text, 'in pieces of 1');
+  t.is((await limited(inPieces('too much of it', ' to be taken'))).text, 'too much');
+  const mounted = await get('/mounted/a?b=1', { method: 'POST', body: 'body' });
+  t.is(mounted.text, `POST http://${server.addresses[0]}/a?b=1 body`);
+  const twice = await get('/twice', { method: 'POST', headers: json, body: '{"a":1}' });
+  t.deepEqual(JSON.parse(twice.text), [{ a: 1 }, '{"a":1}']);
+  t.is((await get('/events')).text, 'event: tick\ndata: one\n\n');
   t.is((await get('/redirect')).headers.location, '/');
   t.is((await get('/forbidden')).status, 403);
   t.is((await get('/broken')).text, 'caught');
@@ -57,7 +67,28 @@ inEach(test, 'requests, answers and failures are the same', async (t, { launch }
   t.is((await get('/count', { method: 'POST', body })).text, '700000');
   t.is((await get('/clone', { method: 'POST', body: 'body' })).text, 'true body body');
   t.is((await get('/form', { method: 'POST', body: 'a=1', headers: FORM })).text, '[["a","1"]]');
-  const statuses = { '/throw': 500, '/reject': 500, '/nothing': 500, '/split': 500, '/zero': 500, '/never': 503 };
+  t.regex((await get('/shown')).text, /Request/);
+  const remade = await get('/remade?x=1', { method: 'POST', body: 'body', headers: { 'x-one': '1' } });
+  t.is(remade.text, `POST http://${server.addresses[0]}/elsewhere?x=1 1 body`);
+  const passed = await get('/passed-on', { method: 'POST', body: 'passed on', headers: { 'x-one': '1' } });
+  t.is(passed.text, 'POST passed on 1 true');
+  t.is((await get('/around', { headers: { 'x-one': '1' } })).text, 'came back with 1');
+  t.is((await get('/own-bytes', { method: 'POST', body: 'four' })).text, '["Uint8Array",0,4,4]');
+  t.is((await get('/one-piece')).headers['content-length'], '9');
+  t.is((await get('/late-piece')).text, 'late');
+  t.is((await get('/endless-text', { method: 'HEAD' })).status, 200);
+  const statuses = {
+    '/throw': 500,
+    '/reject': 500,
+    '/nothing': 500,
+    '/split': 500,
+    '/used': 500,
+    '/locked': 500,
+    '/error': 500,
+    '/fails-first': 500,
+    '/zero': 500,
+    '/never': 503,
+  };
   for (const [path, status] of Object.entries(statuses)) t.is((await get(path)).status, status, path);
   await t.throwsAsync(get('/breaks'));
   t.is((await get('/length', { method: 'POST', body: chunks(1_000_001) })).status, 413);
@@ -65,6 +96,10 @@ inEach(test, 'requests, answers and failures are the same', async (t, { launch }
 });
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
+async function* inPieces(...pieces) {
+  yield* pieces;
+}
 
 async function* chunks(bytes) {
   for (let left = bytes; left > 0; left -= 50_000) yield Buffer.alloc(Math.min(left, 50_000));

@@ -39,6 +39,11 @@ app.use('/api', tell, router);
 app.get('/a', async (req, res) => res.json(req.json)).post('/a', [(_req, _res, next) => next('route')]);
 app.get('json body');
 app.set('json body', true).set('body limit', 10).set('anything', {});
+app.get('/stream', async (_req, res) => {
+  const isWhole: boolean = await res.stream(['a', new Uint8Array(1)]);
+  // @ts-expect-error a number is no stream
+  if (isWhole) res.stream(5);
+});
 app.ws('/rooms/:room', {
   open: (socket: Socket, request) => request.protocols.length > 0 && socket.params['room'] !== undefined,
   text: (socket, text) => void socket.send(text.toUpperCase()),

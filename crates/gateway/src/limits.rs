@@ -139,6 +139,8 @@ limits! {
         channel_name_bytes: usize = 64 * 1024, "refused with a `TypeError`";
         /// Bytes of a token.
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
+        /// Bytes of an answer that its handler writes ahead of the client, without waiting for it, for ten seconds.
+        answer_ahead_bytes: usize = 16 * 1024 * 1024, "the answer is cut, and reported";
         /// Lines that the I/O threads log and JavaScript has not taken yet.
         log_lines_waiting: usize = 1_024, "the line is dropped and counted";
         /// Lines that the I/O threads log in one second.

@@ -131,11 +131,9 @@ export class App extends Routes {
       exchange.respond(400, ['Content-Type', 'text/plain'], statusText(400));
       return undefined;
     }
-    let dispatch: Dispatch | undefined;
     const req = new Request(exchange, path, noParams(), this.#jsonBody);
-    const res = new Response(exchange, () => dispatch?.sent());
-    dispatch = new Dispatch(exchange, this.#table as Table, whole, req, res);
-    return dispatch.run(this.#bodyLimit);
+    const res = new Response(exchange);
+    return new Dispatch(exchange, this.#table as Table, whole, req, res).run(this.#bodyLimit);
   };
 
   /** @internal In a worker. */

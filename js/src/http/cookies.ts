@@ -80,7 +80,7 @@ function secondsOf(value: unknown): number {
 }
 
 function siteOf(value: unknown): string {
-  const known = SITES[String(value).toLowerCase()];
+  const known = SITES.find((site) => site.toLowerCase() === String(value).toLowerCase());
   if (known === undefined) {
     throw new TypeError(`a cookie's sameSite must be 'Strict', 'Lax' or 'None', not ${readable(value)}`);
   }
@@ -93,5 +93,5 @@ export const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** RFC 6265 4.1.1: any character except controls and `;`. */
 const ATTRIBUTE = /^[\x20-\x3a\x3c-\x7e]*$/;
 const QUOTED = /^".*"$/;
-const SITES: Record<string, string | undefined> = { strict: 'Strict', lax: 'Lax', none: 'None' };
+const SITES = ['Strict', 'Lax', 'None'];
 const EPOCH = new Date(0);

@@ -7,13 +7,13 @@ import { MillraceError } from '../errors.js';
 import { print, readable } from '../report.js';
 import type { HttpExchange } from '../worker/exchange.js';
 import type { Request } from './request.js';
-import type { Response } from './response.js';
+import type { Progress, Response } from './response.js';
 import type { ErrorHandler, Handler } from './router.js';
 import { HttpError, statusOf, statusText } from './status.js';
 import { answers, isErrorHandler, paramsOf, type Table, type Target } from './table.js';
 
 /** See the module. */
-export class Dispatch {
+export class Dispatch implements Progress {
   readonly #exchange: HttpExchange;
   readonly #table: Table;
   /** As patterns are compared with it. */
@@ -45,6 +45,7 @@ export class Dispatch {
     this.#targets = table.candidates(path);
     this.#req = req;
     this.#res = res;
+    res.tell(this);
   }
 
   /**
@@ -68,6 +69,11 @@ export class Dispatch {
   /** The answer has begun. */
   sent(): void {
     if (this.#pending === 0) this.#finish();
+  }
+
+  /** Something that the answer needs is pending; if it fails, that is as if a handler had. */
+  wait(work: Promise<unknown>): void {
+    this.#await(work);
   }
 
   #finish(): void {
@@ -229,7 +235,7 @@ export class Dispatch {
   /** Whether it failed because the client left. */
   #hasLeft(error: unknown): boolean {
     const { name, code } = Object(error) as { name?: unknown; code?: unknown };
-    return this.#exchange.answered && (name === 'AbortError' || code === 'ERR_MILLRACE_REQUEST_ABORTED');
+    return this.#exchange.hasLeft && (name === 'AbortError' || code === 'ERR_MILLRACE_REQUEST_ABORTED');
   }
 
   /** Tells the caller, who tells the application. */

@@ -3,21 +3,27 @@
 import { write } from '../output.js';
 import { readable } from '../report.js';
 import type { AnswerStream, HttpExchange } from '../worker/exchange.js';
+import { isSource, type Piece, piecesOf, type Streamable } from '../worker/pieces.js';
+import { pump } from '../worker/pump.js';
 import { type CookieOptions, renderCleared, renderCookie, TOKEN } from './cookies.js';
 import { statusText } from './status.js';
 
-/** A piece of a body. */
-export type Piece = string | Uint8Array;
+export type { Piece, Streamable } from '../worker/pieces.js';
 
-/** What `res.stream` takes: web streams, Node's, generators. */
-export type Streamable = ReadableStream<Piece> | AsyncIterable<Piece> | Iterable<Piece>;
+/** Who waits for an answer. */
+export interface Progress {
+  /** It has begun. */
+  sent(): void;
+  /** It needs this, and fails with it. */
+  wait(work: Promise<unknown>): void;
+}
 
 /** One answer. The first call that sends counts, later ones do nothing. */
 export class Response {
   /** The status of the answer. Default 200. */
   statusCode = 200;
   readonly #exchange: HttpExchange;
-  readonly #whenSent: () => void;
+  #progress: Progress | undefined;
   /** undefined: those that every answer begins with. */
   #headers: Line[] | undefined;
   /** The handler chose the content type. */
@@ -28,9 +34,13 @@ export class Response {
   #locals: Record<string, unknown> | undefined;
 
   /** @internal */
-  constructor(exchange: HttpExchange, whenSent: () => void) {
+  constructor(exchange: HttpExchange) {
     this.#exchange = exchange;
-    this.#whenSent = whenSent;
+  }
+
+  /** @internal Who is told from now on. */
+  tell(progress: Progress): void {
+    this.#progress = progress;
   }
 
   /** Whether the answer has begun, or nobody waits for it any more. */
@@ -60,7 +70,7 @@ export class Response {
   /**
    * Sets a header, or several; the names in any case. An array makes a line of each.
    *
-   * @throws {TypeError} if a name is no token, or a value has a line break or another control character
+   * @throws {TypeError} if a name is no token, or a value has a line break, another control character or none of Latin-1
    */
   set(name: string, value: string | number | readonly string[]): this;
   set(headers: Record<string, string | number | readonly string[]>): this;
@@ -146,7 +156,7 @@ export class Response {
   redirect(status: number, url: string): this;
   redirect(first: string | number, second?: boolean | string): this {
     const [code, url] = typeof first === 'number' ? [first, String(second)] : [second ? 301 : 302, String(first)];
-    this.status(code).set('Location', escapedUrl(checked('Location', url)));
+    this.status(code).set('Location', escapedUrl(url));
     return this.text(`Redirecting to ${url}`);
   }
 
@@ -215,34 +225,28 @@ export class Response {
   }
 
   /**
-   * Sends everything that a stream gives, as fast as the client takes it, and ends the answer. If the stream fails, the
-   * connection is cut. If the client leaves, the stream is cancelled.
+   * Sends everything that a stream gives, as fast as the client takes it, and ends the answer. If the client leaves, the
+   * stream is cancelled. A stream that fails before it gave anything is as a handler that failed; later the connection is
+   * cut. The promise need not be waited for, and does not reject: it tells whether the client could have all of it.
+   *
+   * @throws {TypeError} if it is no stream
    */
-  async stream(source: Streamable): Promise<void> {
-    const { pieces, cancel } = opened(source);
-    const stream = this.#begin();
-    if (stream === undefined || this.#exchange.method === 'HEAD') {
-      stream?.end();
-      cancel();
-      return;
+  stream(source: Streamable): Promise<boolean> {
+    if (!isSource(source)) {
+      const what = 'a web stream, one of Node, a generator or another iterable';
+      throw new TypeError(`stream: argument 'source' must be ${what}, not ${readable(source)}`);
     }
-    let hasLeft = false;
-    this.#exchange.onGone(() => {
-      hasLeft = true;
-      cancel();
+    const pieces = piecesOf(source);
+    if (this.headersSent) {
+      pieces.cancel();
+      return Promise.resolve(false);
+    }
+    const sending = pump(this.#exchange, this.statusCode, pieces, {
+      whole: (body) => void this.#send(body),
+      begin: () => this.#counted(),
     });
-    try {
-      for await (const piece of pieces) {
-        if (!hasLeft && !this.write(piece)) await stream.drained();
-        if (hasLeft) return;
-      }
-    } catch (error) {
-      // being cancelled is no failure
-      if (hasLeft) return;
-      stream.abort();
-      throw error;
-    }
-    if (!hasLeft) stream.end();
+    this.#progress?.wait(sending);
+    return sending.catch(() => false);
   }
 
   /** Prints status, headers and what was sent to the standard output. */
@@ -286,8 +290,21 @@ export class Response {
     if (this.#stream !== undefined || this.headersSent) return this.#stream;
     this.#stream = this.#exchange.respondStream(this.statusCode, this.#list());
     this.#sent = true;
-    this.#whenSent();
+    this.#progress?.sent();
     return this.#stream;
+  }
+
+  /** The body in pieces, counted. undefined: something else was sent. */
+  #counted(): AnswerStream | undefined {
+    const stream = this.#begin();
+    return (
+      stream && {
+        write: (piece) => this.write(piece),
+        drained: () => stream.drained(),
+        end: () => stream.end(),
+        abort: () => stream.abort(),
+      }
+    );
   }
 
   /** `type`: unless the handler chose one, or whatever it chose if `always`. */
@@ -296,13 +313,13 @@ export class Response {
     let headers = type.headers;
     if (this.#headers !== undefined) {
       if (always || (type !== HTML && !this.#typed)) this.#put(type.line);
-      // the gateway knows it better
-      headers = this.#list('content-length');
+      // the gateway knows it better, except that of a body that is not there
+      headers = this.#list(body === undefined && this.#exchange.method === 'HEAD' ? undefined : 'content-length');
     }
     this.#exchange.respond(this.statusCode, headers, body);
     this.#sent = true;
     if (body !== undefined) this.#length = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    this.#whenSent();
+    this.#progress?.sent();
     return this;
   }
 
@@ -313,24 +330,6 @@ export class Response {
       for (const value of values) list.push(name, value);
     }
     return list;
-  }
-}
-
-/** The pieces of a stream, and what ends it early. */
-function opened(source: Streamable): { pieces: AsyncIterable<Piece> | Iterable<Piece>; cancel(): void } {
-  if (source instanceof ReadableStream) {
-    const reader = source.getReader();
-    return { pieces: read(reader), cancel: () => void reader.cancel().catch(() => undefined) };
-  }
-  const { destroy } = source as { destroy?: unknown };
-  return { pieces: source, cancel: () => void (typeof destroy === 'function' && destroy.call(source)) };
-}
-
-async function* read(reader: ReadableStreamDefaultReader<Piece>): AsyncGenerator<Piece> {
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return;
-    yield value;
   }
 }
 
@@ -363,8 +362,8 @@ function keyOf(name: string): string {
 
 function checked(name: string, value: unknown): string {
   const text = String(value);
-  if (value === undefined || CONTROL.test(text)) {
-    throw new TypeError(`header '${name}' must be text without line breaks, not ${JSON.stringify(value)}`);
+  if (value === undefined || UNFIT.test(text)) {
+    throw new TypeError(`header '${name}' must be Latin-1 text without line breaks, not ${JSON.stringify(value)}`);
   }
   return text;
 }
@@ -375,8 +374,9 @@ function bytesOf(body: object | null): Uint8Array | undefined {
   return ArrayBuffer.isView(body) ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : undefined;
 }
 
-/** A URL as a header can carry it. */
+/** A URL as a header can carry it. Its line breaks are nobody's intention. */
 function escapedUrl(url: string): string {
+  if (CONTROL.test(url)) throw new TypeError(`header 'Location' must be a URL, not ${JSON.stringify(url)}`);
   // through bytes: half of a surrogate pair cannot be escaped
   return url.replace(/[^\x21-\x7e]+/g, (part) => encodeURIComponent(Buffer.from(part).toString()));
 }
@@ -384,7 +384,10 @@ function escapedUrl(url: string): string {
 /** The `Server` header. */
 const SERVER = 'Millrace';
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be in a header
+/** What must not be in a header. */
+const UNFIT = /[^\t\x20-\x7e\x80-\xff]/;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: nothing else is looked for
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 
 const HTML = contentType('text/html; charset=utf-8');

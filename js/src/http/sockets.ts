@@ -2,6 +2,7 @@
 
 import { type Gateway, threadGateway } from '../gateway.js';
 import type { Data, Name, SendOptions } from '../target.js';
+import { readAnswer } from '../worker/admission.js';
 import type { OpenAnswer, OpenRequest, Rejection } from '../worker/module.js';
 import { checkPattern, comparable, type Params, Pattern } from './pattern.js';
 import { type Fields, parseQuery } from './query.js';
@@ -119,23 +120,26 @@ export class Sockets {
       const socket = new Socket(gateway, id, ip, request, params);
       const answer = handlers.open?.(socket, request);
       if (typeof (answer as PromiseLike<OpenAnswer> | undefined)?.then !== 'function') {
-        return this.#admit(socket, handlers, answer as OpenAnswer);
+        return this.#admit(socket, handlers, answer as OpenAnswer, request);
       }
       return (answer as Promise<OpenAnswer>).then((settled) => {
         // refused meanwhile, because it took too long, or its close is under way
         if (gateway.getDebugState('sockets', id) === undefined) {
           setTimeout(() => this.#open.delete(id), CLOSE_MS).unref();
         }
-        return this.#admit(socket, handlers, settled);
+        return this.#admit(socket, handlers, settled, request);
       });
     }
     return refusal(404, 'Not Found');
   }
 
-  /** From now on the socket's events have handlers, unless it was refused: then none come. */
-  #admit(socket: Socket, handlers: SocketHandlers, answer: OpenAnswer): OpenAnswer {
-    const isRefused = answer === false || (answer as Partial<Rejection> | null | undefined)?.status !== undefined;
-    if (!isRefused) this.#open.set(socket.id, { socket, handlers });
+  /**
+   * From now on the socket's events have handlers, unless it was refused: then none come.
+   *
+   * @throws {TypeError} if the answer is none, which refuses it, too
+   */
+  #admit(socket: Socket, handlers: SocketHandlers, answer: OpenAnswer, request: OpenRequest): OpenAnswer {
+    if (readAnswer(answer, request).accepted) this.#open.set(socket.id, { socket, handlers });
     return answer;
   }
 

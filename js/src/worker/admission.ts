@@ -65,14 +65,14 @@ export class Request implements OpenRequest {
  *
  * @throws {TypeError} if the answer is a rejection or acceptance that cannot be sent
  */
-export function readAnswer(result: unknown, request: Request): Answer {
+export function readAnswer(result: unknown, request: OpenRequest): Answer {
   if (result === false) return REFUSED;
   if (typeof result !== 'object' || result === null) return WELCOME;
   const answer = result as Record<string, unknown>;
   return answer['status'] === undefined ? readAcceptance(answer, request) : readRejection(answer);
 }
 
-function readAcceptance(answer: Record<string, unknown>, request: Request): Answer {
+function readAcceptance(answer: Record<string, unknown>, request: OpenRequest): Answer {
   const { protocol, token, headers } = answer;
   if (protocol !== undefined && (typeof protocol !== 'string' || !request.protocols.includes(protocol))) {
     throw new TypeError(

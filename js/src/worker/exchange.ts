@@ -24,6 +24,8 @@ export interface HttpExchange {
   readonly hasBody: boolean;
   /** Whether the answer has begun: `respond` or `respondStream` was called, or it was given up. */
   readonly answered: boolean;
+  /** Whether the client has left, or seems to: `onAbort` was, or would be, called. */
+  readonly hasLeft: boolean;
   /**
    * The whole body; empty if there is none. The same promise each time. A body is read once: by this or by `stream`.
    *
@@ -44,8 +46,9 @@ export interface HttpExchange {
   /** Called once if nobody will read the answer, or its rest, whatever comes; at once if that is so already. */
   onGone(callback: () => void): void;
   /**
-   * The whole answer. `Content-Length` is added; for HEAD, 204 and 304 the body is left out. Does nothing if the client
-   * has left or the answer was given up (see `answered`).
+   * The whole answer. `Content-Length` is added; for HEAD, 204 and 304 the body is left out. To HEAD without a body a
+   * `Content-Length` among the headers is kept. Does nothing if the client has left or the answer was given up (see
+   * `answered`).
    *
    * @param headers name, value, name, value …; names in any case
    * @throws {TypeError} naming a header or status that cannot be sent; nothing was
@@ -69,7 +72,7 @@ export interface AnswerStream {
 }
 
 /** Answers requests. What it throws or rejects with is reported and answered with 500, if it has not answered. */
-export type ExchangeHandler = (exchange: HttpExchange) => void | Promise<void>;
+export type ExchangeHandler = (exchange: HttpExchange) => void | Promise<unknown>;
 
 /** Under this symbol the default export of a worker module has its `ExchangeHandler`, as apps of `millrace/http` do. */
 export const EXCHANGE_HANDLER: unique symbol = Symbol.for('millrace.exchange');

@@ -7,6 +7,14 @@ import { aborted, Incoming, tooLarge } from './incoming.js';
 import { NOWHERE, Outgoing } from './outgoing.js';
 import { type RecordBuffer, socketId } from './record.js';
 
+/** Who has the list of exchanges. */
+export interface Keeper {
+  /** It is over. */
+  forget(exchange: NativeExchange): void;
+  /** Its answer was cut, because the handler wrote on and on to a client that does not read. */
+  overrun(exchange: NativeExchange): void;
+}
+
 /** See the module. All have the same shape, whatever happens to them. */
 export class NativeExchange implements HttpExchange {
   readonly id: number;
@@ -20,7 +28,7 @@ export class NativeExchange implements HttpExchange {
   readonly #headersAt: number;
   readonly #content: Uint8Array | undefined;
   readonly #incoming: Incoming | undefined;
-  readonly #forget: (exchange: NativeExchange) => void;
+  readonly #keeper: Keeper;
   #state = OPEN;
   #headerList: string[] | undefined;
   #body: Promise<Uint8Array> | undefined;
@@ -36,7 +44,7 @@ export class NativeExchange implements HttpExchange {
     words: Uint32Array,
     buffer: RecordBuffer,
     place: { at: number; length: number },
-    forget: (exchange: NativeExchange) => void,
+    keeper: Keeper,
   ) {
     const { at } = place;
     const flags = words[at + 2] as number;
@@ -51,7 +59,7 @@ export class NativeExchange implements HttpExchange {
     this.#headersAt = this.#targetAt + (words[at + 5] as number);
     this.#content = (flags & WHOLE) === HAS_BODY ? copyOf(buffer, end, (at << 2) + place.length) : undefined;
     this.#incoming = (flags & STREAMS) === 0 ? undefined : new Incoming(worker, this.id);
-    this.#forget = forget;
+    this.#keeper = keeper;
   }
 
   get method(): string {
@@ -105,6 +113,10 @@ export class NativeExchange implements HttpExchange {
     return this.#state !== OPEN;
   }
 
+  get hasLeft(): boolean {
+    return this.#left || this.#state === GONE;
+  }
+
   body(limit = Number.POSITIVE_INFINITY): Promise<Uint8Array> {
     this.#body ??= this.#incoming?.whole(limit) ?? this.#present(limit);
     return this.#body;
@@ -131,7 +143,7 @@ export class NativeExchange implements HttpExchange {
   }
 
   onAbort(callback: () => void): void {
-    if (this.#left || this.#state === GONE) callback();
+    if (this.hasLeft) callback();
     else if (!this.over) this.#onAbort = [...(this.#onAbort ?? []), callback];
   }
 
@@ -142,7 +154,13 @@ export class NativeExchange implements HttpExchange {
 
   respond(status: number, headers: readonly string[], body?: string | Uint8Array): void {
     if (this.#state !== OPEN) return this.#again();
-    this.#worker.respond(this.id, status, textOf(headers), headers.length, body);
+    if (body === undefined && this.method === 'HEAD' && hasLength(headers)) {
+      // the length is that of another answer's body, which only the head of a stream may name
+      this.#worker.beginAnswer(this.id, status, textOf(headers), headers.length);
+      this.#worker.endAnswer(this.id, true);
+    } else {
+      this.#worker.respond(this.id, status, textOf(headers), headers.length, body);
+    }
     this.#state = ANSWERED;
     this.#finish();
   }
@@ -158,7 +176,8 @@ export class NativeExchange implements HttpExchange {
     }
     this.#worker.beginAnswer(this.id, status, textOf(headers), headers.length);
     this.#state = ANSWERED;
-    this.#outgoing = new Outgoing(this.#worker, this.id, () => this.#finish());
+    const overrun = () => this.#keeper.overrun(this);
+    this.#outgoing = new Outgoing(this.#worker, this.id, () => this.#finish(), overrun);
     return this.#outgoing;
   }
 
@@ -209,7 +228,7 @@ export class NativeExchange implements HttpExchange {
     this.#onAbort = undefined;
     this.#onGone = undefined;
     this.#incoming?.fail(aborted('the request is answered already'));
-    this.#forget(this);
+    this.#keeper.forget(this);
   }
 
   /** @throws {MillraceError} ERR_MILLRACE_ALREADY_ANSWERED, unless nobody waits for an answer any more */
@@ -221,6 +240,11 @@ export class NativeExchange implements HttpExchange {
 
 function textOf(headers: readonly string[]): string {
   return headers.length === 2 ? `${headers[0]}\0${headers[1]}` : headers.join('\0');
+}
+
+function hasLength(headers: readonly string[]): boolean {
+  for (let at = 0; at < headers.length; at += 2) if (headers[at]?.toLowerCase() === 'content-length') return true;
+  return false;
 }
 
 /** A copy: the batch is used again. */

@@ -5,7 +5,7 @@ import { MillraceError } from '../errors.js';
 import { readable } from '../report.js';
 import type { ExchangeHandler } from './exchange.js';
 import { aborted, tooLarge } from './incoming.js';
-import { NativeExchange } from './native-exchange.js';
+import { type Keeper, NativeExchange } from './native-exchange.js';
 import {
   type RecordBuffer,
   TURN_ABORTED,
@@ -23,8 +23,13 @@ export class Requests {
   readonly #report: (error: MillraceError) => void;
   /** Those that are not over when their handler returns. */
   readonly #open = new Map<number, NativeExchange>();
-  readonly #forget = (exchange: NativeExchange): void => {
-    this.#open.delete(exchange.id);
+  readonly #keeper: Keeper = {
+    forget: (exchange) => this.#open.delete(exchange.id),
+    overrun: (exchange) => {
+      const message = `the answer to ${describe(exchange)} was cut: its handler writes without waiting for the client`;
+      this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message));
+      this.#gone(exchange, 'the answer was cut');
+    },
   };
 
   constructor(worker: NativeWorker, handler: ExchangeHandler, report: (error: MillraceError) => void) {
@@ -35,9 +40,9 @@ export class Requests {
 
   /** A REQUEST record whose payload of `length` bytes starts at word `at`. */
   request(words: Uint32Array, buffer: RecordBuffer, at: number, length: number): void {
-    const exchange = new NativeExchange(this.#worker, words, buffer, { at, length }, this.#forget);
+    const exchange = new NativeExchange(this.#worker, words, buffer, { at, length }, this.#keeper);
     const handler = this.#handler;
-    let result: void | Promise<void>;
+    let result: void | Promise<unknown>;
     try {
       result = handler(exchange);
     } catch (error) {
@@ -109,7 +114,7 @@ export class Requests {
       exchange.giveUp(413, "The request's body is too large");
     } else {
       // that a client left is nobody's failure
-      if (code !== 'ERR_MILLRACE_REQUEST_ABORTED') this.#tell(exchange, cause);
+      if (code !== 'ERR_MILLRACE_REQUEST_ABORTED' && !(exchange.hasLeft && isAbort(cause))) this.#tell(exchange, cause);
       exchange.giveUp(500, 'Internal server error');
     }
   }
@@ -118,6 +123,11 @@ export class Requests {
     const message = `the handler of ${describe(exchange)} failed: ${readable(cause)}`;
     this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause }));
   }
+}
+
+/** Whether something was given up because a signal, such as that of the request, said so. */
+function isAbort(cause: unknown): boolean {
+  return (cause as { name?: unknown } | null | undefined)?.name === 'AbortError';
 }
 
 function describe(exchange: NativeExchange): string {

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
+use hyper::ext::ReasonPhrase;
 use hyper::header::{
     ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
     TRANSFER_ENCODING,
@@ -76,14 +77,20 @@ fn likes_html(accept: &[u8]) -> bool {
         .any(|item| item.trim_ascii().eq_ignore_ascii_case(b"text/html"))
 }
 
+/// The name of a status that has none: hyper would say `<none>`.
+const UNKNOWN: ReasonPhrase = ReasonPhrase::from_static(b"Unknown");
+
 /// Says whether the connection stays: `Some` is the `Keep-Alive` header.
 pub(super) fn finish(answer: &mut Answer, keep_alive: Option<&HeaderValue>) {
     let status = answer.status();
-    let headers = answer.headers_mut();
     if status == StatusCode::SWITCHING_PROTOCOLS {
         // some clients take only `upgrade` there
         return;
     }
+    if status.canonical_reason().is_none() {
+        answer.extensions_mut().insert(UNKNOWN);
+    }
+    let headers = answer.headers_mut();
     if status == StatusCode::NO_CONTENT || status.is_informational() {
         headers.remove(CONTENT_LENGTH);
     }

@@ -1,7 +1,9 @@
 /** What a `fetch` handler returned, sent: a `Response` or a plain object. Owns what counts as an answer. */
 
 import { readable } from '../../report.js';
-import type { AnswerStream, HttpExchange } from '../exchange.js';
+import type { HttpExchange } from '../exchange.js';
+import { piecesOf, type Streamable } from '../pieces.js';
+import { pump } from '../pump.js';
 
 /** A body of a plain answer. */
 export type AnswerBody =
@@ -28,7 +30,7 @@ export interface PlainAnswer {
  *
  * @throws {TypeError} (or rejects) if it is none
  */
-export function send(exchange: HttpExchange, answer: unknown): void | Promise<void> {
+export function send(exchange: HttpExchange, answer: unknown): void | Promise<unknown> {
   if (answer instanceof Response) return sendResponse(exchange, answer);
   if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) throw noAnswer(answer);
   const { status, headers, body } = answer as PlainAnswer;
@@ -40,19 +42,30 @@ function noAnswer(value: unknown): TypeError {
   return new TypeError(`fetch must return a Response or { status, headers, body }, not ${readable(value)}`);
 }
 
-function sendResponse(exchange: HttpExchange, response: Response): void | Promise<void> {
+function sendResponse(exchange: HttpExchange, response: Response): void | Promise<unknown> {
+  const { body } = response;
+  // what is left of such a body is nothing, and would be sent as the whole
+  if (response.bodyUsed || body?.locked) throw new TypeError("the Response's body has been used already");
   const headers: string[] = [];
   for (const [name, value] of response.headers) headers.push(name, value);
-  const { body } = response;
-  if (body === null || exchange.method === 'HEAD') {
-    body?.cancel().catch(() => undefined);
-    exchange.respond(response.status, headers);
-    return;
-  }
-  return pump(exchange, response.status, headers, body as ReadableStream<Uint8Array>);
+  if (body === null) exchange.respond(response.status, headers);
+  else return stream(exchange, response.status, headers, body as ReadableStream<Uint8Array>);
 }
 
-function sendBody(exchange: HttpExchange, status: number, headers: string[], body: AnswerBody): void | Promise<void> {
+function stream(exchange: HttpExchange, status: number, headers: string[], body: Streamable): Promise<unknown> {
+  const opener = {
+    whole: (all?: string | Uint8Array) => exchange.respond(status, headers, all),
+    begin: () => exchange.respondStream(status, headers),
+  };
+  return pump(exchange, status, piecesOf(body), opener);
+}
+
+function sendBody(
+  exchange: HttpExchange,
+  status: number,
+  headers: string[],
+  body: AnswerBody,
+): void | Promise<unknown> {
   if (typeof body === 'string') {
     if (!hasType(headers)) headers.push('content-type', 'text/plain;charset=UTF-8');
     exchange.respond(status, headers, body);
@@ -62,10 +75,8 @@ function sendBody(exchange: HttpExchange, status: number, headers: string[], bod
     exchange.respond(status, headers, body);
   } else if (body instanceof ArrayBuffer) {
     exchange.respond(status, headers, new Uint8Array(body));
-  } else if (body instanceof ReadableStream) {
-    return pump(exchange, status, headers, body);
-  } else if (typeof body === 'object' && Symbol.asyncIterator in body) {
-    return iterate(exchange, status, headers, body);
+  } else if (body instanceof ReadableStream || (typeof body === 'object' && Symbol.asyncIterator in body)) {
+    return stream(exchange, status, headers, body);
   } else {
     throw new TypeError(
       `an answer's body must be a string, Uint8Array, ArrayBuffer, ReadableStream or async iterable, not ${readable(body)}`,
@@ -81,89 +92,19 @@ function listOf(headers: PlainAnswer['headers']): string[] {
     throw new TypeError(`an answer's headers must be an object, not ${readable(headers)}`);
   const entries = Symbol.iterator in headers ? headers : Object.entries(headers);
   for (const [name, value] of entries as Iterable<[string, string | string[]]>) {
-    if (Array.isArray(value)) for (const one of value) list.push(String(name), String(one));
-    else list.push(String(name), String(value));
+    if (Array.isArray(value)) for (const one of value) list.push(String(name), textOf(name, one));
+    else list.push(String(name), textOf(name, value));
   }
   return list;
+}
+
+function textOf(name: string, value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return String(value);
+  throw new TypeError(`an answer's header '${name}' must be a string or several, not ${readable(value)}`);
 }
 
 function hasType(headers: string[]): boolean {
   for (let at = 0; at < headers.length; at += 2) if (headers[at]?.toLowerCase() === 'content-type') return true;
   return false;
 }
-
-/** Sends a stream. One whose end comes right behind its first piece is a whole body, and has a length. */
-async function pump(
-  exchange: HttpExchange,
-  status: number,
-  headers: string[],
-  body: ReadableStream<Uint8Array>,
-): Promise<void> {
-  const reader = body.getReader();
-  exchange.onGone(() => void reader.cancel().catch(() => undefined));
-  let stream: AnswerStream | undefined;
-  try {
-    const first = await reader.read();
-    if (first.done) {
-      exchange.respond(status, headers);
-      return;
-    }
-    let ended = false;
-    const second = reader.read().then((result) => {
-      ended = result.done;
-      return result;
-    });
-    // a failure is seen where it is awaited below
-    second.catch(() => undefined);
-    for (let turn = 0; turn < TURNS && !ended; turn += 1) await undefined;
-    if (ended) {
-      exchange.respond(status, headers, bytesOf(first.value));
-      return;
-    }
-    stream = exchange.respondStream(status, headers);
-    await write(stream, bytesOf(first.value));
-    for (let next = await second; !next.done; next = await reader.read()) {
-      await write(stream, bytesOf(next.value));
-    }
-    stream.end();
-  } catch (error) {
-    stream?.abort();
-    void reader.cancel(error).catch(() => undefined);
-    throw error;
-  }
-}
-
-async function iterate(
-  exchange: HttpExchange,
-  status: number,
-  headers: string[],
-  body: AsyncIterable<Uint8Array | string>,
-): Promise<void> {
-  const stream = exchange.respondStream(status, headers);
-  let left = false;
-  exchange.onGone(() => {
-    left = true;
-  });
-  try {
-    for await (const piece of body) {
-      if (left) return;
-      await write(stream, typeof piece === 'string' ? piece : bytesOf(piece));
-    }
-    stream.end();
-  } catch (error) {
-    stream.abort();
-    throw error;
-  }
-}
-
-function write(stream: AnswerStream, piece: Uint8Array | string): void | Promise<void> {
-  return stream.write(piece) ? undefined : stream.drained();
-}
-
-function bytesOf(piece: unknown): Uint8Array {
-  if (piece instanceof Uint8Array) return piece;
-  throw new TypeError(`a body's pieces must be Uint8Arrays, not ${readable(piece)}`);
-}
-
-/** Turns of the microtask queue within which the end of a body that was whole is seen. */
-const TURNS = 8;

@@ -1,7 +1,9 @@
-/** `fetch` handlers as exchange handlers. Owns nothing: the request and the answer are beside. */
+/** `fetch` handlers as exchange handlers. Owns nothing: the request, the answer and the globals are beside. */
 
+import { ownWorkerData } from '../../runtime.js';
 import type { ExchangeHandler } from '../exchange.js';
 import { type PlainAnswer, send } from './answer.js';
+import { takeOurs } from './globals.js';
 import { ExchangeInfo, LazyRequest, type RequestInfo } from './request.js';
 
 /** Answers requests. */
@@ -21,3 +23,6 @@ export function exchangeHandler(fetch: FetchHandler): ExchangeHandler {
     return send(exchange, answer);
   };
 }
+
+// the globals of a thread that is not ours are not, either
+if (ownWorkerData() !== undefined) takeOurs();

@@ -55,6 +55,17 @@ export class LazyRequest {
     this.#exchange = exchange;
   }
 
+  /**
+   * What of the platform stands for one of these, from then on; undefined: `value` is something else.
+   *
+   * @throws {TypeError} if its body was read
+   */
+  static platform(value: unknown): Request | undefined {
+    return typeof value === 'object' && value !== null && #exchange in value
+      ? (value as LazyRequest).#real()
+      : undefined;
+  }
+
   get method(): string {
     return this.#exchange.method;
   }
@@ -69,7 +80,11 @@ export class LazyRequest {
       const headers = new Headers();
       const list = this.#exchange.headerList;
       for (let at = 0; at + 1 < list.length; at += 2) {
-        headers.append(list[at] as string, list[at + 1] as string);
+        const name = list[at] as string;
+        const value = list[at + 1] as string;
+        // HTTP/2 sends each cookie by itself, and not every runtime joins them as cookies are joined
+        if (name === 'cookie' && headers.has(name)) headers.set(name, `${headers.get(name)}; ${value}`);
+        else headers.append(name, value);
       }
       this.#headers = headers;
     }
@@ -149,7 +164,7 @@ export class LazyRequest {
   }
 
   async bytes(): Promise<Uint8Array> {
-    return this.#platform === undefined ? this.#take() : new Uint8Array(await this.#platform.arrayBuffer());
+    return new Uint8Array(await this.arrayBuffer());
   }
 
   async text(): Promise<string> {
@@ -180,7 +195,8 @@ export class LazyRequest {
   /** The whole body, once. */
   #take(): Promise<Uint8Array> {
     if (this.#used) return Promise.reject(new TypeError('Body is unusable: Body has already been read'));
-    this.#used = this.#hasBody;
+    if (!this.#hasBody) return Promise.resolve(new Uint8Array(0));
+    this.#used = true;
     return this.#exchange.body();
   }
 
@@ -217,7 +233,13 @@ function decode(bytes: Uint8Array): string {
 /** The whole URL, as the URL parser writes it; the parser itself is asked only where it may change something. */
 function urlOf(exchange: HttpExchange): string {
   const { target } = exchange;
-  if (/^[a-z][a-z0-9+.-]*:/i.test(target) && URL.canParse(target)) return new URL(target).href;
+  if (/^[a-z][a-z0-9+.-]*:/i.test(target) && URL.canParse(target)) {
+    const url = new URL(target);
+    // no request of the platform takes such a URL
+    url.username = '';
+    url.password = '';
+    return url.href;
+  }
   const path = target.startsWith('/') ? target : `/${target}`;
   const url = `${originOf(exchange)}${path}`;
   return PLAIN_TARGET.test(path) && !path.includes('/.') ? url : new URL(url).href;
