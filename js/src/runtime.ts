@@ -58,6 +58,11 @@ export function hasState({ state }: Partial<NativeState>): boolean {
   return typeof state === 'string' && state !== '';
 }
 
+/** Whether making a `Response` costs about as much as the rest of answering a request: Node.js writes its own in JavaScript. */
+export function hasCostlyResponse(): boolean {
+  return process.versions['bun'] === undefined && process.versions['deno'] === undefined;
+}
+
 function loadByPath(url: string): unknown {
   const fresh = { exports: {} };
   try {

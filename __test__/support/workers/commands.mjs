@@ -79,6 +79,11 @@ const commands = {
     while (performance.now() < end);
     return true;
   },
+  /** Keeps the thread from everything, without work. */
+  sleep: (_id, { ms }) => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    return true;
+  },
   exit: (_id, { code }) => process.exit(code ?? 0),
   uncaught: () => {
     setImmediate(() => {

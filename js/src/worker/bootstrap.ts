@@ -5,7 +5,8 @@ import { binding } from '../binding.js';
 import type { MillraceError } from '../errors.js';
 import { Gateway, setThreadGateway } from '../gateway.js';
 import { postable } from '../report.js';
-import { ownWorkerData } from '../runtime.js';
+import { hasCostlyResponse, ownWorkerData } from '../runtime.js';
+import { installLightResponse } from './fetch/light-response.js';
 import { Host } from './host.js';
 import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 
@@ -32,6 +33,7 @@ async function run({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData): 
   const native = binding().bind(id);
   const gateway = Gateway.ofWorker(native, id);
   setThreadGateway(gateway);
+  if (hasCostlyResponse()) installLightResponse();
   // a handler may end its thread: what it sent before still goes out
   process.once('exit', () => gateway.flushReplies());
   const host = await Host.start({ native, gateway, module, arg, handlerTimeoutMs, report });

@@ -40,11 +40,19 @@ impl AsyncWrite for Feed {
     ) -> Poll<io::Result<usize>> {
         let Visit { wire, around, .. } = &*self.0;
         let wire = &mut *wire.borrow_mut();
-        if !wire.to_http_1_0 {
-            return wire.poll_write_vectored(cx, around, slices);
+        let wrote = if wire.to_http_1_0 {
+            let wrote = wire.poll_write_vectored(cx, around, &relabel(slices));
+            wire.to_http_1_0 = wrote.is_pending();
+            wrote
+        } else {
+            wire.poll_write_vectored(cx, around, slices)
+        };
+        if wrote.is_ready()
+            && !wire.unsent.is_empty()
+            && !std::mem::replace(&mut wire.unsent.queued, true)
+        {
+            around.shard.answer_later(&self.0);
         }
-        let wrote = wire.poll_write_vectored(cx, around, &relabel(slices));
-        wire.to_http_1_0 = wrote.is_pending();
         wrote
     }
 
@@ -53,7 +61,8 @@ impl AsyncWrite for Feed {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.0.wire.borrow_mut().stream()?.poll_flush(cx)
+        let Visit { wire, around, .. } = &*self.0;
+        wire.borrow_mut().poll_flush(cx, around)
     }
 
     /// The connection's task ends the stream: it may have something to say yet.

@@ -2,7 +2,7 @@
 //! adapter registry answers it. Knows no protocol but HTTP.
 //!
 //! [`wire`] holds the bytes, [`feed`] is how hyper sees them, [`clock`] keeps the times, [`visit`] is what a
-//! connection and its shard share, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2,
+//! connection and its shard share, [`unsent`] what leaves at the end of a turn, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2,
 //! [`answer`] what is common to answers, [`incoming`] and [`body`] are what requests and answers carry.
 
 mod answer;
@@ -13,6 +13,7 @@ mod h2;
 mod incoming;
 mod serve;
 mod signal;
+mod unsent;
 mod visit;
 mod wire;
 
@@ -35,7 +36,8 @@ pub(crate) use h2::{Place, Tunnel};
 pub(crate) use incoming::Incoming;
 pub(crate) use serve::adopt;
 pub(crate) use signal::Signal;
-pub(crate) use visit::Visits;
+pub(crate) use unsent::{Answers, send as send_answers};
+pub(crate) use visit::{Visit, Visits};
 
 /// What an endpoint answers with.
 pub(crate) type Answer = Response<Body>;

@@ -98,6 +98,14 @@ async fn converse(visit: &Rc<Visit>, visitor: &Rc<Visitor>) -> bool {
     let feed = TokioIo::new(Feed(Rc::clone(visit)));
     let mut connection = pin!(builder.serve_connection(feed, service));
     poll_fn(|cx| {
+        {
+            let wire = &mut *visit.wire.borrow_mut();
+            let late = !wire.unsent.queued && !wire.unsent.is_empty();
+            let sent = late.then(|| wire.poll_unsent(cx, &visit.around.shard));
+            if wire.unsent.broken || matches!(sent, Some(Poll::Ready(Err(_)))) {
+                return Poll::Ready(false);
+            }
+        }
         if let Poll::Ready(outcome) = connection.as_mut().poll(cx) {
             return Poll::Ready(outcome.is_ok());
         }

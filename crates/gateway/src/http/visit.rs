@@ -81,6 +81,13 @@ impl Visit {
         *self.waker.borrow_mut() = Some(waker.clone());
     }
 
+    /// Does something in the name of the connection's task; nothing before that has begun.
+    pub(super) fn with_waker(&self, act: impl FnOnce(&Waker)) {
+        if let Some(waker) = &*self.waker.borrow() {
+            act(waker);
+        }
+    }
+
     fn wake(&self) {
         if let Some(waker) = &*self.waker.borrow() {
             waker.wake_by_ref();

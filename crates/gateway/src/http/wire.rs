@@ -10,7 +10,9 @@ use millrace_protocol::http::{Inspector, Outcome, Refusal};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
 use super::clock::{Clock, Waits};
+use super::unsent::Unsent;
 use super::visit::Around;
+use crate::shard::Shard;
 use crate::stream::Stream;
 
 /// See the module.
@@ -31,6 +33,8 @@ pub(super) struct Wire {
     pub(super) ended: bool,
     /// The next bytes to be written begin an answer to HTTP/1.0.
     pub(super) to_http_1_0: bool,
+    /// Written and not sent.
+    pub(super) unsent: Unsent,
 }
 
 /// Bytes read while an answer is made, to see whether the peer is still there.
@@ -48,6 +52,7 @@ impl Wire {
             half_closed: false,
             ended: false,
             to_http_1_0: false,
+            unsent: Unsent::default(),
         }
     }
 
@@ -256,9 +261,11 @@ impl Wire {
         around: &Around,
         rest: &mut &[u8],
     ) -> Poll<io::Result<()>> {
+        ready!(self.poll_unsent(cx, &around.shard))?;
         while !rest.is_empty() {
-            let count = ready!(self.poll_write(cx, around, rest))?;
-            *rest = rest.get(count..).unwrap_or_default();
+            let wrote = self.stream()?.poll_write(cx, rest);
+            self.clock.wrote(around.shard.now(), wrote.is_ready());
+            *rest = rest.get(ready!(wrote)?..).unwrap_or_default();
         }
         self.stream()?.poll_shutdown(cx)
     }
@@ -285,25 +292,72 @@ impl Wire {
         }
     }
 
+    /// The descriptor, where what is sent there reaches the peer as it is.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    pub(super) fn bare(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.stream.as_ref()?.bare()
+    }
+
+    /// Sends what was written before.
+    pub(super) fn poll_unsent(
+        &mut self,
+        cx: &mut Context<'_>,
+        shard: &Shard,
+    ) -> Poll<io::Result<()>> {
+        while !self.unsent.is_empty() {
+            let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            let wrote = Pin::new(stream).poll_write(cx, self.unsent.rest());
+            self.clock.wrote(shard.now(), wrote.is_ready());
+            match ready!(wrote)? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => self.unsent.advance(count),
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Whether what is written now is to leave with the rest of the turn.
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    fn waits_for_the_turn(&self, around: &Around) -> bool {
+        // what becomes a socket moves on with its stream, at once
+        (self.unsent.queued || self.unsent.is_empty())
+            && !self.inspector.is_at_upgrade()
+            && self.bare().is_some()
+            && around.shard.has_ring()
+    }
+
+    #[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+    fn waits_for_the_turn(&self, _: &Around) -> bool {
+        false
+    }
+
     pub(super) fn poll_write_vectored(
         &mut self,
         cx: &mut Context<'_>,
         around: &Around,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        let shard = &around.shard;
+        if self.waits_for_the_turn(around)
+            && let Some(count) = self.unsent.take(slices, || shard.answers().buffer())
+        {
+            self.clock.wrote(shard.now(), true);
+            return Poll::Ready(Ok(count));
+        }
+        ready!(self.poll_unsent(cx, shard))?;
         let wrote = self.stream()?.poll_write_vectored(cx, slices);
-        self.clock.wrote(around.shard.now(), wrote.is_ready());
+        self.clock.wrote(shard.now(), wrote.is_ready());
         wrote
     }
 
-    pub(super) fn poll_write(
+    pub(super) fn poll_flush(
         &mut self,
         cx: &mut Context<'_>,
         around: &Around,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let wrote = self.stream()?.poll_write(cx, bytes);
-        self.clock.wrote(around.shard.now(), wrote.is_ready());
-        wrote
+    ) -> Poll<io::Result<()>> {
+        if !self.unsent.queued {
+            ready!(self.poll_unsent(cx, &around.shard))?;
+        }
+        self.stream()?.poll_flush(cx)
     }
 }

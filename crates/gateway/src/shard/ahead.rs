@@ -28,6 +28,21 @@ impl Ahead {
 impl Shard {
     /// Writes what these connections have ready in one piece.
     pub(super) fn write_ahead(&self, connections: &[Shared]) {
+        self.with_ring(connections, |ring, part| self.write_part(ring, part));
+    }
+
+    /// Whether the turn's writes may go out together.
+    pub(crate) fn has_ring(&self) -> bool {
+        !matches!(*self.ahead.borrow(), Ahead::Without)
+    }
+
+    /// Hands out the ring for connections that have something to send, if they are enough for it to pay; as many
+    /// at a time as it takes. After an error there is no ring any more.
+    pub(crate) fn with_ring<C>(
+        &self,
+        connections: &[C],
+        mut send: impl FnMut(&mut SendRing, &[C]) -> std::io::Result<()>,
+    ) {
         if connections.len() < FEWEST {
             return;
         }
@@ -41,7 +56,7 @@ impl Shard {
             return;
         };
         for part in connections.chunks(usize::try_from(MOST).unwrap_or(usize::MAX)) {
-            if self.write_part(ring, part).is_err() {
+            if send(ring, part).is_err() {
                 *ahead = Ahead::Without;
                 return;
             }

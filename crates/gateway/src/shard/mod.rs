@@ -37,7 +37,7 @@ use tokio::task::{AbortHandle, LocalSet};
 use crate::adapter::Requests;
 use crate::config::GatewayConfig;
 use crate::gateway::Gateway;
-use crate::http::Visits;
+use crate::http::{Answers, Visit, Visits};
 use crate::limits::GatewayLimits;
 use crate::notice::Notice;
 use crate::stats::ShardStats;
@@ -76,6 +76,7 @@ pub(crate) struct Shard {
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
     /// Connections that speak HTTP.
     visits: RefCell<Visits>,
+    answers: Answers,
     requests: Requests,
     ended: Notify,
 }
@@ -121,6 +122,7 @@ impl Shard {
             turn_waker: RefCell::new(None),
             acceptors: RefCell::default(),
             visits: RefCell::default(),
+            answers: Answers::default(),
             requests: Requests::new(index),
             ended: Notify::new(),
         }
@@ -189,12 +191,23 @@ impl Shard {
         }
     }
 
-    /// Lists a connection for the writes at the end of the turn.
     /// An HTTP request was answered.
     pub(crate) fn count_request(&self) {
         self.stats.requests.add(1);
     }
 
+    /// Those that wait for the end of the turn with what they wrote.
+    pub(crate) fn answers(&self) -> &Answers {
+        &self.answers
+    }
+
+    /// Sends what this one has written at the end of the turn.
+    pub(crate) fn answer_later(&self, visit: &Rc<Visit>) {
+        self.answers.add(visit);
+        self.schedule();
+    }
+
+    /// Lists a connection for the writes at the end of the turn.
     fn touch(&self, connection: &Shared) {
         if !connection.touched.replace(true) {
             self.touched.borrow_mut().push(Rc::clone(connection));

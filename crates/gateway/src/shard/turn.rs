@@ -53,6 +53,7 @@ impl Shard {
         self.resume_waiting();
         self.requests().resume();
         self.flush_touched();
+        crate::http::send_answers(self);
         for worker in self.to_ring.borrow_mut().drain(..) {
             worker.ring();
         }

@@ -4,6 +4,7 @@ import { readable } from '../../report.js';
 import type { HttpExchange } from '../exchange.js';
 import { piecesOf, type Streamable } from '../pieces.js';
 import { pump } from '../pump.js';
+import { wholeOf } from './light-response.js';
 
 /** A body of a plain answer. */
 export type AnswerBody =
@@ -43,6 +44,8 @@ function noAnswer(value: unknown): TypeError {
 }
 
 function sendResponse(exchange: HttpExchange, response: Response): void | Promise<unknown> {
+  const whole = wholeOf(response);
+  if (whole !== undefined) return exchange.respond(whole.status, whole.headers, whole.body ?? undefined);
   const { body } = response;
   // what is left of such a body is nothing, and would be sent as the whole
   if (response.bodyUsed || body?.locked) throw new TypeError("the Response's body has been used already");

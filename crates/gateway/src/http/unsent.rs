@@ -1,0 +1,174 @@
+//! Answers that leave at the end of the turn: those of many connections go out with one system call, as messages do.
+//! Owns what a connection has written and the kernel has not taken, and the shard's list of such connections.
+
+use std::cell::{RefCell, RefMut};
+use std::io::IoSlice;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use super::visit::Visit;
+use super::wire::Wire;
+use crate::shard::Shard;
+
+/// Bytes of one connection that were written and wait.
+#[derive(Debug, Default)]
+pub(super) struct Unsent {
+    bytes: Vec<u8>,
+    /// How many of them are sent.
+    sent: usize,
+    /// The turn will send them; else they wait until the peer takes some.
+    pub(super) queued: bool,
+    /// It could not be sent: the connection is over.
+    pub(super) broken: bool,
+}
+
+impl Unsent {
+    pub(super) fn is_empty(&self) -> bool {
+        self.sent == self.bytes.len()
+    }
+
+    /// What is left to be sent.
+    pub(super) fn rest(&self) -> &[u8] {
+        self.bytes.get(self.sent..).unwrap_or_default()
+    }
+
+    /// Takes all of it, or, where that is too much to be held, nothing.
+    pub(super) fn take(
+        &mut self,
+        slices: &[IoSlice<'_>],
+        buffer: impl FnOnce() -> Vec<u8>,
+    ) -> Option<usize> {
+        let length = slices.iter().map(|slice| slice.len()).sum::<usize>();
+        if self.bytes.len() + length > MOST_BYTES {
+            return None;
+        }
+        if self.bytes.capacity() == 0 {
+            self.bytes = buffer();
+        }
+        for slice in slices {
+            self.bytes.extend_from_slice(slice);
+        }
+        Some(length)
+    }
+
+    pub(super) fn advance(&mut self, count: usize) {
+        self.sent = (self.sent + count).min(self.bytes.len());
+    }
+
+    /// The memory of one that is empty now.
+    fn emptied(&mut self) -> Option<Vec<u8>> {
+        if !self.is_empty() {
+            return None;
+        }
+        self.sent = 0;
+        let mut buffer = std::mem::take(&mut self.bytes);
+        buffer.clear();
+        (buffer.capacity() > 0).then_some(buffer)
+    }
+
+    /// Forgets all of it, because it cannot be sent.
+    fn fail(&mut self) {
+        *self = Self {
+            broken: true,
+            ..Self::default()
+        };
+    }
+}
+
+/// The connections of a shard that wait for the end of its turn.
+#[derive(Default)]
+pub(crate) struct Answers {
+    waiting: RefCell<Vec<Rc<Visit>>>,
+    spare: RefCell<Vec<Vec<u8>>>,
+}
+
+impl Answers {
+    /// Memory for what a connection writes.
+    pub(super) fn buffer(&self) -> Vec<u8> {
+        self.spare.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Lists a connection for the end of the turn.
+    pub(crate) fn add(&self, visit: &Rc<Visit>) {
+        self.waiting.borrow_mut().push(Rc::clone(visit));
+    }
+
+    fn keep(&self, unsent: &mut Unsent) {
+        let mut spare = self.spare.borrow_mut();
+        if let Some(buffer) = unsent.emptied()
+            && buffer.capacity() <= SPARE_BYTES
+            && spare.len() < SPARES
+        {
+            spare.push(buffer);
+        }
+    }
+}
+
+/// Sends what the connections of this shard have written since the last turn.
+#[inline]
+pub(crate) fn send(shard: &Shard) {
+    let answers = shard.answers();
+    if answers.waiting.borrow().is_empty() {
+        return;
+    }
+    send_all(shard, answers);
+}
+
+#[inline(never)]
+fn send_all(shard: &Shard, answers: &Answers) {
+    let mut waiting = std::mem::take(&mut *answers.waiting.borrow_mut());
+    #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+    send_ahead(shard, &waiting);
+    for visit in waiting.drain(..) {
+        let wire = &mut *visit.wire.borrow_mut();
+        wire.unsent.queued = false;
+        if !wire.unsent.is_empty() {
+            visit.with_waker(|waker| send_rest(wire, shard, &mut Context::from_waker(waker)));
+        }
+        answers.keep(&mut wire.unsent);
+    }
+    let mut list = answers.waiting.borrow_mut();
+    if list.is_empty() {
+        *list = waiting;
+    }
+}
+
+/// Sends what fits; what does not is the connection's task to send.
+fn send_rest(wire: &mut Wire, shard: &Shard, cx: &mut Context<'_>) {
+    if let Poll::Ready(Err(_)) = wire.poll_unsent(cx, shard) {
+        wire.unsent.fail();
+        cx.waker().wake_by_ref();
+    }
+}
+
+/// Hands what all of them have to the kernel at once.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+fn send_ahead(shard: &Shard, waiting: &[Rc<Visit>]) {
+    use millrace_sockets::Sent;
+
+    shard.with_ring(waiting, |ring, part| {
+        let mut ready: Vec<RefMut<'_, Wire>> =
+            part.iter().map(|visit| visit.wire.borrow_mut()).collect();
+        ready.retain(|wire| !wire.unsent.is_empty() && wire.bare().is_some());
+        let outcome = ring
+            .send_each(
+                ready
+                    .iter()
+                    .filter_map(|wire| Some((wire.bare()?, wire.unsent.rest()))),
+            )
+            .map(drop);
+        for (wire, sent) in ready.iter_mut().zip(ring.so_far()) {
+            if let Sent::Bytes(count) = *sent {
+                wire.unsent.advance(count);
+            }
+        }
+        outcome
+    });
+}
+
+/// Bytes of one connection that may wait: more are written at once, where they lie.
+const MOST_BYTES: usize = 16 * 1024;
+
+/// Memory that is kept for the next answers: of how many, and how much each.
+const SPARES: usize = 256;
+const SPARE_BYTES: usize = 4 * 1024;
