@@ -51,6 +51,9 @@ pub enum HeadError {
         "header '{0}' must be text without control characters or characters beyond Latin-1, not {1:?}"
     )]
     Value(String, String),
+    /// More than anybody would read.
+    #[error("there must be at most {MOST_HEADERS} headers")]
+    TooMany,
     /// A name or value contains a zero character, or a value is missing.
     #[error("headers must be names and values in turn, without zero characters")]
     Pairs,
@@ -71,6 +74,9 @@ impl AnswerHead {
         let status = known
             .and_then(|status| StatusCode::from_u16(status).ok())
             .ok_or(HeadError::Status(status))?;
+        if parts / 2 > MOST_HEADERS {
+            return Err(HeadError::TooMany);
+        }
         let mut headers = HeaderMap::with_capacity(parts / 2 + 1);
         if parts > 0 {
             let mut rest = text.split('\0');
@@ -83,6 +89,10 @@ impl AnswerHead {
             if rest.next().is_some() {
                 return Err(HeadError::Pairs);
             }
+        }
+        // two lengths say nothing
+        if headers.get_all(CONTENT_LENGTH).iter().nth(1).is_some() {
+            headers.remove(CONTENT_LENGTH);
         }
         Ok(Self { status, headers })
     }
@@ -151,7 +161,7 @@ fn append(
         return Err(HeadError::Value(name.to_owned(), value.to_owned()));
     };
     let ours = match known {
-        CONTENT_LENGTH => !keep_length || !value.bytes().all(|byte| byte.is_ascii_digit()),
+        CONTENT_LENGTH => !keep_length || !is_length(value),
         CONNECTION => !value.eq_ignore_ascii_case("close"),
         header::TRANSFER_ENCODING | header::UPGRADE | header::TRAILER | header::TE => true,
         _ => known.as_str() == "keep-alive",
@@ -161,6 +171,13 @@ fn append(
     }
     Ok(())
 }
+
+fn is_length(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_digit()) && value.parse::<u64>().is_ok()
+}
+
+/// A map of headers panics at some number beyond this.
+const MOST_HEADERS: usize = 10_000;
 
 /// The bytes of a header's value, one for each character.
 fn latin1(value: &str) -> Option<Cow<'_, [u8]>> {
@@ -213,6 +230,35 @@ mod tests {
         let text = [&length, "connection\0close"].join("\0");
         let head = AnswerHead::parse(200, &text, 4, true).unwrap();
         assert_eq!(head.headers.len(), 2);
+    }
+
+    #[test]
+    fn a_length_that_is_none_is_left_out() {
+        for lengths in [
+            &[""][..],
+            &["99999999999999999999"],
+            &["5", "7"],
+            &["5", "5"],
+        ] {
+            let pairs: Vec<_> = lengths
+                .iter()
+                .flat_map(|length| ["content-length", length])
+                .collect();
+            let head = AnswerHead::parse(200, &pairs.join("\0"), pairs.len(), true).unwrap();
+            assert!(head.headers.is_empty(), "{lengths:?}");
+        }
+    }
+
+    #[test]
+    fn more_headers_than_fit_are_an_error_and_no_panic() {
+        let headers = |count: usize| {
+            let pairs: Vec<_> = (0..count).map(|index| format!("x-{index}\0a")).collect();
+            AnswerHead::parse(200, &pairs.join("\0"), 2 * count, false)
+        };
+        assert_eq!(headers(MOST_HEADERS).unwrap().headers.len(), MOST_HEADERS);
+        for count in [MOST_HEADERS + 1, 40_000] {
+            assert!(matches!(headers(count), Err(HeadError::TooMany)), "{count}");
+        }
     }
 
     #[test]

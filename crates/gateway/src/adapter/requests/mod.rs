@@ -124,9 +124,10 @@ fn ask(
     let asking = Asking {
         id: ticket.id(),
         version: match parts.version {
+            // its requests look like those of HTTP/1.1 to every endpoint
+            _ if exchange.visitor.place.is_some() => 2,
             Version::HTTP_10 | Version::HTTP_09 => 0,
-            Version::HTTP_11 => 1,
-            _ => 2,
+            _ => 1,
         },
         encrypted: exchange.visitor.listener.tls.is_some(),
         streams: matches!(content, Content::Stream(_)),
@@ -143,6 +144,7 @@ fn ask(
     let (events, bytes) = (limits.worker_queue_events, limits.worker_queue_bytes);
     let taken = worker.queue().ask(&asking, events, bytes);
     if taken == Taken::Yes {
+        ticket.pending().asked.set(true);
         shard.ring_later(worker);
     }
     taken

@@ -24,8 +24,9 @@ pub(crate) struct Requests {
     pub(super) pending: RefCell<AHashMap<u64, Rc<Pending>>>,
     /// Somebody looks after deadlines.
     pub(super) watched: Cell<bool>,
-    /// Who waits for room in the queue of a worker.
+    /// Who waits for room in the queue of a worker, and how often those before were woken.
     pub(super) waiting: RefCell<Vec<Waker>>,
+    pub(super) round: Cell<u64>,
 }
 
 /// A request that waits for its answer, or for the rest of it.
@@ -35,6 +36,8 @@ pub(super) struct Pending {
     /// How long its answer may take to begin, and when it is late, in the shard's milliseconds.
     pub(super) patience: Option<u64>,
     pub(super) late_at: Cell<u64>,
+    /// The worker has heard of it.
+    pub(super) asked: Cell<bool>,
     /// The worker knows that the client sends nothing more.
     pub(super) left: Cell<bool>,
     pub(super) state: RefCell<State>,
@@ -102,6 +105,7 @@ impl Requests {
             pending: RefCell::default(),
             watched: Cell::new(false),
             waiting: RefCell::default(),
+            round: Cell::new(0),
         }
     }
 
@@ -164,6 +168,7 @@ impl Requests {
         if self.waiting.borrow().is_empty() {
             return;
         }
+        self.round.set(self.round.get() + 1);
         for waker in self.waiting.take() {
             waker.wake();
         }

@@ -32,6 +32,7 @@ impl Ticket {
             worker,
             patience,
             late_at: Cell::new(late_at),
+            asked: Cell::new(false),
             left: Cell::new(false),
             state: RefCell::new(State::new(FIRST_CREDIT)),
             body: RefCell::default(),
@@ -115,7 +116,8 @@ impl Drop for Ticket {
         pending.worker.count_request(false);
         let state = &mut *pending.state.borrow_mut();
         let late = state.over && state.end.is_none();
-        if late || !state.over {
+        // what the worker has not heard of takes no room in its queue, which is full then
+        if pending.asked.get() && (late || !state.over) {
             let what = if late { turn::LATE } else { turn::ABORTED };
             pending.worker.queue().turn(pending.id, what);
             self.shard.ring_later(&pending.worker);
@@ -134,6 +136,7 @@ pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {
         let (events, bytes) = queue.backlog();
         events < limits.worker_queue_events && bytes < limits.worker_queue_bytes
     };
+    let mut listed = None;
     poll_fn(|cx| {
         let state = &mut *pending.state.borrow_mut();
         if state.over {
@@ -149,7 +152,10 @@ pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {
         }
         state.puller = Some(cx.waker().clone());
         let requests = shard.requests();
-        requests.waiting.borrow_mut().push(cx.waker().clone());
+        // a client that sends on wakes us often: once in the list is enough
+        if listed.replace(requests.round.get()) != Some(requests.round.get()) {
+            requests.waiting.borrow_mut().push(cx.waker().clone());
+        }
         Poll::Pending
     })
     .await

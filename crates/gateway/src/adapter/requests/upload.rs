@@ -30,10 +30,8 @@ async fn run(shard: Rc<Shard>, pending: Rc<Pending>, limit: usize) {
             return;
         }
         let mut gathered = Vec::new();
-        let gathering = poll_fn(|cx| match &mut *pending.body.borrow_mut() {
-            Some(body) => poll_piece(cx, body, &mut gathered, most.min(PIECE_BYTES)).map(Some),
-            None => Poll::Ready(None),
-        });
+        let gathering =
+            poll_fn(|cx| poll_gathered(cx, &pending, &mut gathered, most.min(PIECE_BYTES)));
         let last = match gathering.await {
             Some(Ok(last)) => last,
             Some(Err(_)) => return tell(&shard, &pending, turn::BROKEN),
@@ -74,6 +72,26 @@ async fn credit(pending: &Pending) -> Option<usize> {
         }
     })
     .await
+}
+
+/// Waits for a piece of the body; `None` once nobody waits for the answer.
+fn poll_gathered(
+    cx: &mut Context<'_>,
+    pending: &Pending,
+    gathered: &mut Vec<u8>,
+    most: usize,
+) -> Poll<Option<Result<bool, hyper::Error>>> {
+    let state = &mut *pending.state.borrow_mut();
+    let body = &mut *pending.body.borrow_mut();
+    let Some(body) = body.as_mut().filter(|_| !state.over) else {
+        return Poll::Ready(None);
+    };
+    let polled = poll_piece(cx, body, gathered, most);
+    if polled.is_pending() {
+        // a body that is given back wakes nobody: without this the task would stay for ever
+        state.puller = Some(cx.waker().clone());
+    }
+    polled.map(Some)
 }
 
 /// Takes a body whole.

@@ -1,0 +1,139 @@
+//! Requests to workers, seen from a worker that is a test: what it is told, and what is left when it is over.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[expect(dead_code, reason = "each test file uses its part of the support")]
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_gateway::{AnswerHead, GatewayConfig, Handlers, ListenerConfig, Reply, ShardSet};
+use support::manual::{Manual, eventually, manual};
+use support::{Server, serve};
+
+const FETCH: Handlers = Handlers {
+    open: false,
+    text: false,
+    binary: false,
+    close: false,
+    drain: false,
+    request: true,
+};
+
+fn server(worker_queue_events: usize) -> Server {
+    let mut config = GatewayConfig {
+        io_threads: 1,
+        ..GatewayConfig::default()
+    };
+    config.limits.worker_timeout = Duration::ZERO;
+    config.limits.worker_queue_events = worker_queue_events;
+    serve(config, ListenerConfig::default())
+}
+
+fn connect(server: &Server, bytes: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(&server.address).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    stream.write_all(bytes.as_bytes()).unwrap();
+    stream
+}
+
+/// What a worker was told: the kind of each record, and the request it is about.
+fn told(worker: &Manual) -> Vec<(u32, u64)> {
+    let mut records = Vec::new();
+    worker.worker.begin_drain();
+    while let Some(batch) = worker.worker.take() {
+        let word = |at: usize| u32::from_le_bytes(batch.bytes[at..at + 4].try_into().unwrap());
+        let mut at = 0;
+        while at < batch.bytes.len() {
+            let length = usize::try_from(word(at) >> 8).unwrap();
+            let id = u64::from(word(at + 8)) | u64::from(word(at + 12)) << 32;
+            records.push((word(at) & 15, id));
+            at += 8 + length.next_multiple_of(4);
+        }
+        worker.worker.finish(batch);
+    }
+    records
+}
+
+const REQUEST: u32 = 6;
+
+/// Waits for one request and returns its id.
+fn asked(worker: &Manual) -> u64 {
+    let mut records = Vec::new();
+    assert!(eventually(|| {
+        records.extend(told(worker));
+        !records.is_empty()
+    }));
+    let [(REQUEST, id), ..] = records[..] else {
+        panic!("records were {records:?}")
+    };
+    id
+}
+
+fn answer(worker: &Manual, request: u64) {
+    let head = AnswerHead::parse(401, "", 0, false).unwrap();
+    let mut touched = ShardSet::default();
+    let whole = Reply::Whole(Box::new((head, "no".into())));
+    worker.worker.reply(request, whole, &mut touched);
+    worker.gateway.wake(&mut touched);
+}
+
+/// An answer to half an upload: nothing may wait for the other half for ever, with all that it holds.
+#[test]
+fn an_upload_that_is_answered_early_leaves_nothing_behind() {
+    let server = server(1000);
+    let worker = manual(&server.gateway, FETCH);
+    for body in [
+        "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        "Content-Length: 100000\r\n\r\nhello",
+    ] {
+        let mut client = connect(&server, &format!("POST / HTTP/1.1\r\nHost: x\r\n{body}"));
+        answer(&worker, asked(&worker));
+        let mut seen = String::new();
+        client.read_to_string(&mut seen).unwrap();
+        assert!(seen.starts_with("HTTP/1.1 401 "), "{seen}");
+    }
+    let Manual { worker, .. } = worker;
+    worker.retire();
+    // what waits for a body holds the worker that the body is for
+    assert!(
+        eventually(|| Arc::strong_count(&worker) == 1),
+        "{} others hold the worker",
+        Arc::strong_count(&worker) - 1
+    );
+    server.stop();
+}
+
+/// Clients that ask and leave while a worker is busy must not fill its queue beyond its bound.
+#[test]
+fn who_leaves_before_the_worker_heard_of_it_is_not_mentioned() {
+    let server = server(1);
+    let worker = manual(&server.gateway, FETCH);
+    let get = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    let mut first = connect(&server, get);
+    let asked_for = || worker.worker.requests();
+    assert!(eventually(|| asked_for() == 1));
+    let others: Vec<_> = (0..20).map(|_| connect(&server, get)).collect();
+    assert!(eventually(|| asked_for() == 21));
+    for other in others {
+        // a reset: who only ends its sending still gets an answer
+        socket2::SockRef::from(&other)
+            .set_linger(Some(Duration::ZERO))
+            .unwrap();
+    }
+    assert!(eventually(|| asked_for() == 1));
+    let records = told(&worker);
+    let [(REQUEST, id)] = records[..] else {
+        panic!("records were {records:?}")
+    };
+    answer(&worker, id);
+    let mut head = [0; 12];
+    first.read_exact(&mut head).unwrap();
+    assert_eq!(&head, b"HTTP/1.1 401");
+    server.stop();
+}
