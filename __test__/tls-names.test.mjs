@@ -102,6 +102,17 @@ test('a reload that does not work changes nothing', async (t) => {
   t.is(await shown(server.addresses[0], 'a.example'), 'a.example');
 });
 
+test('reloadTls has something to reload, or rejects', async (t) => {
+  const plain = await ownServer(t, ECHO);
+  const { files } = issued['a.example'];
+  for (const tls of [undefined, files]) {
+    const error = await t.throwsAsync(plain.reloadTls(tls), { message: /^no listener of this server speaks TLS/ });
+    t.is(error.code, 'ERR_MILLRACE_INVALID_TLS');
+  }
+  await plain.stop();
+  t.like(await t.throwsAsync(plain.reloadTls(files)), { code: 'ERR_MILLRACE_NOT_RUNNING' });
+});
+
 test('a start whose certificate does not work starts nothing', async (t) => {
   const server = await ownServer(t);
   const { cert, key } = issued['a.example'];

@@ -226,6 +226,9 @@ class RunningServer implements Server {
 
   async reloadTls(tls?: TlsOptions): Promise<void> {
     const plan = parseTlsOptions(tls);
+    if (this.#stopping !== undefined) {
+      throw new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'this server is stopped, or is being stopped');
+    }
     const reloaded = this.#reloading.then(() => this.#supervisor.reloadTls(this.#begun, plan));
     this.#reloading = reloaded.catch(() => undefined);
     return reloaded;

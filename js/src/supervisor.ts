@@ -86,9 +86,13 @@ export class Supervisor {
   /**
    * Reads the TLS files of one call's listeners again; `plan`, if there is one, replaces what they go by.
    *
-   * @throws {MillraceError} ERR_MILLRACE_INVALID_TLS, if something does not work: everything stays as it was
+   * @throws {MillraceError} ERR_MILLRACE_INVALID_TLS, if something does not work: everything stays as it was; also where
+   *   no listener speaks TLS
    */
   async reloadTls(begun: Begun, plan: TlsPlan | undefined): Promise<void> {
+    if (begun.tls.size === 0) {
+      throw new MillraceError('ERR_MILLRACE_INVALID_TLS', 'no listener of this server speaks TLS: nothing to reload');
+    }
     const plans = [...begun.tls].map(([id, own]) => ({ id, plan: plan ?? own }));
     const listeners = await Promise.all(plans.map(async (one) => ({ id: one.id, tls: await loadTls(one.plan) })));
     this.#native.reloadTls(listeners);
