@@ -1,5 +1,6 @@
 // An answer in pieces, as its writer sees it: when to wait, and what becomes of one that does not. Without a network.
 import { createRequire } from 'node:module';
+import { mock } from 'node:test';
 import test from 'ava';
 
 const { Outgoing } = createRequire(import.meta.url)('../js/dist/worker/outgoing.js');
@@ -16,12 +17,10 @@ function made() {
   const worker = Object.fromEntries(
     ['writeAnswer', 'wantRoom', 'endAnswer'].map((name) => [name, (...given) => calls.push([name, ...given])]),
   );
-  const outgoing = new Outgoing(
-    worker,
-    7,
-    () => told.push('ended'),
-    () => told.push('overrun'),
+  const outcome = Object.fromEntries(
+    ['ended', 'overrun', 'deserted'].map((name) => [name, () => void told.push(name)]),
   );
+  const outgoing = new Outgoing(worker, 7, outcome);
   return { outgoing, calls, told, count: (name) => calls.filter(([called]) => called === name).length };
 }
 
@@ -80,4 +79,36 @@ test.serial('a client that catches up now and then is waited for', (t) => {
     outgoing.room();
   }
   t.deepEqual(told, []);
+});
+
+test.serial('a client that may have left is kept while there is something for it', (t) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
+  const { outgoing, calls, told } = made();
+  outgoing.left();
+  outgoing.left();
+  for (let round = 0; round < 5; round += 1) {
+    mock.timers.tick(29_000);
+    outgoing.write(PIECE);
+    outgoing.room();
+  }
+  t.deepEqual(told, []);
+  mock.timers.tick(60_000);
+  t.deepEqual(told, ['deserted']);
+  t.deepEqual(calls.at(-1), ['endAnswer', 7, false]);
+  mock.timers.tick(600_000);
+  t.deepEqual(told, ['deserted']);
+});
+
+test.serial('one that ends, or whose client is known to have left, is not looked at any more', (t) => {
+  mock.timers.enable({ apis: ['setInterval'] });
+  t.teardown(() => mock.timers.reset());
+  const [ended, gone] = [made(), made()];
+  for (const { outgoing } of [ended, gone]) outgoing.left();
+  ended.outgoing.end();
+  gone.outgoing.gone();
+  gone.outgoing.left();
+  mock.timers.tick(600_000);
+  t.deepEqual(ended.told, ['ended']);
+  t.deepEqual(gone.told, []);
 });

@@ -13,6 +13,8 @@ export interface Keeper {
   forget(exchange: NativeExchange): void;
   /** Its answer was cut, because the handler wrote on and on to a client that does not read. */
   overrun(exchange: NativeExchange): void;
+  /** Its answer was cut, because its client has surely left. */
+  deserted(exchange: NativeExchange): void;
 }
 
 /** See the module. All have the same shape, whatever happens to them. */
@@ -176,8 +178,12 @@ export class NativeExchange implements HttpExchange {
     }
     this.#worker.beginAnswer(this.id, status, textOf(headers), headers.length);
     this.#state = ANSWERED;
-    const overrun = () => this.#keeper.overrun(this);
-    this.#outgoing = new Outgoing(this.#worker, this.id, () => this.#finish(), overrun);
+    this.#outgoing = new Outgoing(this.#worker, this.id, {
+      ended: () => this.#finish(),
+      overrun: () => this.#keeper.overrun(this),
+      deserted: () => this.#keeper.deserted(this),
+    });
+    if (this.#left) this.#outgoing.left();
     return this.#outgoing;
   }
 
@@ -218,6 +224,7 @@ export class NativeExchange implements HttpExchange {
   /** The client sends nothing more, so it may have left. */
   left(): void {
     this.#left = true;
+    this.#outgoing?.left();
     const callbacks = this.#onAbort ?? [];
     this.#onAbort = undefined;
     for (const callback of callbacks) callback();

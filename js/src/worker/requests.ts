@@ -30,6 +30,7 @@ export class Requests {
       this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message));
       this.#gone(exchange, 'the answer was cut');
     },
+    deserted: (exchange) => this.#gone(exchange, 'the client left'),
   };
 
   constructor(worker: NativeWorker, handler: ExchangeHandler, report: (error: MillraceError) => void) {
