@@ -218,6 +218,7 @@ test('stats has the documented parts', async (t) => {
     'sockets',
     'virtualSockets',
     'channels',
+    'patterns',
     'subscriptions',
     'keys',
     'opened',

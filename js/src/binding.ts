@@ -5,7 +5,7 @@ import { type ErrorCode, MillraceError } from './errors.js';
 import type { LogLine } from './log.js';
 import { addonOfThread, hasState, isOfThisThread, type NativeState } from './runtime.js';
 import type { Stats } from './stats.js';
-import type { Data, Name, Target } from './target.js';
+import type { Data, Name, Pattern, Target } from './target.js';
 import type { NativeTls } from './tls.js';
 
 /** The addon's exports. */
@@ -24,10 +24,10 @@ export interface NativeGateway {
   /** As `send`, for a text that is worth a buffer of its own. */
   sendLong(target: Target, text: string, except?: number | number[], replies?: number, texts?: string): number;
   reply(count: number, texts: string): void;
-  subscribe(who: Target, channel: Name, delta?: number): number[];
-  unsubscribe(who: Target, channel: Name, delta?: number): number[];
+  subscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
+  unsubscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
   copySubscriptions(from: Name, to: Name): number[];
-  hasSubscriptions(channel: Name): boolean;
+  hasSubscriptions(channel: Name | Pattern): boolean;
   createVirtualSocket(socketId: number, userDataOrPrefix?: number | Data): number;
   deleteVirtualSocket(id: number, expectedTarget?: number): boolean;
   setToken(socketId: number, token: Data): void;

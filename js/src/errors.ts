@@ -36,6 +36,8 @@ export const ERROR_CODES = {
   ERR_MILLRACE_SHUTTING_DOWN: 'The gateway is being stopped; start it again once `stop` has resolved.',
   ERR_MILLRACE_SOCKET_NOT_FOUND: 'No open connection has the given socket id.',
   ERR_MILLRACE_START_IN_WORKER: 'A worker called `start`; only the thread that created the gateway may.',
+  ERR_MILLRACE_TOO_MANY_PATTERNS:
+    'There are 65,536 patterns with a subscription; the subscription to another was refused.',
   ERR_MILLRACE_WORKER_EXITED:
     'A worker ended on its own. It is replaced, unless it was being stopped or its successor had taken its place. `cause` is the error that ended it, if any.',
   ERR_MILLRACE_WORKER_FAILED:

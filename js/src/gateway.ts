@@ -6,7 +6,7 @@ import { parseReplaceOptions, parseStopOptions, type StartOptions } from './opti
 import { ownWorkerData } from './runtime.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import { type Begun, Supervisor } from './supervisor.js';
-import type { Data, Name, SendOptions, Target } from './target.js';
+import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 import { parseTlsOptions, type TlsOptions } from './tls.js';
 import type { Replies } from './worker/replies.js';
 
@@ -119,12 +119,12 @@ export class Gateway {
   }
 
   /** See the module function `subscribe`. */
-  subscribe(who: Target, channel: Name, delta?: number): number[] {
+  subscribe(who: Target, channel: Name | Pattern, delta?: number): number[] {
     return this.#inOrder().subscribe(who, channel, delta);
   }
 
   /** See the module function `unsubscribe`. */
-  unsubscribe(who: Target, channel: Name, delta?: number): number[] {
+  unsubscribe(who: Target, channel: Name | Pattern, delta?: number): number[] {
     return this.#inOrder().unsubscribe(who, channel, delta);
   }
 
@@ -134,7 +134,7 @@ export class Gateway {
   }
 
   /** See the module function `hasSubscriptions`. */
-  hasSubscriptions(channel: Name): boolean {
+  hasSubscriptions(channel: Name | Pattern): boolean {
     return this.#native.hasSubscriptions(channel);
   }
 

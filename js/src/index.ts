@@ -8,7 +8,7 @@ import { binding } from './binding.js';
 import { Gateway, type Server, threadGateway } from './gateway.js';
 import type { StartOptions } from './options.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
-import type { Data, Name, SendOptions, Target } from './target.js';
+import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
 export type { Gateway, Server } from './gateway.js';
@@ -18,7 +18,7 @@ export type { Listener, Origins, StartOptions } from './options.js';
 export type { PathOptions } from './paths.js';
 export type { StaticOptions } from './static.js';
 export type { ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
-export type { Data, Name, SendOptions, Target } from './target.js';
+export type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 export type { TlsIdentity, TlsOptions, TlsSource } from './tls.js';
 export type { AnswerBody, PlainAnswer } from './worker/fetch/answer.js';
 export type { FetchHandler } from './worker/fetch/handler.js';
@@ -76,16 +76,23 @@ export function send(target: Target, data: Data, options?: SendOptions): number 
 }
 
 /**
- * Subscribes sockets to a channel, counted: as many unsubscriptions end it. A subscriber gets each message once,
- * whatever its count. Counts stay at 65,535 at most.
+ * Subscribes sockets to a channel, or to every channel that a pattern matches, counted: as many unsubscriptions end it.
+ * A subscriber gets each message once, whatever its count; once more for each other subscription that it comes by.
+ * Counts stay at 65,535 at most.
  *
  * @param who socket ids, or channels whose present subscribers are meant
- * @param channel at most 65,536 bytes
+ * @param channel at most 65,536 bytes, or `{ pattern }`
  * @param delta added to each count; default 1. Negative unsubscribes, 0 does nothing
  * @returns the ids that are new in the channel; with a negative `delta`, those that are no longer in it
  * @throws {TypeError} naming the bad argument; nothing was changed
+ * @throws {MillraceError} ERR_MILLRACE_TOO_MANY_PATTERNS
+ * @example
+ * ```ts
+ * subscribe(socketId, 'room:1');
+ * subscribe(socketId, { pattern: 'room:*' });
+ * ```
  */
-export function subscribe(who: Target, channel: Name, delta?: number): number[] {
+export function subscribe(who: Target, channel: Name | Pattern, delta?: number): number[] {
   return threadGateway().subscribe(who, channel, delta);
 }
 
@@ -95,7 +102,7 @@ export function subscribe(who: Target, channel: Name, delta?: number): number[] 
  * @returns the ids that are no longer in the channel. Nothing published after the return reaches them.
  * @throws {TypeError} naming the bad argument; nothing was changed
  */
-export function unsubscribe(who: Target, channel: Name, delta?: number): number[] {
+export function unsubscribe(who: Target, channel: Name | Pattern, delta?: number): number[] {
   return threadGateway().unsubscribe(who, channel, delta);
 }
 
@@ -111,11 +118,12 @@ export function copySubscriptions(from: Name, to: Name): number[] {
 }
 
 /**
- * Whether a channel has a subscriber that resolves to an open connection.
+ * Whether what is sent to a channel reaches an open connection, by a pattern too; with `{ pattern }`, whether anybody is
+ * subscribed to this very pattern.
  *
  * @throws {TypeError} naming the bad argument
  */
-export function hasSubscriptions(channel: Name): boolean {
+export function hasSubscriptions(channel: Name | Pattern): boolean {
   return threadGateway().hasSubscriptions(channel);
 }
 

@@ -10,6 +10,8 @@ export interface Stats {
   virtualSockets: number;
   /** Channels with a subscription. */
   channels: number;
+  /** Patterns with a subscription. */
+  patterns: number;
   /** Subscriptions, each counted once whatever its reference count. */
   subscriptions: number;
   /** Keys in the key/value store. */

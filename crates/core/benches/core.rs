@@ -3,7 +3,7 @@
 mod sink;
 
 use divan::{Bencher, black_box};
-use millrace_core::{Annotation, Core, ShardIndex, SocketId, SocketInfo, Target};
+use millrace_core::{Annotation, Core, Pattern, ShardIndex, SocketId, SocketInfo, Target, Topic};
 use sink::Sink;
 
 fn main() {
@@ -45,6 +45,66 @@ fn publish(bencher: Bencher<'_, '_>, subscribers: usize) {
 fn publish_except_the_sender(bencher: Bencher<'_, '_>, subscribers: usize) {
     let (core, ids) = crowded(subscribers);
     bencher.bench(|| core.publish(black_box(CHANNEL), MESSAGE, &ids[..1], &mut Sink));
+}
+
+/// Patterns that do not match: they begin otherwise.
+#[divan::bench(args = [1, 1000])]
+fn publish_to_10_beside_patterns(bencher: Bencher<'_, '_>, patterns: usize) {
+    let (core, ids) = crowded(10);
+    for n in 0..patterns {
+        pattern(&core, ids[20], &format!("user:{n}:*"));
+    }
+    bencher.bench(|| core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
+}
+
+/// Patterns that do not match, and begin with nothing: each is looked at.
+#[divan::bench(args = [1, 10, 1000])]
+fn publish_to_10_past_patterns(bencher: Bencher<'_, '_>, patterns: usize) {
+    let (core, ids) = crowded(10);
+    for n in 0..patterns {
+        pattern(&core, ids[20], &format!("*:x{n}"));
+    }
+    bencher.bench(|| core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
+}
+
+#[divan::bench(args = [1, 1000])]
+fn publish_to_10_and_a_pattern(bencher: Bencher<'_, '_>, subscribers: usize) {
+    let (core, ids) = crowded(10);
+    for id in &ids[20..20 + subscribers] {
+        pattern(&core, *id, "room:*");
+    }
+    bencher.bench(|| core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
+}
+
+fn pattern(core: &Core, id: SocketId, text: &str) {
+    core.subscribe_to(
+        &[Target::Socket(id)],
+        Topic::Pattern(text.as_bytes()),
+        1,
+        &mut Sink,
+    )
+    .expect("there are few");
+}
+
+#[divan::bench(args = [0, 1000, 60_000])]
+fn make_and_delete_a_pattern(bencher: Bencher<'_, '_>, others: usize) {
+    let (core, ids) = crowded(0);
+    for n in 0..others {
+        pattern(&core, ids[20], &format!("user:{n}:*"));
+    }
+    let who = [Target::Socket(ids[5])];
+    bencher.bench(|| {
+        for delta in [1, -1] {
+            let topic = Topic::Pattern(black_box(b"user:500?:*"));
+            black_box(core.subscribe_to(&who, topic, delta, &mut Sink)).expect("there is room");
+        }
+    });
+}
+
+#[divan::bench(args = ["room:*", "*:12345", "*o*m*:*4*", "r??m:[0-9]*"])]
+fn match_a_pattern(bencher: Bencher<'_, '_>, text: &str) {
+    let pattern = Pattern::new(text.as_bytes()).expect("short");
+    bencher.bench(|| pattern.matches(black_box(CHANNEL)));
 }
 
 #[divan::bench]

@@ -1,56 +1,67 @@
-//! The names of the channels one socket is in. Owns the way back from a socket to its subscriptions,
-//! without memory of its own while there is none; never counts references.
+//! What one socket is subscribed to. Owns the way back from a socket to its subscriptions, in their order
+//! and without memory of its own while there is none; never counts references.
 
-use std::borrow::Borrow;
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
-use ahash::RandomState;
+use crate::hash::IdHasher;
+use crate::name::{Name, Space};
 
-use crate::hash::name_hasher;
-
-/// A channel's name, shared by the channel and its subscribers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Name(Arc<[u8]>);
-
-impl Name {
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// True if both come from the same channel entry, which is cheaper than comparing bytes.
-    fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
+/// How much one socket is subscribed to, each subscription counted once whatever its reference count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Channels.
+    pub channels: usize,
+    /// Sharded channels.
+    pub sharded: usize,
+    /// Patterns.
+    pub patterns: usize,
 }
 
-impl From<&[u8]> for Name {
-    fn from(name: &[u8]) -> Self {
-        Self(name.into())
-    }
-}
-
-impl Borrow<[u8]> for Name {
-    fn borrow(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-/// The set of names.
+/// The set of names, in the order in which they were inserted.
 ///
-/// A channel entry lives as long as a subscription to it, so every name in here is that entry's own and
-/// may be found by its address.
+/// An entry of a channel or pattern lives as long as a subscription to it, so every name in here is that
+/// entry's own and may be found by its address.
 #[derive(Debug, Default)]
 pub(crate) enum ChannelList {
     #[default]
     Empty,
     One(Name),
     Few(Vec<Name>),
-    #[expect(
-        clippy::box_collection,
-        reason = "a set has 64 bytes, and idle sockets are many"
-    )]
-    Many(Box<HashSet<Name, RandomState>>),
+    /// Boxed because idle sockets are many.
+    Many(Box<Many>),
+}
+
+/// Many names, found by their address.
+#[derive(Debug, Default)]
+pub(crate) struct Many {
+    /// In order; removed ones leave a hole.
+    names: Vec<Option<Name>>,
+    places: HashMap<u64, usize, BuildHasherDefault<IdHasher>>,
+    tally: Tally,
+}
+
+impl Tally {
+    /// All of them.
+    pub const fn total(self) -> usize {
+        self.channels + self.sharded + self.patterns
+    }
+
+    fn of(self, space: Space) -> usize {
+        match space {
+            Space::Channel => self.channels,
+            Space::Sharded => self.sharded,
+            Space::Pattern => self.patterns,
+        }
+    }
+
+    fn set(&mut self, space: Space, count: usize) {
+        match space {
+            Space::Channel => self.channels = count,
+            Space::Sharded => self.sharded = count,
+            Space::Pattern => self.patterns = count,
+        }
+    }
 }
 
 impl ChannelList {
@@ -61,14 +72,12 @@ impl ChannelList {
             Self::One(first) => *self = Self::Few(vec![first.clone(), name]),
             Self::Few(names) if names.len() < FEW => names.push(name),
             Self::Few(names) => {
-                let mut many = HashSet::with_capacity_and_hasher(2 * FEW, name_hasher());
-                many.extend(names.drain(..));
+                let mut many = Many::default();
+                names.drain(..).for_each(|each| many.insert(each));
                 many.insert(name);
                 *self = Self::Many(Box::new(many));
             }
-            Self::Many(names) => {
-                names.insert(name);
-            }
+            Self::Many(many) => many.insert(name),
         }
     }
 
@@ -78,14 +87,12 @@ impl ChannelList {
             Self::Empty => false,
             Self::One(only) => only.is(name),
             Self::Few(names) => {
-                if let Some(place) = names.iter().position(|each| each.is(name)) {
-                    names.swap_remove(place);
-                }
+                names.retain(|each| !each.is(name));
                 names.is_empty()
             }
-            Self::Many(names) => {
-                names.remove(name);
-                names.is_empty()
+            Self::Many(many) => {
+                many.remove(name);
+                many.places.is_empty()
             }
         };
         if empty {
@@ -97,13 +104,54 @@ impl ChannelList {
         matches!(self, Self::Empty)
     }
 
+    pub(crate) fn tally(&self) -> Tally {
+        if let Self::Many(many) = self {
+            return many.tally;
+        }
+        let mut tally = Tally::default();
+        self.for_each(|name| {
+            let space = name.space();
+            tally.set(space, tally.of(space) + 1);
+        });
+        tally
+    }
+
     pub(crate) fn for_each(&self, mut visit: impl FnMut(&Name)) {
         match self {
             Self::Empty => {}
             Self::One(only) => visit(only),
             Self::Few(names) => names.iter().for_each(visit),
-            Self::Many(names) => names.iter().for_each(visit),
+            Self::Many(many) => many.names.iter().flatten().for_each(visit),
         }
+    }
+}
+
+impl Many {
+    fn insert(&mut self, name: Name) {
+        let space = name.space();
+        self.tally.set(space, self.tally.of(space) + 1);
+        self.places.insert(name.address(), self.names.len());
+        self.names.push(Some(name));
+    }
+
+    fn remove(&mut self, name: &Name) {
+        let place = self.places.remove(&name.address());
+        let Some(hole) = place.and_then(|place| self.names.get_mut(place)) else {
+            return;
+        };
+        *hole = None;
+        let space = name.space();
+        self.tally.set(space, self.tally.of(space) - 1);
+        if self.names.len() > 2 * self.places.len().max(FEW) {
+            self.close_holes();
+        }
+    }
+
+    fn close_holes(&mut self) {
+        self.names.retain(Option::is_some);
+        self.names.shrink_to(2 * self.names.len());
+        let names = self.names.iter().flatten().enumerate();
+        self.places = names.map(|(place, name)| (name.address(), place)).collect();
     }
 }
 
@@ -115,35 +163,61 @@ mod tests {
     use super::*;
 
     fn name(n: usize) -> Name {
-        Name::from(n.to_string().as_bytes())
+        let space = [Space::Channel, Space::Sharded, Space::Pattern][n % 3];
+        Name::new(space, (n / 3).to_string().as_bytes())
     }
 
-    fn sorted(list: &ChannelList) -> Vec<Vec<u8>> {
+    fn listed(list: &ChannelList) -> Vec<Name> {
         let mut names = Vec::new();
-        list.for_each(|name| names.push(name.as_bytes().to_vec()));
-        names.sort();
+        list.for_each(|name| names.push(name.clone()));
         names
     }
 
+    fn same(list: &ChannelList, names: &[Name]) -> bool {
+        let listed = listed(list);
+        let count = |space| names.iter().filter(|name| name.space() == space).count();
+        let tally = Tally {
+            channels: count(Space::Channel),
+            sharded: count(Space::Sharded),
+            patterns: count(Space::Pattern),
+        };
+        assert_eq!(list.tally(), tally);
+        listed.len() == names.len() && listed.iter().zip(names).all(|(one, other)| one.is(other))
+    }
+
     #[test]
-    fn every_length_adds_and_removes_every_name() {
-        for length in 0..40 {
-            let names: Vec<Name> = (0..length).map(name).collect();
+    fn every_length_adds_and_removes_every_name_in_order() {
+        for length in 0..100 {
+            let mut left: Vec<Name> = (0..length).map(name).collect();
             let mut list = ChannelList::default();
-            for name in &names {
+            for name in &left {
                 list.insert(name.clone());
             }
-            let mut left: Vec<Vec<u8>> =
-                names.iter().map(|name| name.as_bytes().to_vec()).collect();
-            left.sort();
-            assert_eq!(sorted(&list), left);
-            for name in &names {
-                list.remove(name);
-                left.retain(|each| each != name.as_bytes());
-                assert_eq!(sorted(&list), left);
+            assert!(same(&list, &left));
+            while !left.is_empty() {
+                let gone = left.remove(left.len() * 7 / 11);
+                list.remove(&gone);
+                assert!(same(&list, &left));
             }
             assert!(list.is_empty(), "nothing is kept of {length} names");
         }
+    }
+
+    #[test]
+    fn holes_do_not_pile_up() {
+        let mut list = ChannelList::default();
+        for n in 0..20 {
+            list.insert(name(n));
+        }
+        for n in 0..1000 {
+            let other = name(n);
+            list.insert(other.clone());
+            list.remove(&other);
+        }
+        let ChannelList::Many(many) = &list else {
+            panic!("many")
+        };
+        assert!(many.names.len() <= 42, "{}", many.names.len());
     }
 
     #[test]
@@ -155,7 +229,7 @@ mod tests {
                 list.insert(name.clone());
             }
             list.remove(&name(99));
-            assert_eq!(sorted(&list).len(), length);
+            assert!(same(&list, &names));
         }
     }
 

@@ -1,14 +1,13 @@
 //! One lock shard of the channels. Owns who is subscribed how often, and how many subscribers each I/O
-//! shard has; never touches a socket, never posts.
+//! shard has; never touches a socket, never posts. Sharded channels are here too, in a map of their own.
 
-use std::collections::HashMap;
-
-use ahash::RandomState;
 use smallvec::SmallVec;
 
-use crate::channel_list::Name;
 use crate::hash::SocketMap;
 use crate::id::{ChannelId, SocketId};
+use crate::name::{Name, Space};
+use crate::name_map::{Hashed, NameMap};
+use crate::patterns::Patterns;
 use crate::route::{Route, ShardIndex};
 use crate::sync::LOCK_SHARDS;
 
@@ -17,21 +16,35 @@ use crate::sync::LOCK_SHARDS;
 pub(crate) struct ChannelTable {
     index: u64,
     made: u64,
-    channels: HashMap<Name, Box<Channel>, RandomState>,
+    channels: NameMap,
+    sharded: NameMap,
     subscriptions: usize,
+    /// The same in every lock shard; `None` while there is no pattern.
+    patterns: Option<Patterns>,
 }
 
-/// One channel.
+/// One channel, or the subscribers of one pattern.
 pub(crate) struct Channel {
     pub(crate) id: ChannelId,
     /// The same as the key in the table.
     pub(crate) name: Name,
     pub(crate) members: SocketMap<Member>,
     recipients: Recipients,
+    /// What stands behind it in the table's map.
+    pub(crate) next: Option<Box<Channel>>,
 }
 
 /// How many subscribers live on each I/O shard that has any.
 pub(crate) type Recipients = SmallVec<[(ShardIndex, u32); 2]>;
+
+/// What a subscription that ended leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Left {
+    pub(crate) channel: ChannelId,
+    pub(crate) route: Route,
+    /// Whether it was the channel's last.
+    pub(crate) last: bool,
+}
 
 /// One subscription.
 #[derive(Clone, Copy)]
@@ -44,41 +57,46 @@ pub(crate) struct Member {
 
 impl ChannelTable {
     /// An empty table that hands out the channel ids `index + 1 + n · LOCK_SHARDS`.
-    pub(crate) fn new(index: u64, hasher: RandomState) -> Self {
+    pub(crate) fn new(index: u64) -> Self {
         Self {
             index,
             made: 0,
-            channels: HashMap::with_hasher(hasher),
+            channels: NameMap::default(),
+            sharded: NameMap::default(),
             subscriptions: 0,
+            patterns: None,
         }
+    }
+
+    /// Takes note of the patterns there are now.
+    pub(crate) fn set_patterns(&mut self, patterns: Option<Patterns>) {
+        self.patterns = patterns;
+    }
+
+    pub(crate) fn patterns(&self) -> Option<&Patterns> {
+        self.patterns.as_ref()
     }
 
     /// The channel of that name, made if need be. The caller gives it a member or calls
-    /// [`discard_empty`](Self::discard_empty) before the lock is released.
-    pub(crate) fn get_or_make(&mut self, name: &[u8]) -> &mut Channel {
-        if !self.channels.contains_key(name) {
+    /// [`discard`](Self::discard) before the lock is released.
+    pub(crate) fn get_or_make(&mut self, key: Hashed<'_>) -> &mut Channel {
+        if self.get(key).is_none() {
             let id = ChannelId::new(self.index + 1 + self.made * LOCK_SHARDS);
             self.made += 1;
-            let name = Name::from(name);
-            self.channels
-                .insert(name.clone(), Box::new(Channel::new(id, name)));
+            let name = Name::new(key.space, key.name);
+            let channel = Box::new(Channel::new(id, name));
+            self.space_mut(key.space).insert(key.hash, channel);
         }
-        self.channels.get_mut(name).expect("made above")
+        self.get_mut(key).expect("made above")
     }
 
-    pub(crate) fn get_mut(&mut self, name: &[u8]) -> Option<&mut Channel> {
-        self.channels.get_mut(name).map(|channel| &mut **channel)
+    pub(crate) fn get_mut(&mut self, key: Hashed<'_>) -> Option<&mut Channel> {
+        self.space_mut(key.space).get_mut(key)
     }
 
-    /// Removes the channel if it has no member.
-    pub(crate) fn discard_empty(&mut self, name: &[u8]) {
-        if self
-            .channels
-            .get(name)
-            .is_some_and(|channel| channel.members.is_empty())
-        {
-            self.channels.remove(name);
-        }
+    /// Removes a channel that has no member.
+    pub(crate) fn discard(&mut self, key: Hashed<'_>) {
+        self.space_mut(key.space).remove(key);
     }
 
     /// Records that a channel has `after` members instead of `before`.
@@ -87,45 +105,56 @@ impl ChannelTable {
     }
 
     /// Removes a subscription whatever its count, and the channel with its last one.
-    pub(crate) fn remove(
-        &mut self,
-        name: &[u8],
-        subscriber: SocketId,
-    ) -> Option<(ChannelId, Route)> {
-        let channel = self.get_mut(name)?;
-        let route = channel.remove(subscriber)?;
-        let id = channel.id;
-        if channel.members.is_empty() {
-            self.channels.remove(name);
+    pub(crate) fn remove(&mut self, key: Hashed<'_>, subscriber: SocketId) -> Option<Left> {
+        let left = self.get_mut(key)?.remove_with_id(subscriber)?;
+        if left.last {
+            self.discard(key);
         }
         self.subscriptions -= 1;
-        Some((id, route))
+        Some(left)
     }
 
-    pub(crate) fn get(&self, name: &[u8]) -> Option<&Channel> {
-        self.channels.get(name).map(|channel| &**channel)
+    pub(crate) fn get(&self, key: Hashed<'_>) -> Option<&Channel> {
+        self.space(key.space).get(key)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Channel> {
-        self.channels.values().map(|channel| &**channel)
+    /// The channels of one space.
+    pub(crate) fn iter(&self, space: Space) -> impl Iterator<Item = &Channel> {
+        self.space(space).iter()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.channels.len()
+        self.channels.len() + self.sharded.len()
     }
 
     pub(crate) fn subscriptions(&self) -> usize {
         self.subscriptions
     }
+
+    fn space(&self, space: Space) -> &NameMap {
+        match space {
+            Space::Sharded => &self.sharded,
+            Space::Channel | Space::Pattern => &self.channels,
+        }
+    }
+
+    fn space_mut(&mut self, space: Space) -> &mut NameMap {
+        match space {
+            Space::Sharded => &mut self.sharded,
+            Space::Channel | Space::Pattern => &mut self.channels,
+        }
+    }
 }
 
 impl Channel {
-    fn new(id: ChannelId, name: Name) -> Self {
+    /// One without members.
+    pub(crate) fn new(id: ChannelId, name: Name) -> Self {
         Self {
             id,
             name,
             members: SocketMap::default(),
             recipients: Recipients::new(),
+            next: None,
         }
     }
 
@@ -168,6 +197,16 @@ impl Channel {
         Some(route)
     }
 
+    /// [`remove`](Self::remove), with what its caller has to tell.
+    pub(crate) fn remove_with_id(&mut self, subscriber: SocketId) -> Option<Left> {
+        let route = self.remove(subscriber)?;
+        Some(Left {
+            channel: self.id,
+            route,
+            last: self.members.is_empty(),
+        })
+    }
+
     pub(crate) fn recipients(&self) -> &Recipients {
         &self.recipients
     }
@@ -195,7 +234,14 @@ impl Member {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hash::name_hasher;
+
+    fn key(space: Space) -> Hashed<'static> {
+        Hashed {
+            hash: 7,
+            space,
+            name: b"c",
+        }
+    }
 
     fn route(shard: u8, socket: u64) -> Route {
         let socket = SocketId::new(socket).unwrap();
@@ -208,7 +254,7 @@ mod tests {
 
     #[test]
     fn recipients_are_counted_by_shard() {
-        let mut channel = Channel::new(ChannelId::new(1), Name::from(&b"c"[..]));
+        let mut channel = Channel::new(ChannelId::new(1), Name::new(Space::Channel, b"c"));
         for (shard, id) in [(0, 1), (5, 2), (5, 3)] {
             channel.insert(SocketId::new(id).unwrap(), route(shard, id), 1);
         }
@@ -224,21 +270,36 @@ mod tests {
 
     #[test]
     fn the_last_subscription_takes_the_channel_along() {
-        let mut table = ChannelTable::new(3, name_hasher());
+        let mut table = ChannelTable::new(3);
         let ids = [1, 2].map(|id| SocketId::new(id).unwrap());
-        for id in ids {
-            table.get_or_make(b"c").insert(id, route(0, id.get()), 9);
+        for space in [Space::Channel, Space::Sharded] {
+            for id in ids {
+                table
+                    .get_or_make(key(space))
+                    .insert(id, route(0, id.get()), 9);
+            }
+            table.count(2, 0);
         }
-        table.count(2, 0);
-        let channel = table.get(b"c").unwrap().id;
-        assert_eq!(table.remove(b"c", ids[0]), Some((channel, route(0, 1))));
-        assert_eq!((table.len(), table.subscriptions()), (1, 1));
-        assert_eq!(table.remove(b"c", ids[0]), None);
-        assert_eq!(table.remove(b"c", ids[1]), Some((channel, route(0, 2))));
-        assert_eq!((table.len(), table.subscriptions()), (0, 0));
-        assert_ne!(table.get_or_make(b"c").id, channel, "ids are not reused");
-        table.discard_empty(b"c");
-        assert!(table.get(b"c").is_none());
+        assert_eq!((table.len(), table.subscriptions()), (2, 4));
+        for (gone, space) in [Space::Channel, Space::Sharded].into_iter().enumerate() {
+            let key = key(space);
+            let channel = table.get(key).unwrap().id;
+            let left = |socket, last| Left {
+                channel,
+                route: route(0, socket),
+                last,
+            };
+            assert_eq!(table.remove(key, ids[0]), Some(left(1, false)));
+            assert_eq!(table.remove(key, ids[0]), None);
+            assert_eq!(table.remove(key, ids[1]), Some(left(2, true)));
+            assert_eq!(
+                (table.len(), table.subscriptions()),
+                (1 - gone, 2 - 2 * gone)
+            );
+            assert_ne!(table.get_or_make(key).id, channel, "ids are not reused");
+            table.discard(key);
+            assert!(table.get(key).is_none());
+        }
     }
 
     #[test]

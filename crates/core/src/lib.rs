@@ -1,4 +1,4 @@
-//! Sockets, channels, subscriptions, virtual sockets, tokens and the key/value store, without I/O.
+//! Sockets, channels, patterns, subscriptions, virtual sockets, tokens and the key/value store, without I/O.
 //!
 //! [`Core`] is the registry that every transport and every worker shares. It owns who exists, who is
 //! subscribed to what and where each socket lives; it never reads a clock, starts a thread, waits for
@@ -14,7 +14,12 @@ mod hash;
 mod id;
 mod keys;
 pub mod limits;
+mod name;
+mod name_map;
 mod object;
+mod pattern;
+mod pattern_index;
+mod patterns;
 mod post;
 mod registry;
 mod route;
@@ -22,8 +27,13 @@ mod sockets;
 mod sync;
 
 pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
+pub use crate::channel_list::Tally;
 pub use crate::id::{ChannelId, SocketId};
-pub use crate::post::{Kind, Post, Recipient};
-pub use crate::registry::{ChannelState, Core, Counts, SocketState, Target, TokenError};
+pub use crate::name::{Name, Space, Topic};
+pub use crate::pattern::{Pattern, PatternError};
+pub use crate::post::{Kind, Match, Post, Recipient};
+pub use crate::registry::{
+    ChannelState, Core, Counts, EnterError, Reach, SocketState, Target, TokenError,
+};
 pub use crate::route::{Route, ShardIndex, ShardSet};
 pub use crate::sockets::{Closed, SocketInfo};

@@ -1,11 +1,12 @@
-//! The registry: all tables together. Owns the order in which their locks are taken (a channel's, then a
-//! socket's, never two of one kind); never holds one while it returns.
+//! The registry: all tables together. Owns the order in which their locks are taken (that of the patterns, a
+//! channel's, one pattern's, a socket's; never two of one kind); never holds one while it returns.
 
 mod debug_state;
 mod lifecycle;
 mod publish;
 mod store;
 mod subscribe;
+mod topics;
 mod virtual_sockets;
 
 use std::fmt;
@@ -17,19 +18,26 @@ use crate::dangling::DanglingTable;
 use crate::hash::name_hasher;
 use crate::id::SocketId;
 use crate::keys::KeyTable;
+use crate::name::{Name, Space};
+use crate::name_map::Hashed;
+use crate::patterns::PatternTable;
 use crate::post::Post;
 use crate::sockets::{Removed, SocketTable};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Sharded};
 
 pub use self::debug_state::{ChannelState, Counts, SocketState};
 pub use self::lifecycle::TokenError;
+pub use self::publish::Reach;
 pub use self::subscribe::Target;
+pub use self::topics::EnterError;
 
 /// Sockets, virtual sockets, channels, subscriptions, tokens and the key/value store of one gateway.
 ///
 /// Every function may be called from any thread and returns without waiting for anything but short
 /// locks. Share it by [`Arc`](std::sync::Arc).
 pub struct Core {
+    /// Taken first, by those who change subscriptions to patterns.
+    patterns: Mutex<PatternTable>,
     channels: Sharded<ChannelTable>,
     sockets: Sharded<SocketTable>,
     /// Taken alone.
@@ -46,7 +54,8 @@ impl Core {
     pub fn new() -> Self {
         let hasher = name_hasher();
         Self {
-            channels: Sharded::new(|index| ChannelTable::new(index, hasher.clone())),
+            patterns: Mutex::new(PatternTable::new(hasher.clone())),
+            channels: Sharded::new(ChannelTable::new),
             sockets: Sharded::new(SocketTable::new),
             dangling: Mutex::new(DanglingTable::default()),
             keys: Sharded::new(|_| KeyTable::new(hasher.clone())),
@@ -55,8 +64,14 @@ impl Core {
         }
     }
 
-    fn channel_table(&self, name: &[u8]) -> MutexGuard<'_, ChannelTable> {
-        self.channels.lock(self.name_key(name))
+    /// The hash of a name is taken once, here.
+    fn hashed<'a>(&self, space: Space, name: &'a [u8]) -> Hashed<'a> {
+        let hash = self.hasher.hash_one(name);
+        Hashed { hash, space, name }
+    }
+
+    fn channel_table(&self, key: Hashed<'_>) -> MutexGuard<'_, ChannelTable> {
+        self.channels.lock(lock_bits(key.hash))
     }
 
     /// The table of a socket, of all virtual sockets on it, and of its real socket.
@@ -65,25 +80,37 @@ impl Core {
     }
 
     fn key_table(&self, key: &[u8]) -> MutexGuard<'_, KeyTable> {
-        self.keys.lock(self.name_key(key))
+        self.keys.lock(lock_bits(self.hasher.hash_one(key)))
     }
 
-    /// Bits that the tables, which use the same hasher, use neither as bucket nor as tag.
-    fn name_key(&self, name: &[u8]) -> u64 {
-        self.hasher.hash_one(name) >> 48
-    }
-
-    /// Visits the channels of sockets that no longer exist.
+    /// Visits the channels and patterns of sockets that no longer exist.
     fn leave_all<P: Post>(&self, removed: Removed, post: &mut P) {
+        let mut patterns: Vec<(SocketId, Name)> = Vec::new();
         for (subscriber, channels) in removed {
             channels.for_each(|name| {
-                let mut table = self.channel_table(name.as_bytes());
-                if let Some((channel, route)) = table.remove(name.as_bytes(), subscriber) {
-                    post.leave(channel, subscriber, route);
+                if name.space() == Space::Pattern {
+                    patterns.push((subscriber, name.clone()));
+                    return;
+                }
+                let key = self.hashed(name.space(), name.as_bytes());
+                let mut table = self.channel_table(key);
+                if let Some(left) = table.remove(key, subscriber) {
+                    post.leave(left.channel, subscriber, left.route);
+                    if left.last {
+                        post.wanted(name, false);
+                    }
                 }
             });
         }
+        if !patterns.is_empty() {
+            self.leave_patterns(&patterns, post);
+        }
     }
+}
+
+/// Bits of a hash that the tables use neither as bucket nor as tag.
+fn lock_bits(hash: u64) -> u64 {
+    hash >> 48
 }
 
 impl Default for Core {

@@ -10,10 +10,11 @@ use bytes::Bytes;
 use smallvec::SmallVec;
 
 use crate::annotation::Annotation;
-use crate::channel_list::{ChannelList, Name};
+use crate::channel_list::ChannelList;
 use crate::hash::SocketMap;
 use crate::id::SocketId;
 use crate::limits::{CHAIN_STEPS, SOCKET_ID_END};
+use crate::name::Name;
 use crate::route::{Route, ShardIndex};
 use crate::sync::LOCK_SHARDS;
 

@@ -10,7 +10,8 @@ use loom::sync::{Arc, Mutex};
 use loom::thread;
 use loom_shard::{Inbox, Posted, breaks, open};
 use millrace_core::{
-    Annotation, ChannelId, Core, Post, Recipient, Route, ShardIndex, SocketId, SocketInfo, Target,
+    Annotation, ChannelId, Core, Match, Name, Post, Recipient, Route, ShardIndex, SocketId,
+    SocketInfo, Target,
 };
 
 #[test]
@@ -30,7 +31,7 @@ fn a_publication_counts_exactly_the_subscribers_before_it() {
         assert_eq!(inbox.replay(), 0);
         assert_eq!(
             posted,
-            inbox.entries().len() - 2,
+            inbox.entries().len() - 4,
             "a delivery is returned if and only if posted"
         );
     });
@@ -146,7 +147,7 @@ struct TwoShards([Arc<Mutex<Vec<String>>>; 2]);
 impl Post for TwoShards {
     type Message = str;
 
-    fn join(&mut self, _: ChannelId, _: Recipient) {}
+    fn join(&mut self, _: ChannelId, _: &Name, _: Recipient) {}
 
     fn leave(&mut self, _: ChannelId, _: SocketId, _: Route) {}
 
@@ -163,6 +164,17 @@ impl Post for TwoShards {
             .expect("no thread panics")
             .push(message.to_owned());
         true
+    }
+
+    fn publish_match(
+        &mut self,
+        shard: ShardIndex,
+        matched: Match<'_>,
+        message: &str,
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        self.publish(shard, matched.pattern, message, except, recipients)
     }
 
     fn direct(&mut self, _: Route, _: Option<&std::sync::Arc<Annotation>>, _: &str) -> bool {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use millrace_core::{
-    Annotation, ChannelId, Core, Counts, Post, Recipient, Route, ShardIndex, SocketId, SocketInfo,
-    Target,
+    Annotation, ChannelId, Core, Counts, Match, Name, Post, Recipient, Route, ShardIndex, SocketId,
+    SocketInfo, Target, Topic,
 };
 
 const SHARDS: u64 = 4;
@@ -17,20 +17,30 @@ const ROUNDS: u64 = 2_000;
 
 /// One inbox per shard, replayed as it is filled, which the rules allow: it neither waits nor calls back.
 #[derive(Clone)]
-struct Shards(Arc<[Mutex<Lists>]>);
+struct Shards {
+    inboxes: Arc<[Mutex<Lists>]>,
+    /// What other nodes would be asked for: patterns, and channels.
+    wanted: Arc<Mutex<Wanted>>,
+}
+
+type Wanted = BTreeSet<(bool, Vec<u8>)>;
 
 type Lists = BTreeMap<ChannelId, BTreeSet<SocketId>>;
 
 impl Shards {
     fn with<R>(&self, shard: ShardIndex, apply: impl FnOnce(&mut Lists) -> R) -> R {
-        apply(&mut self.0[shard.get()].lock().expect("no assertion failed"))
+        apply(
+            &mut self.inboxes[shard.get()]
+                .lock()
+                .expect("no assertion failed"),
+        )
     }
 }
 
 impl Post for Shards {
     type Message = str;
 
-    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
+    fn join(&mut self, channel: ChannelId, _: &Name, recipient: Recipient) {
         let new = self.with(recipient.route.shard, |lists| {
             lists
                 .entry(channel)
@@ -68,8 +78,34 @@ impl Post for Shards {
         true
     }
 
+    fn publish_match(
+        &mut self,
+        shard: ShardIndex,
+        matched: Match<'_>,
+        message: &str,
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        assert!(matched.channel.as_bytes().len() < 2);
+        self.publish(shard, matched.pattern, message, except, recipients)
+    }
+
     fn direct(&mut self, _: Route, _: Option<&Arc<Annotation>>, _: &str) -> bool {
         true
+    }
+
+    fn wanted(&mut self, name: &Name, wanted: bool) {
+        let mut names = self.wanted.lock().expect("no assertion failed");
+        let key = (
+            name.space() == millrace_core::Space::Pattern,
+            name.as_bytes().to_vec(),
+        );
+        let changed = if wanted {
+            names.insert(key)
+        } else {
+            names.remove(&key)
+        };
+        assert!(changed, "{name:?} is {wanted} already");
     }
 }
 
@@ -114,7 +150,9 @@ fn round(core: &Core, shards: &mut Shards, known: &Known, dice: &mut Dice) {
     let id = known.pick(dice);
     let names: [&[u8]; 4] = [b"a", b"b", b"c", b""];
     let name = names[usize::try_from(dice.roll(4)).expect("small")];
-    match dice.roll(12) {
+    let patterns: [&[u8]; 4] = [b"*", b"a*", b"[bc]", b"?"];
+    let pattern = Topic::Pattern(patterns[usize::try_from(dice.roll(4)).expect("small")]);
+    match dice.roll(14) {
         0 | 1 => known.add(open(core, dice)),
         2 => known.add(core.create_virtual(id, Some(Annotation::UserData(1)))),
         3 => {
@@ -141,6 +179,12 @@ fn round(core: &Core, shards: &mut Shards, known: &Known, dice: &mut Dice) {
             core.publish(name, "m", &[], shards);
             core.send(id, "m", &[known.pick(dice)], shards);
         }
+        11 | 12 => {
+            let delta = if dice.roll(2) == 0 { 1 } else { -1 };
+            let who = [Target::Socket(id)];
+            let changed = core.subscribe_to(&who, pattern, delta, shards);
+            assert!(changed.is_ok_and(|ids| ids.len() < 2));
+        }
         _ => {
             let stored = core.set_token(id, Bytes::from_static(b"t")).is_ok();
             assert!(
@@ -155,7 +199,10 @@ fn round(core: &Core, shards: &mut Shards, known: &Known, dice: &mut Dice) {
 #[test]
 fn whatever_threads_do_at_once_the_core_ends_empty() {
     let core = Core::new();
-    let shards = Shards((0..SHARDS).map(|_| Mutex::default()).collect());
+    let shards = Shards {
+        inboxes: (0..SHARDS).map(|_| Mutex::default()).collect(),
+        wanted: Arc::default(),
+    };
     let known = Known(Mutex::new(vec![open(&core, &mut Dice(1))]));
     std::thread::scope(|scope| {
         for seed in 1..=THREADS {
@@ -184,8 +231,12 @@ fn whatever_threads_do_at_once_the_core_ends_empty() {
     assert_eq!(core.counts(), Counts::default());
     assert!(
         shards
-            .0
+            .inboxes
             .iter()
             .all(|lists| lists.lock().expect("no assertion failed").is_empty())
+    );
+    assert_eq!(
+        *shards.wanted.lock().expect("no assertion failed"),
+        BTreeSet::new()
     );
 }

@@ -1,12 +1,14 @@
-//! Messages on their way out: a publication is encoded at most once per wire encoding and its frame
-//! shared by all recipients. The ledger knows how much memory frames hold.
+//! Messages on their way out: a publication is encoded at most once per wire encoding, and where that says
+//! the channel once for each way it came by, and its frame shared by all recipients. The ledger knows how
+//! much memory frames hold.
 
 use std::sync::{Arc, OnceLock};
 
-use millrace_core::Kind;
+use millrace_core::{ChannelId, Kind, Name};
 
 use crate::adapter::{Encoding, websocket};
-use crate::sync::{AtomicUsize, Ordering};
+use crate::message::{Message, Origin};
+use crate::sync::{AtomicUsize, Mutex, Ordering};
 
 /// Bytes held by all frames and outbox entries of a gateway.
 #[derive(Debug)]
@@ -21,8 +23,21 @@ pub(crate) struct Publication {
     kind: Kind,
     websocket: Frame,
     payload_start: usize,
-    others: [OnceLock<Frame>; Encoding::COUNT - 1],
+    others: [OnceLock<Frame>; Encoding::SILENT - 1],
+    named: Named,
     ledger: Arc<Ledger>,
+}
+
+/// The frames that say where a message was sent: one for each encoding and way that was asked for.
+#[derive(Debug)]
+struct Named(Mutex<Vec<NamedFrame>>);
+
+#[derive(Debug)]
+struct NamedFrame {
+    encoding: usize,
+    /// The recipient list and the channel; `None` where it was sent to sockets alone.
+    origin: Option<(ChannelId, Name)>,
+    frame: Frame,
 }
 
 /// Encoded bytes shared by reference; counted in the ledger from creation to the last drop.
@@ -60,12 +75,17 @@ impl Ledger {
 
 impl Publication {
     pub(crate) fn new(kind: Kind, payload: &[u8], ledger: &Arc<Ledger>) -> Self {
-        let bytes = Encoding::WebSocket.encode(kind, payload);
+        let bytes = Encoding::WebSocket.encode(&Message {
+            kind,
+            payload,
+            via: None,
+        });
         Self {
             kind,
             payload_start: bytes.len() - payload.len(),
             websocket: Frame::new(bytes, ledger),
-            others: [const { OnceLock::new() }; Encoding::COUNT - 1],
+            others: [const { OnceLock::new() }; Encoding::SILENT - 1],
+            named: Named::new(),
             ledger: Arc::clone(ledger),
         }
     }
@@ -78,7 +98,8 @@ impl Publication {
             kind,
             payload_start: head_room - start,
             websocket: Frame::starting(start, bytes, ledger),
-            others: [const { OnceLock::new() }; Encoding::COUNT - 1],
+            others: [const { OnceLock::new() }; Encoding::SILENT - 1],
+            named: Named::new(),
             ledger: Arc::clone(ledger),
         }
     }
@@ -94,7 +115,7 @@ impl Publication {
             .unwrap_or_default()
     }
 
-    /// The frame in this encoding, made at most once.
+    /// The frame in this encoding, which does not say the channel; made at most once.
     pub(crate) fn frame(&self, encoding: Encoding) -> &Frame {
         match encoding
             .index()
@@ -102,10 +123,60 @@ impl Publication {
             .and_then(|index| self.others.get(index))
         {
             None => &self.websocket,
-            Some(other) => other.get_or_init(|| {
-                Frame::new(encoding.encode(self.kind, self.payload()), &self.ledger)
-            }),
+            Some(other) => other.get_or_init(|| self.encoded(encoding, None)),
         }
+    }
+
+    /// The frame in an encoding that says the channel; made at most once for each `origin`.
+    pub(crate) fn named_frame(&self, encoding: Encoding, origin: Option<&Origin<'_>>) -> Frame {
+        let key = origin.map(|origin| (origin.list, origin.via.channel));
+        self.named
+            .get_or_make(encoding.index(), key, || self.encoded(encoding, origin))
+    }
+
+    fn encoded(&self, encoding: Encoding, origin: Option<&Origin<'_>>) -> Frame {
+        let message = Message {
+            kind: self.kind,
+            payload: self.payload(),
+            via: origin.map(|origin| origin.via),
+        };
+        Frame::new(encoding.encode(&message), &self.ledger)
+    }
+}
+
+impl Named {
+    fn new() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+
+    /// Others who ask at the same time wait for the frame instead of making it again.
+    fn get_or_make(
+        &self,
+        encoding: usize,
+        origin: Option<(ChannelId, &Name)>,
+        make: impl FnOnce() -> Frame,
+    ) -> Frame {
+        let mut frames = self.0.lock();
+        let known = frames.iter().find(|known| {
+            known.encoding == encoding
+                && match (&known.origin, origin) {
+                    (None, None) => true,
+                    (Some((list, channel)), Some(origin)) => {
+                        *list == origin.0 && channel.is(origin.1)
+                    }
+                    _ => false,
+                }
+        });
+        if let Some(known) = known {
+            return known.frame.clone();
+        }
+        let frame = make();
+        frames.push(NamedFrame {
+            encoding,
+            origin: origin.map(|(list, channel)| (list, channel.clone())),
+            frame: frame.clone(),
+        });
+        frame
     }
 }
 
@@ -144,6 +215,8 @@ pub const HEAD_ROOM: usize = 10;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use millrace_core::Space;
+    use std::cell::Cell;
 
     #[test]
     fn a_payload_becomes_a_frame_where_it_is() {
@@ -169,6 +242,36 @@ mod tests {
         let second = publication.frame(Encoding::WebSocket).clone();
         assert!(Arc::ptr_eq(&first.0, &second.0));
         assert_eq!(first.bytes(), b"\x81\x05hello");
+    }
+
+    #[test]
+    fn what_says_the_channel_is_encoded_once_per_list_and_channel() {
+        let ledger = Arc::new(Ledger::new());
+        let named = Named::new();
+        let channels = [b"a", b"b"].map(|name| Name::new(Space::Channel, name));
+        let made = Cell::new(0);
+        let frame = |encoding, origin| {
+            named.get_or_make(encoding, origin, || {
+                made.set(made.get() + 1);
+                Frame::new(vec![made.get()], &ledger)
+            })
+        };
+        let lists = [1, 1 << 63].map(ChannelId::new);
+        for round in 0..2 {
+            let mut expected = 0;
+            for encoding in [2, 3] {
+                for origin in [
+                    None,
+                    Some((lists[0], &channels[0])),
+                    Some((lists[1], &channels[0])),
+                    Some((lists[1], &channels[1])),
+                ] {
+                    expected += 1;
+                    assert_eq!(frame(encoding, origin).bytes(), [expected], "round {round}");
+                }
+            }
+        }
+        assert_eq!(made.get(), 8);
     }
 
     #[test]

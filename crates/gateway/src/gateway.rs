@@ -5,18 +5,20 @@ mod lifecycle;
 mod messaging;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use millrace_core::{Core, ShardIndex, SocketId};
+use millrace_core::{Core, ShardIndex, ShardSet, SocketId};
 
 use crate::config::GatewayConfig;
 use crate::frame::Ledger;
 use crate::listener::{ListenerState, Seats};
 use crate::notice::{Notice, Notices};
 use crate::shard::inbox::Inboxes;
+use crate::shard::poster::Poster;
 use crate::stats::{Histogram, ShardStats, Traffic};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::uplink::Uplink;
 use crate::worker::{Roster, Worker};
 
 pub use lifecycle::{Listening, StartError};
@@ -27,6 +29,8 @@ pub struct Gateway {
     core: Core,
     inboxes: Inboxes,
     ledger: Arc<Ledger>,
+    /// Set at most once; whoever it is may be idle.
+    uplink: OnceLock<Arc<dyn Uplink>>,
     workers: Roster,
     notices: Notices,
     seats: Seats,
@@ -72,6 +76,7 @@ impl Gateway {
             core: Core::new(),
             inboxes: Inboxes::new(),
             ledger: Arc::new(Ledger::new()),
+            uplink: OnceLock::new(),
             workers: Roster::new(),
             notices: Notices::new(),
             seats: Seats::new(),
@@ -97,6 +102,19 @@ impl Gateway {
 
     pub(crate) fn ledger(&self) -> &Arc<Ledger> {
         &self.ledger
+    }
+
+    /// Tells `uplink` from now on what other nodes have to know; once in a gateway's life.
+    #[cfg(test)]
+    pub(crate) fn set_uplink(&self, uplink: Arc<dyn Uplink>) {
+        let set = self.uplink.set(uplink);
+        debug_assert!(set.is_ok(), "one uplink for life");
+    }
+
+    /// For a change of the core made on this node.
+    pub(crate) fn poster<'p, 'm>(&'p self, touched: &'p mut ShardSet) -> Poster<'p, 'm> {
+        let uplink = self.uplink.get().map(|uplink| &**uplink);
+        Poster::new(&self.inboxes, &self.ledger, touched, uplink)
     }
 
     pub(crate) fn workers(&self) -> &Roster {

@@ -15,6 +15,7 @@ mod gateway;
 mod http;
 pub mod limits;
 mod listener;
+mod message;
 mod notice;
 mod proxy;
 mod shard;
@@ -22,6 +23,7 @@ mod stats;
 mod stream;
 mod sync;
 mod tls;
+mod uplink;
 mod worker;
 
 pub use address::{BindAddress, ListenError};
@@ -29,8 +31,8 @@ pub use config::{GatewayConfig, Immutable, ListenerConfig, Origins, StaticConfig
 pub use frame::HEAD_ROOM;
 pub use gateway::{Forwardable, Gateway, Listening, StartError};
 pub use millrace_core::{
-    Annotation, AnnotationError, ChannelState, Core, Counts, Kind, ShardSet, SocketId, SocketState,
-    Target, TokenError,
+    Annotation, AnnotationError, ChannelState, Core, Counts, EnterError, Kind, Name, Pattern,
+    PatternError, Reach, ShardSet, SocketId, SocketState, Space, Tally, Target, TokenError, Topic,
 };
 pub use notice::Notice;
 pub use proxy::{TrustError, Trusted};

@@ -137,6 +137,10 @@ limits! {
     pub struct FixedLimits {
         /// Bytes of a channel's name; the empty name is valid.
         channel_name_bytes: usize = 64 * 1024, "refused with a `TypeError`";
+        /// Bytes of a pattern.
+        pattern_bytes: usize = 1_024, "refused with a `TypeError`";
+        /// Patterns with a subscription.
+        patterns: usize = 65_536, "a further one is refused with `ERR_MILLRACE_TOO_MANY_PATTERNS`";
         /// Bytes of a token.
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
         /// Bytes of an answer that its handler writes ahead of the client, without waiting for it, for ten seconds.
@@ -170,3 +174,15 @@ pub const SIDECAR_BYTES: usize = 16 * 1024;
 /// Texts above this that are ASCII travel beside the batch: a string is made of them without a copy
 /// between.
 pub const ASCII_SIDECAR_BYTES: usize = 2 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bounds_of_patterns_are_the_core_s() {
+        let limits = FixedLimits::default();
+        assert_eq!(limits.pattern_bytes, millrace_core::limits::PATTERN_BYTES);
+        assert_eq!(limits.patterns, millrace_core::limits::PATTERNS);
+    }
+}

@@ -125,6 +125,8 @@ pub struct Stats {
     pub virtual_sockets: usize,
     /// Channels with a subscription.
     pub channels: usize,
+    /// Patterns with a subscription.
+    pub patterns: usize,
     /// Subscriptions, each counted once whatever its reference count.
     pub subscriptions: usize,
     /// Keys in the key/value store.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use millrace_gateway::limits::FixedLimits;
-use millrace_gateway::{Kind, SocketId, Target};
+use millrace_gateway::{Kind, SocketId, Target, Topic};
 
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};
@@ -77,6 +77,52 @@ impl Items {
                     .map(|item| item.target(scratch))
                     .collect::<Vec<_>>(),
             ),
+        }
+    }
+}
+
+/// What a subscription is to.
+#[derive(Clone, Debug)]
+pub(crate) enum TopicAt {
+    /// A channel; where its name is in the scratch buffer.
+    Channel(Range<usize>),
+    /// A pattern, likewise.
+    Pattern(Range<usize>),
+}
+
+impl TopicAt {
+    /// Reads a channel's name, or an object whose `pattern` is the text of one; refuses one that is too long.
+    pub(crate) fn read(
+        js: Js<'_>,
+        value: Value<'_>,
+        argument: &str,
+        scratch: &mut Vec<u8>,
+    ) -> Outcome<Self> {
+        const TOPIC: &str = "a string, Uint8Array, ArrayBuffer or an object with a pattern";
+        let limits = FixedLimits::default();
+        if let Some(place) = append(js, value, scratch)? {
+            check_length(argument, place.len(), limits.channel_name_bytes)?;
+            return Ok(Self::Channel(place));
+        }
+        if js.type_of(value)? != Type::Object || js.is_array(value)? {
+            return Err(wrong(js, value, argument, TOPIC));
+        }
+        let pattern = js.get(value, c"pattern")?;
+        if is_undefined(js, pattern)? {
+            return Err(wrong(js, value, argument, TOPIC));
+        }
+        let argument = format!("{argument}.pattern");
+        let place = name(js, pattern, &argument, scratch)?;
+        check_length(&argument, place.len(), limits.pattern_bytes)?;
+        Ok(Self::Pattern(place))
+    }
+
+    /// The topic, its name taken from `scratch`.
+    pub(crate) fn topic<'a>(&self, scratch: &'a [u8]) -> Topic<'a> {
+        let bytes = |place: &Range<usize>| scratch.get(place.clone()).unwrap_or_default();
+        match self {
+            Self::Channel(place) => Topic::Channel(bytes(place)),
+            Self::Pattern(place) => Topic::Pattern(bytes(place)),
         }
     }
 }
@@ -161,6 +207,16 @@ pub(crate) fn name(
 ) -> Outcome<Range<usize>> {
     let place = append(js, value, scratch)?;
     place.ok_or_else(|| wrong(js, value, name, BYTES))
+}
+
+/// Refuses a name that is too long.
+pub(crate) fn check_length(argument: &str, length: usize, limit: usize) -> Outcome<()> {
+    if length <= limit {
+        return Ok(());
+    }
+    Err(Failure::Argument(format!(
+        "argument '{argument}' must be at most {limit} bytes long, not {length}"
+    )))
 }
 
 /// Shows a message to `look`, together with what `scratch` held before: a string is text, bytes are

@@ -3,7 +3,7 @@
 
 use millrace_gateway::{Annotation, HEAD_ROOM, Kind, SocketId, Target, is_sendable_close_code};
 
-use crate::arguments::{self, Items};
+use crate::arguments::{self, Items, TopicAt};
 use crate::bind::Bound;
 use crate::entry::{Call, Owner};
 use crate::failure::{Failure, Outcome};
@@ -75,7 +75,7 @@ pub(crate) fn copy_subscriptions<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let mut scratch = call.own.environment().scratch().borrow();
     let from = arguments::name(js, call.arguments[0], "from", &mut scratch)?;
     let to = arguments::name(js, call.arguments[1], "to", &mut scratch)?;
-    check_length(call, "to", to.len())?;
+    arguments::check_length("to", to.len(), call.own.channel_name_bytes())?;
     let from = [Target::Channel(scratch.get(from).unwrap_or_default())];
     let to = scratch.get(to).unwrap_or_default();
     let added = call
@@ -88,8 +88,7 @@ fn change<'s>(call: &Call<'s, Bound>, sign: impl FnOnce(i32) -> i32) -> Answer<'
     let (js, [who, channel, delta, ..]) = (call.js, call.arguments);
     let mut scratch = call.own.environment().scratch().borrow();
     let who = Items::read(js, who, "who", &mut scratch)?;
-    let channel = arguments::name(js, channel, "channel", &mut scratch)?;
-    check_length(call, "channel", channel.len())?;
+    let channel = TopicAt::read(js, channel, "channel", &mut scratch)?;
     let delta = match js.type_of(delta)? {
         Type::Undefined => 1,
         Type::Number => {
@@ -97,22 +96,14 @@ fn change<'s>(call: &Call<'s, Bound>, sign: impl FnOnce(i32) -> i32) -> Answer<'
         }
         _ => return Err(not_whole(js, delta)),
     };
-    let channel = scratch.get(channel).unwrap_or_default();
+    let topic = channel.topic(&scratch);
     let changed = who.with(&scratch, |who| {
         call.own
-            .post(|gateway, touched| gateway.subscribe(who, channel, sign(delta), touched))
+            .post(|gateway, touched| gateway.subscribe_to(who, topic, sign(delta), touched))
     })?;
+    let changed = changed
+        .map_err(|error| Failure::Coded("ERR_MILLRACE_TOO_MANY_PATTERNS", error.to_string()))?;
     id_list(js, &changed).map(Some)
-}
-
-fn check_length(call: &Call<'_, Bound>, name: &str, length: usize) -> Outcome<()> {
-    let limit = call.own.channel_name_bytes();
-    if length <= limit {
-        return Ok(());
-    }
-    Err(Failure::Argument(format!(
-        "argument '{name}' must be at most {limit} bytes long, not {length}"
-    )))
 }
 
 fn not_whole(js: Js<'_>, delta: Value<'_>) -> Failure {
@@ -122,11 +113,9 @@ fn not_whole(js: Js<'_>, delta: Value<'_>) -> Failure {
 /// `hasSubscriptions(channel): boolean`
 pub(crate) fn has_subscriptions<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let mut scratch = call.own.environment().scratch().borrow();
-    let channel = arguments::name(call.js, call.arguments[0], "channel", &mut scratch)?;
-    let channel = scratch.get(channel).unwrap_or_default();
-    let answer = call
-        .own
-        .with(|gateway| gateway.has_subscriptions(channel))?;
+    let channel = TopicAt::read(call.js, call.arguments[0], "channel", &mut scratch)?;
+    let topic = channel.topic(&scratch);
+    let answer = call.own.with(|gateway| gateway.has_subscriptions(topic))?;
     call.js.boolean(answer).map(Some)
 }
 

@@ -24,6 +24,7 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
             (c"sockets", from_usize(stats.sockets)),
             (c"virtualSockets", from_usize(stats.virtual_sockets)),
             (c"channels", from_usize(stats.channels)),
+            (c"patterns", from_usize(stats.patterns)),
             (c"subscriptions", from_usize(stats.subscriptions)),
             (c"keys", from_usize(stats.keys)),
             (c"opened", from_u64(traffic.opened)),

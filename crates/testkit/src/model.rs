@@ -9,10 +9,21 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Model {
     /// Real and virtual sockets that exist.
     pub sockets: BTreeMap<u64, Socket>,
-    /// Reference counts by channel name and socket id.
-    pub channels: BTreeMap<Vec<u8>, BTreeMap<u64, u16>>,
+    /// Reference counts by what the subscription is to and socket id.
+    pub channels: BTreeMap<Topic, BTreeMap<u64, u16>>,
     /// The key/value store.
     pub keys: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+/// What a subscription is to.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    /// A channel.
+    Channel(Vec<u8>),
+    /// A sharded channel.
+    Sharded(Vec<u8>),
+    /// A pattern.
+    Pattern(Vec<u8>),
 }
 
 /// A socket.
@@ -67,6 +78,8 @@ pub struct Delivery {
     pub socket: u64,
     /// The outermost annotation of the chain.
     pub mark: Option<Mark>,
+    /// The pattern it comes by; `None` for a direct message and for a subscriber of the channel.
+    pub pattern: Option<Vec<u8>>,
 }
 
 /// There is no real socket with that id.
@@ -134,21 +147,21 @@ impl Model {
     }
 
     /// The ids that became subscribed or unsubscribed.
-    pub fn subscribe(&mut self, who: &[Who], channel: &[u8], delta: i32) -> Vec<u64> {
+    pub fn subscribe(&mut self, who: &[Who], topic: &Topic, delta: i32) -> Vec<u64> {
         let mut ids = Vec::new();
         for one in who {
             match one {
                 Who::Socket(id) => ids.push(*id),
-                Who::Channel(name) => ids.extend(self.members(name)),
+                Who::Channel(name) => ids.extend(self.members(&Topic::Channel(name.clone()))),
             }
         }
         let mut changed = Vec::new();
         for id in ids {
-            let before = self.count(channel, id);
+            let before = self.count(topic, id);
             let after = (i64::from(before) + i64::from(delta)).clamp(0, 65535);
             let after = u16::try_from(after).expect("clamped");
             if self.resolve(id).is_some() {
-                self.set_count(channel, id, after);
+                self.set_count(topic, id, after);
             }
             let notable = if delta > 0 {
                 before == 0
@@ -197,14 +210,37 @@ impl Model {
             subscriber: target,
             socket: *chain.last()?,
             mark,
+            pattern: None,
         })
     }
 
-    /// What a publication leads to, sorted.
+    /// What a publication leads to, sorted: the channel's subscribers, and those of every pattern.
     pub fn publish(&self, channel: &[u8], except: &[u64]) -> Vec<Delivery> {
-        self.members(channel)
+        let mut deliveries = self.publish_to(&Topic::Channel(channel.to_vec()), except);
+        for topic in self.channels.keys() {
+            if let Topic::Pattern(text) = topic
+                && matches(text, channel)
+            {
+                deliveries.extend(self.publish_to(topic, except));
+            }
+        }
+        deliveries.sort();
+        deliveries
+    }
+
+    /// What a publication leads to for the subscribers of one topic, sorted.
+    pub fn publish_to(&self, topic: &Topic, except: &[u64]) -> Vec<Delivery> {
+        let pattern = match topic {
+            Topic::Pattern(text) => Some(text.clone()),
+            Topic::Channel(_) | Topic::Sharded(_) => None,
+        };
+        self.members(topic)
             .into_iter()
             .filter_map(|id| self.send(id, except))
+            .map(|delivery| Delivery {
+                pattern: pattern.clone(),
+                ..delivery
+            })
             .collect()
     }
 
@@ -213,11 +249,11 @@ impl Model {
         self.chain(id)?.last().copied()
     }
 
-    /// The names of the channels a socket is in.
-    pub fn channels_of(&self, id: u64) -> BTreeSet<Vec<u8>> {
-        let mut names = self.channels.clone();
-        names.retain(|_, members| members.contains_key(&id));
-        names.into_keys().collect()
+    /// What a socket is subscribed to.
+    pub fn topics_of(&self, id: u64) -> BTreeSet<Topic> {
+        let mut topics = self.channels.clone();
+        topics.retain(|_, members| members.contains_key(&id));
+        topics.into_keys().collect()
     }
 
     /// The I/O shard a real socket lives on.
@@ -241,24 +277,24 @@ impl Model {
         None
     }
 
-    fn members(&self, channel: &[u8]) -> Vec<u64> {
+    fn members(&self, topic: &Topic) -> Vec<u64> {
         self.channels
-            .get(channel)
+            .get(topic)
             .map(|members| members.keys().copied().collect())
             .unwrap_or_default()
     }
 
-    fn count(&self, channel: &[u8], id: u64) -> u16 {
+    fn count(&self, topic: &Topic, id: u64) -> u16 {
         self.channels
-            .get(channel)
+            .get(topic)
             .and_then(|members| members.get(&id))
             .copied()
             .unwrap_or(0)
     }
 
-    fn set_count(&mut self, channel: &[u8], id: u64, count: u16) {
+    fn set_count(&mut self, topic: &Topic, id: u64, count: u16) {
         self.channels
-            .entry(channel.to_vec())
+            .entry(topic.clone())
             .or_default()
             .insert(id, count);
         self.sweep();
@@ -273,5 +309,29 @@ impl Model {
         }
         channels.retain(|_, members| !members.is_empty());
         self.channels = channels;
+    }
+}
+
+/// Whether a glob matches, by trying everything. Knows `*`, `?`, `\\` and sets without ranges.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let Some((first, rest)) = name.split_first() else {
+        return pattern.is_empty();
+    };
+    let goes_on = |behind: &[u8]| {
+        if rest.is_empty() {
+            behind.iter().all(|byte| *byte == b'*')
+        } else {
+            matches(behind, rest)
+        }
+    };
+    match pattern {
+        [] => false,
+        [b'*', behind @ ..] => {
+            behind.is_empty() || matches(behind, name) || !rest.is_empty() && matches(pattern, rest)
+        }
+        [b'?', behind @ ..] => goes_on(behind),
+        [b'[', b'^', one, b']', behind @ ..] => one != first && goes_on(behind),
+        [b'[', one, b']', behind @ ..] => one == first && goes_on(behind),
+        [b'\\', byte, behind @ ..] | [byte, behind @ ..] => byte == first && goes_on(behind),
     }
 }

@@ -4,7 +4,9 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use millrace_core::{Annotation, ChannelId, Post, Recipient, Route, ShardIndex, SocketId};
+use millrace_core::{
+    Annotation, ChannelId, Match, Name, Post, Recipient, Route, ShardIndex, SocketId,
+};
 
 /// Takes everything and keeps nothing.
 pub(crate) struct Sink;
@@ -12,8 +14,8 @@ pub(crate) struct Sink;
 impl Post for Sink {
     type Message = [u8];
 
-    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
-        black_box((channel, recipient));
+    fn join(&mut self, list: ChannelId, name: &Name, recipient: Recipient) {
+        black_box((list, name, recipient));
     }
 
     fn leave(&mut self, channel: ChannelId, subscriber: SocketId, route: Route) {
@@ -29,6 +31,18 @@ impl Post for Sink {
         recipients: u32,
     ) -> bool {
         black_box((shard, channel, message, except, recipients));
+        true
+    }
+
+    fn publish_match(
+        &mut self,
+        shard: ShardIndex,
+        matched: Match<'_>,
+        message: &[u8],
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        black_box((shard, matched, message, except, recipients));
         true
     }
 

@@ -11,6 +11,7 @@ use crate::annotation::Annotation;
 use crate::channels::Channel;
 use crate::dangling::Dangling;
 use crate::id::SocketId;
+use crate::name::Space;
 use crate::route::Route;
 use crate::sockets::{Entry, Nature};
 
@@ -51,8 +52,10 @@ pub struct Counts {
     pub sockets: usize,
     /// Virtual sockets not deleted, dangling ones included.
     pub virtual_sockets: usize,
-    /// Channels with a subscription.
+    /// Channels with a subscription, sharded ones included.
     pub channels: usize,
+    /// Patterns with a subscription.
+    pub patterns: usize,
     /// Subscriptions, each counted once whatever its reference count.
     pub subscriptions: usize,
     /// Keys with a value.
@@ -65,14 +68,15 @@ impl Core {
         let mut states = Vec::new();
         for table in self.channels.each() {
             let left = limit - states.len();
-            states.extend(table.iter().take(left).map(ChannelState::of));
+            states.extend(table.iter(Space::Channel).take(left).map(ChannelState::of));
         }
         states
     }
 
     /// The channel of that name.
     pub fn channel(&self, name: &[u8]) -> Option<ChannelState> {
-        self.channel_table(name).get(name).map(ChannelState::of)
+        let key = self.hashed(Space::Channel, name);
+        self.channel_table(key).get(key).map(ChannelState::of)
     }
 
     /// At most `limit` of the channels that a socket is in, in no particular order.
@@ -80,7 +84,7 @@ impl Core {
         let mut names = Vec::new();
         if let Some(entry) = self.socket_table(id).get(id) {
             entry.channels().for_each(|name| {
-                if names.len() < limit {
+                if names.len() < limit && name.space() == Space::Channel {
                     names.push(name.clone());
                 }
             });
@@ -137,6 +141,10 @@ impl Core {
             counts.channels += table.len();
             counts.subscriptions += table.subscriptions();
         }
+        let patterns = self.patterns.lock();
+        counts.patterns = patterns.len();
+        counts.subscriptions += patterns.subscriptions();
+        drop(patterns);
         counts.keys = self.keys.each().map(|table| table.len()).sum();
         counts
     }

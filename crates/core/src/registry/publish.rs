@@ -1,12 +1,43 @@
-//! Sending. Owns the way of a message to the I/O shards, for one socket and for a channel; never walks
-//! over subscribers, except to leave some out.
+//! Sending. Owns the way of a message to the I/O shards, for one socket, for a channel and for the patterns
+//! that match it; never walks over subscribers, except to leave some out.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::Core;
 use crate::channels::{Channel, Recipients};
 use crate::id::SocketId;
-use crate::post::Post;
+use crate::name::{Name, Space, Topic};
+use crate::patterns::{Listed, Patterns};
+use crate::post::{Match, Post};
+use crate::route::ShardIndex;
+
+/// Whom a message from another node is for: what the subscription there stood for, so that nobody gets it twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach<'a> {
+    /// The subscribers of a channel, and not those of patterns.
+    Subscribers(&'a [u8]),
+    /// The subscribers of a sharded channel.
+    Sharded(&'a [u8]),
+    /// The subscribers of every pattern that matches this channel, and not its own.
+    Patterns(&'a [u8]),
+    /// The subscribers of one pattern.
+    Pattern {
+        /// The pattern's text.
+        pattern: &'a [u8],
+        /// The channel that the message was sent to.
+        channel: &'a [u8],
+    },
+}
+
+/// The channel that a message is published in; its shared name is made when somebody asks.
+struct InChannel<'a> {
+    bytes: &'a [u8],
+    entry: Option<&'a Channel>,
+    made: OnceCell<Name>,
+}
 
 impl Core {
     /// Posts a message for one socket, following virtual ones. Returns the deliveries posted, 0 or 1: 0
@@ -28,9 +59,10 @@ impl Core {
         usize::from(post.direct(route, annotation, message))
     }
 
-    /// Posts a message for every subscriber of a channel, once to each I/O shard that has any. Leaves out
-    /// the sockets in `except` and every virtual socket whose chain leads through one of them. Returns
-    /// the deliveries posted.
+    /// Posts a message for every subscriber of a channel, once to each I/O shard that has any, and then for
+    /// the subscribers of each pattern that matches the channel. Leaves out the sockets in `except` and every
+    /// virtual socket whose chain leads through one of them. Returns the deliveries posted: who is subscribed
+    /// in several ways counts as often.
     pub fn publish<P: Post>(
         &self,
         channel: &[u8],
@@ -38,25 +70,149 @@ impl Core {
         except: &[SocketId],
         post: &mut P,
     ) -> usize {
-        let table = self.channel_table(channel);
-        let Some(channel) = table.get(channel) else {
-            return 0;
-        };
-        if except.is_empty() {
-            return post_to(channel, channel.recipients(), message, &[], post);
+        let key = self.hashed(Space::Channel, channel);
+        let table = self.channel_table(key);
+        post.upstream(Topic::Channel(channel), message);
+        let entry = table.get(key);
+        let posted = entry.map_or(0, |entry| self.post_to(entry, message, except, post));
+        match table.patterns() {
+            None => posted,
+            Some(patterns) => {
+                let channel = InChannel::new(channel, entry);
+                posted + self.post_matches(patterns, &channel, message, except, post)
+            }
         }
-        let except = self.excluded(channel, except);
-        let mut recipients = channel.recipients().clone();
+    }
+
+    /// [`publish`](Self::publish) in a sharded channel, which no pattern matches.
+    pub fn publish_sharded<P: Post>(
+        &self,
+        channel: &[u8],
+        message: &P::Message,
+        except: &[SocketId],
+        post: &mut P,
+    ) -> usize {
+        let key = self.hashed(Space::Sharded, channel);
+        let table = self.channel_table(key);
+        post.upstream(Topic::Sharded(channel), message);
+        table
+            .get(key)
+            .map_or(0, |entry| self.post_to(entry, message, except, post))
+    }
+
+    /// Posts a message that came from another node for subscribers on this one, and tells no other. Returns
+    /// the deliveries posted.
+    pub fn publish_here<P: Post>(
+        &self,
+        reach: Reach<'_>,
+        message: &P::Message,
+        post: &mut P,
+    ) -> usize {
+        let (name, space) = match reach {
+            Reach::Subscribers(name) | Reach::Patterns(name) => (name, Space::Channel),
+            Reach::Pattern { channel, .. } => (channel, Space::Channel),
+            Reach::Sharded(name) => (name, Space::Sharded),
+        };
+        // before the channel's lock
+        let listed = match reach {
+            Reach::Pattern { pattern, .. } => self.patterns.lock().get(pattern).map(Arc::clone),
+            _ => None,
+        };
+        let key = self.hashed(space, name);
+        let table = self.channel_table(key);
+        let entry = table.get(key);
+        let channel = InChannel::new(name, entry);
+        match reach {
+            Reach::Subscribers(_) | Reach::Sharded(_) => {
+                entry.map_or(0, |entry| self.post_to(entry, message, &[], post))
+            }
+            Reach::Patterns(_) => table.patterns().map_or(0, |patterns| {
+                self.post_matches(patterns, &channel, message, &[], post)
+            }),
+            Reach::Pattern { .. } => listed.map_or(0, |listed| {
+                self.post_match(&listed, &channel, message, &[], post)
+            }),
+        }
+    }
+
+    /// Posts for the subscribers of the patterns that match a channel, which is locked.
+    #[inline(never)]
+    fn post_matches<P: Post>(
+        &self,
+        patterns: &Patterns,
+        channel: &InChannel<'_>,
+        message: &P::Message,
+        except: &[SocketId],
+        post: &mut P,
+    ) -> usize {
+        let mut posted = 0;
+        patterns.for_each_candidate(channel.bytes, |listed| {
+            let literal = listed.pattern.literal().len();
+            let rest = channel.bytes.get(literal..).unwrap_or_default();
+            if listed.pattern.matches_behind_literal(channel.bytes, rest) {
+                posted += self.post_match(listed, channel, message, except, post);
+            }
+        });
+        posted
+    }
+
+    fn post_match<P: Post>(
+        &self,
+        listed: &Listed,
+        channel: &InChannel<'_>,
+        message: &P::Message,
+        except: &[SocketId],
+        post: &mut P,
+    ) -> usize {
+        let list = listed.list.read();
+        if list.members.is_empty() {
+            return 0;
+        }
+        let matched = Match {
+            pattern: list.id,
+            channel: channel.name(),
+        };
+        self.post_each(&list, except, |shard, except, count| {
+            post.publish_match(shard, matched, message, except, count)
+        })
+    }
+
+    /// Posts for the members of a locked channel.
+    fn post_to<P: Post>(
+        &self,
+        channel: &Channel,
+        message: &P::Message,
+        except: &[SocketId],
+        post: &mut P,
+    ) -> usize {
+        self.post_each(channel, except, |shard, except, count| {
+            post.publish(shard, channel.id, message, except, count)
+        })
+    }
+
+    /// Posts to each I/O shard that has members of a locked channel or pattern other than `except`.
+    fn post_each(
+        &self,
+        list: &Channel,
+        except: &[SocketId],
+        post: impl FnMut(ShardIndex, &[SocketId], u32) -> bool,
+    ) -> usize {
+        if except.is_empty() {
+            return post_counted(list.recipients(), &[], post);
+        }
+        let except = self.excluded(list, except);
+        let mut recipients = list.recipients().clone();
         for id in &except {
-            let shard = channel.members.get(id).map(|member| member.shard);
+            let shard = list.members.get(id).map(|member| member.shard);
             if let Some(entry) = recipients.iter_mut().find(|entry| Some(entry.0) == shard) {
                 entry.1 -= 1;
             }
         }
-        post_to(channel, &recipients, message, &except, post)
+        post_counted(&recipients, &except, post)
     }
 
     /// The subscribers of a channel that `except` leaves out, sorted, each once.
+    #[inline]
     fn excluded(&self, channel: &Channel, except: &[SocketId]) -> Excluded {
         let mut excluded = Excluded::new();
         for &id in except {
@@ -95,18 +251,35 @@ impl Core {
     }
 }
 
+impl<'a> InChannel<'a> {
+    fn new(bytes: &'a [u8], entry: Option<&'a Channel>) -> Self {
+        Self {
+            bytes,
+            entry,
+            made: OnceCell::new(),
+        }
+    }
+
+    fn name(&self) -> &Name {
+        match self.entry {
+            Some(channel) => &channel.name,
+            None => self
+                .made
+                .get_or_init(|| Name::new(Space::Channel, self.bytes)),
+        }
+    }
+}
+
 type Excluded = SmallVec<[SocketId; 8]>;
 
-fn post_to<P: Post>(
-    channel: &Channel,
+fn post_counted(
     recipients: &Recipients,
-    message: &P::Message,
     except: &[SocketId],
-    post: &mut P,
+    mut post: impl FnMut(ShardIndex, &[SocketId], u32) -> bool,
 ) -> usize {
     let mut posted: u64 = 0;
     for &(shard, count) in recipients {
-        if count > 0 && post.publish(shard, channel.id, message, except, count) {
+        if count > 0 && post(shard, except, count) {
             posted += u64::from(count);
         }
     }

@@ -2,11 +2,17 @@
 //! index are written together.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::Core;
+use crate::channels::Channel;
 use crate::id::SocketId;
+use crate::name::{Name, Space, Topic};
+use crate::name_map::Hashed;
+use crate::pattern::PatternError;
+use crate::patterns::PatternTable;
 use crate::post::{Post, Recipient};
 
 /// Whom an operation means.
@@ -18,13 +24,17 @@ pub enum Target<'a> {
     Channel(&'a [u8]),
 }
 
+/// What a change of subscriptions adds to.
+struct Change<'a, P> {
+    step: u16,
+    changed: Vec<SocketId>,
+    /// How many ids led nowhere.
+    nowhere: usize,
+    post: &'a mut P,
+}
+
 impl Core {
-    /// Changes the reference counts of subscriptions to a channel by `delta` and returns, each once, the
-    /// ids whose subscription is new (`delta` above 0) or gone (below 0).
-    ///
-    /// The subscribers of channels in `who` are taken once, before anything changes. Counts saturate at
-    /// [`SUBSCRIPTION_COUNT`](crate::limits::SUBSCRIPTION_COUNT) and at 0, which ends the subscription.
-    /// An id that does not exist or resolves to nothing is returned as new, but nothing is stored for it.
+    /// As [`subscribe_to`](Self::subscribe_to) a channel, which cannot fail.
     pub fn subscribe<P: Post>(
         &self,
         who: &[Target<'_>],
@@ -32,31 +42,53 @@ impl Core {
         delta: i32,
         post: &mut P,
     ) -> Vec<SocketId> {
+        self.subscribe_to(who, Topic::Channel(channel), delta, post)
+            .expect("only patterns are refused")
+    }
+
+    /// Changes the reference counts of subscriptions to a channel or pattern by `delta` and returns, each
+    /// once, the ids whose subscription is new (`delta` above 0) or gone (below 0).
+    ///
+    /// The subscribers of channels in `who` are taken once, before anything changes. Counts saturate at
+    /// [`SUBSCRIPTION_COUNT`](crate::limits::SUBSCRIPTION_COUNT) and at 0, which ends the subscription.
+    /// An id that does not exist or resolves to nothing is returned as new, but nothing is stored for it.
+    pub fn subscribe_to<P: Post>(
+        &self,
+        who: &[Target<'_>],
+        topic: Topic<'_>,
+        delta: i32,
+        post: &mut P,
+    ) -> Result<Vec<SocketId>, PatternError> {
         let ids = if delta == 0 {
             SmallVec::new()
         } else {
             self.expand(who)
         };
-        let step = u16::try_from(delta.unsigned_abs()).unwrap_or(u16::MAX);
-        let mut changed = Vec::new();
-        let mut nowhere = 0;
+        let mut change = Change {
+            step: u16::try_from(delta.unsigned_abs()).unwrap_or(u16::MAX),
+            changed: Vec::new(),
+            nowhere: 0,
+            post,
+        };
+        let key = self.hashed(topic.space(), topic.as_bytes());
         for ids in ids.chunks(IDS_PER_LOCK) {
-            if delta > 0 {
-                nowhere += self.add(channel, ids, step, &mut changed, post);
-            } else {
-                self.take_away(channel, ids, step, &mut changed, post);
+            match (topic, delta > 0) {
+                (Topic::Pattern(text), true) => self.add_to_pattern(text, ids, &mut change)?,
+                (Topic::Pattern(text), false) => self.take_from_pattern(text, ids, &mut change),
+                (_, true) => self.add(key, ids, &mut change),
+                (_, false) => self.take_away(key, ids, &mut change),
             }
         }
+        let Change {
+            mut changed,
+            nowhere,
+            ..
+        } = change;
         if nowhere > 0 && changed.len() > 1 {
             let mut seen = HashSet::with_capacity(changed.len());
             changed.retain(|id| seen.insert(*id));
         }
-        changed
-    }
-
-    /// True if the channel has a subscriber.
-    pub fn has_subscriptions(&self, channel: &[u8]) -> bool {
-        self.channel_table(channel).get(channel).is_some()
+        Ok(changed)
     }
 
     /// The ids meant by `who`, in its order.
@@ -66,7 +98,8 @@ impl Core {
             match target {
                 Target::Socket(id) => ids.push(*id),
                 Target::Channel(name) => {
-                    if let Some(source) = self.channel_table(name).get(name) {
+                    let key = self.hashed(Space::Channel, name);
+                    if let Some(source) = self.channel_table(key).get(key) {
                         ids.extend(source.members.keys().copied());
                     }
                 }
@@ -75,70 +108,161 @@ impl Core {
         ids
     }
 
-    /// Returns how many ids led nowhere.
-    fn add<P: Post>(
-        &self,
-        name: &[u8],
-        ids: &[SocketId],
-        step: u16,
-        changed: &mut Vec<SocketId>,
-        post: &mut P,
-    ) -> usize {
-        let mut table = self.channel_table(name);
-        let channel = table.get_or_make(name);
+    fn add<P: Post>(&self, key: Hashed<'_>, ids: &[SocketId], change: &mut Change<'_, P>) {
+        let mut table = self.channel_table(key);
+        let channel = table.get_or_make(key);
         let before = channel.members.len();
-        let mut nowhere = 0;
+        self.add_members(channel, ids, change);
+        let after = channel.members.len();
+        table.count(after, before);
+        if after == 0 {
+            table.discard(key);
+        }
+    }
+
+    fn add_to_pattern<P: Post>(
+        &self,
+        text: &[u8],
+        ids: &[SocketId],
+        change: &mut Change<'_, P>,
+    ) -> Result<(), PatternError> {
+        let mut table = self.patterns.lock();
+        let listed = table.get_or_make(text)?;
+        let mut list = listed.list.write();
+        let before = list.members.len();
+        self.add_members(&mut list, ids, change);
+        let after = list.members.len();
+        drop(list);
+        table.count(after, before);
+        if before == 0 && after > 0 {
+            table.insert(listed);
+            self.spread(&table);
+        }
+        Ok(())
+    }
+
+    /// Makes those of `ids` that resolve members of a locked channel or pattern.
+    fn add_members<P: Post>(
+        &self,
+        channel: &mut Channel,
+        ids: &[SocketId],
+        change: &mut Change<'_, P>,
+    ) {
+        let empty = channel.members.is_empty();
         for &id in ids {
             if let Some(member) = channel.members.get_mut(&id) {
-                member.count = member.count.saturating_add(step);
+                member.count = member.count.saturating_add(change.step);
                 continue;
             }
-            changed.push(id);
+            change.changed.push(id);
             let joined = self.socket_table(id).join(id, &channel.name);
             match joined {
                 Some((route, annotation)) => {
-                    channel.insert(id, route, step);
-                    post.join(
-                        channel.id,
-                        Recipient {
-                            subscriber: id,
-                            route,
-                            annotation,
-                        },
-                    );
+                    channel.insert(id, route, change.step);
+                    let recipient = Recipient {
+                        subscriber: id,
+                        route,
+                        annotation,
+                    };
+                    change.post.join(channel.id, &channel.name, recipient);
                 }
-                None => nowhere += 1,
+                None => change.nowhere += 1,
             }
         }
-        let after = channel.members.len();
-        table.count(after, before);
-        table.discard_empty(name);
-        nowhere
+        if empty && !channel.members.is_empty() {
+            change.post.wanted(&channel.name, true);
+        }
     }
 
-    fn take_away<P: Post>(
-        &self,
-        name: &[u8],
-        ids: &[SocketId],
-        step: u16,
-        changed: &mut Vec<SocketId>,
-        post: &mut P,
-    ) {
-        let mut table = self.channel_table(name);
-        let Some(channel) = table.get_mut(name) else {
+    fn take_away<P: Post>(&self, key: Hashed<'_>, ids: &[SocketId], change: &mut Change<'_, P>) {
+        let mut table = self.channel_table(key);
+        let Some(channel) = table.get_mut(key) else {
             return;
         };
         let before = channel.members.len();
-        for &id in ids {
-            if let Some(route) = channel.lower(id, step) {
-                self.socket_table(id).leave(id, &channel.name);
-                post.leave(channel.id, id, route);
-                changed.push(id);
-            }
-        }
+        self.take_members(channel, ids, change);
         let after = channel.members.len();
         table.count(after, before);
-        table.discard_empty(name);
+        if after == 0 {
+            table.discard(key);
+        }
+    }
+
+    fn take_from_pattern<P: Post>(
+        &self,
+        text: &[u8],
+        ids: &[SocketId],
+        change: &mut Change<'_, P>,
+    ) {
+        let mut table = self.patterns.lock();
+        let Some(listed) = table.get(text).map(Arc::clone) else {
+            return;
+        };
+        let mut list = listed.list.write();
+        let before = list.members.len();
+        self.take_members(&mut list, ids, change);
+        let after = list.members.len();
+        drop(list);
+        table.count(after, before);
+        if after == 0 {
+            table.remove(&listed);
+            self.spread(&table);
+        }
+    }
+
+    /// Lowers the counts of members of a locked channel or pattern, which has some.
+    fn take_members<P: Post>(
+        &self,
+        channel: &mut Channel,
+        ids: &[SocketId],
+        change: &mut Change<'_, P>,
+    ) {
+        for &id in ids {
+            if let Some(route) = channel.lower(id, change.step) {
+                self.socket_table(id).leave(id, &channel.name);
+                change.post.leave(channel.id, id, route);
+                change.changed.push(id);
+            }
+        }
+        if channel.members.is_empty() {
+            change.post.wanted(&channel.name, false);
+        }
+    }
+
+    /// Ends the subscriptions of sockets that no longer exist to patterns.
+    pub(super) fn leave_patterns<P: Post>(&self, subscriptions: &[(SocketId, Name)], post: &mut P) {
+        let mut table = self.patterns.lock();
+        let mut ended = false;
+        for &(subscriber, ref name) in subscriptions {
+            let Some(listed) = table.get(name.as_bytes()).map(Arc::clone) else {
+                continue;
+            };
+            let mut list = listed.list.write();
+            let Some(left) = list.remove_with_id(subscriber) else {
+                continue;
+            };
+            post.leave(left.channel, subscriber, left.route);
+            if left.last {
+                post.wanted(name, false);
+            }
+            drop(list);
+            table.count(0, 1);
+            if left.last {
+                table.remove(&listed);
+                ended = true;
+            }
+        }
+        if ended {
+            self.spread(&table);
+        }
+    }
+
+    /// Shows the patterns of a locked table to publishers: when this returns, none sees others.
+    fn spread(&self, table: &PatternTable) {
+        let patterns = table.index();
+        for mut channels in self.channels.each() {
+            channels.set_patterns(patterns.clone());
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Chains of virtual sockets in one table.
 
 use super::*;
+use crate::name::Space;
 
 fn table() -> SocketTable {
     SocketTable::new(0)
@@ -23,7 +24,7 @@ fn mark(number: i32) -> Annotation {
 }
 
 fn name(name: &str) -> Name {
-    Name::from(name.as_bytes())
+    Name::new(Space::Channel, name.as_bytes())
 }
 
 fn resolves(table: &SocketTable, id: SocketId) -> bool {

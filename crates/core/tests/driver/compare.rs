@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use millrace_core::{ChannelState, Counts, SocketId, SocketState};
-use millrace_testkit::model::Socket;
+use millrace_core::{ChannelState, Counts, SocketId, SocketState, Space};
+use millrace_testkit::model::{Socket, Topic};
 
+use super::topics::given_as;
 use super::{Driver, address, ids, mirror};
 
 impl Driver {
@@ -18,6 +19,7 @@ impl Driver {
 
     pub(super) fn compare(&self) {
         self.compare_channels();
+        self.compare_names();
         self.compare_mirror();
         self.compare_sockets();
         self.compare_counts();
@@ -35,18 +37,39 @@ impl Driver {
 
     fn compare_channels(&self) {
         let states = self.core.channels(usize::MAX);
-        assert_eq!(states.len(), self.model.channels.len());
-        let channels: BTreeMap<Vec<u8>, BTreeMap<u64, u16>> = states.iter().map(plain).collect();
-        assert_eq!(channels, self.model.channels);
+        let channels: BTreeMap<Topic, BTreeMap<u64, u16>> = states.iter().map(plain).collect();
+        assert_eq!(channels.len(), states.len());
+        let mut expected = self.model.channels.clone();
+        expected.retain(|topic, _| matches!(topic, Topic::Channel(_)));
+        assert_eq!(channels, expected);
         for byte in 0..8 {
             let name = super::name(byte);
             let state = self.core.channel(&name);
-            let exists = self.model.channels.contains_key(&name);
-            assert_eq!(self.core.has_subscriptions(&name), exists);
+            let exists = expected.contains_key(&Topic::Channel(name.clone()));
+            let heard = !self.model.publish(&name, &[]).is_empty();
+            assert_eq!(self.core.has_subscriptions(&name), heard);
             assert_eq!(state.is_some(), exists);
             assert!(state.is_none_or(|state| states.contains(&state)));
         }
         assert_eq!(self.core.channels(1).len(), states.len().min(1));
+    }
+
+    /// Every name of every space, and what other nodes were told of them.
+    fn compare_names(&self) {
+        let mut names = Vec::new();
+        for space in [Space::Channel, Space::Sharded, Space::Pattern] {
+            self.core
+                .names(space, &mut |name| names.push(mirror::topic(name)));
+        }
+        for topic in &names {
+            let members = self.model.channels.get(topic).map_or(0, BTreeMap::len);
+            assert_eq!(self.core.subscribers(given_as(topic)), members);
+        }
+        let listed: BTreeSet<Topic> = names.iter().cloned().collect();
+        assert_eq!(listed.len(), names.len(), "each once");
+        let expected: BTreeSet<Topic> = self.model.channels.keys().cloned().collect();
+        assert_eq!(listed, expected);
+        assert_eq!(self.mirror.wanted, expected);
     }
 
     fn compare_mirror(&self) {
@@ -54,7 +77,7 @@ impl Driver {
         assert_eq!(mirror.lists.len(), self.model.channels.len());
         for (channel, list) in &mirror.lists {
             let name = &mirror.names[channel];
-            let expected = self.model.publish(name, &[]);
+            let expected = self.model.publish_to(name, &[]);
             let listed: Vec<(u64, u64)> = list
                 .values()
                 .map(|each| (each.subscriber.get(), each.route.socket.get()))
@@ -81,14 +104,15 @@ impl Driver {
             assert_eq!(self.core.socket(id).as_ref(), states.get(&id));
             let route = self.core.route(id).map(|route| route.socket.get());
             assert_eq!(route, self.model.resolve(id.get()), "where {id} leads");
-            let states = self.core.channels_of(id, usize::MAX);
-            let names: BTreeSet<Vec<u8>> = states.iter().map(|state| state.name.to_vec()).collect();
-            assert_eq!(names.len(), states.len());
-            assert_eq!(
-                names,
-                self.model.channels_of(id.get()),
-                "the channels of {id}"
-            );
+            let topics = self.core.topics_of(id);
+            let names: BTreeSet<Topic> = topics.iter().map(mirror::topic).collect();
+            assert_eq!(names.len(), topics.len());
+            assert_eq!(names, self.model.topics_of(id.get()), "the topics of {id}");
+            let channels = self.core.channels_of(id, usize::MAX).len();
+            assert_eq!(channels, self.core.tally(id).channels);
+            for topic in &topics {
+                assert!(self.core.is_subscribed(id, topic.topic()));
+            }
         }
     }
 
@@ -135,10 +159,16 @@ impl Driver {
             .values()
             .filter(|socket| matches!(socket, Socket::Real { .. }))
             .count();
+        let topics = model.channels.keys();
+        let patterns = topics
+            .filter(|topic| matches!(topic, Topic::Pattern(_)))
+            .count();
+        assert_eq!(self.core.pattern_count(), patterns);
         let expected = Counts {
             sockets: real,
             virtual_sockets: model.sockets.len() - real,
-            channels: model.channels.len(),
+            channels: model.channels.len() - patterns,
+            patterns,
             subscriptions: model.channels.values().map(BTreeMap::len).sum(),
             keys: model.keys.len(),
         };
@@ -146,11 +176,11 @@ impl Driver {
     }
 }
 
-fn plain(state: &ChannelState) -> (Vec<u8>, BTreeMap<u64, u16>) {
+fn plain(state: &ChannelState) -> (Topic, BTreeMap<u64, u16>) {
     let subscribers = state
         .subscribers
         .iter()
         .map(|(id, count)| (id.get(), *count))
         .collect();
-    (state.name.to_vec(), subscribers)
+    (Topic::Channel(state.name.to_vec()), subscribers)
 }

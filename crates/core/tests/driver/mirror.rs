@@ -1,12 +1,13 @@
 //! The I/O shards' side of a core under test. Owns recipient lists built only from what is posted; never
 //! asks the core anything.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use millrace_core::{
-    Annotation, ChannelId, Post, Recipient, Route, ShardIndex, ShardSet, SocketId,
+    Annotation, ChannelId, Match, Name, Post, Recipient, Route, ShardIndex, ShardSet, SocketId,
+    Space, Topic,
 };
-use millrace_testkit::model::{Delivery, Mark};
+use millrace_testkit::model::{self, Delivery, Mark};
 use std::sync::Arc;
 
 /// Recipient lists, and what arrived since they were last looked at.
@@ -14,10 +15,12 @@ use std::sync::Arc;
 pub(crate) struct Mirror {
     /// By channel, then by subscriber.
     pub(crate) lists: BTreeMap<ChannelId, BTreeMap<u64, Recipient>>,
-    /// What the names of the channels are, as far as the test told.
-    pub(crate) names: BTreeMap<ChannelId, Vec<u8>>,
-    /// What the operation under way calls its channel.
-    pub(crate) naming: Vec<u8>,
+    /// The names of the channels and patterns.
+    pub(crate) names: BTreeMap<ChannelId, model::Topic>,
+    /// What other nodes are to be asked for.
+    pub(crate) wanted: BTreeSet<model::Topic>,
+    /// The last message that goes to other nodes, and its channel.
+    pub(crate) upstream: Option<(Vec<u8>, String)>,
     /// Shards that refuse messages.
     pub(crate) full: ShardSet,
     /// Messages for subscribers, expanded.
@@ -27,12 +30,10 @@ pub(crate) struct Mirror {
 impl Post for Mirror {
     type Message = str;
 
-    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
-        let name = self
-            .names
-            .entry(channel)
-            .or_insert_with(|| self.naming.clone());
-        assert_eq!(*name, self.naming, "one name for {channel}");
+    fn join(&mut self, channel: ChannelId, name: &Name, recipient: Recipient) {
+        let name = topic(name);
+        let known = self.names.entry(channel).or_insert_with(|| name.clone());
+        assert_eq!(*known, name, "one name for {channel}");
         let subscriber = recipient.subscriber.get();
         let before = self
             .lists
@@ -64,6 +65,68 @@ impl Post for Mirror {
         except: &[SocketId],
         recipients: u32,
     ) -> bool {
+        assert!(!matches!(self.names[&channel], model::Topic::Pattern(_)));
+        self.deliver(shard, channel, message, except, recipients)
+    }
+
+    fn publish_match(
+        &mut self,
+        shard: ShardIndex,
+        matched: Match<'_>,
+        message: &str,
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        assert_eq!(matched.channel.space(), Space::Channel);
+        if let Some((channel, _)) = &self.upstream {
+            assert_eq!(matched.channel.as_bytes(), channel);
+        }
+        self.deliver(shard, matched.pattern, message, except, recipients)
+    }
+
+    fn direct(
+        &mut self,
+        route: Route,
+        annotation: Option<&Arc<Annotation>>,
+        message: &str,
+    ) -> bool {
+        if self.full.contains(route.shard) {
+            return false;
+        }
+        // a direct message does not say whom it was aimed at; the driver fills that in
+        let delivery = Delivery {
+            subscriber: 0,
+            socket: route.socket.get(),
+            mark: annotation.map(|each| mark(each)),
+            pattern: None,
+        };
+        self.deliveries.push((delivery, message.to_owned()));
+        true
+    }
+
+    fn wanted(&mut self, name: &Name, wanted: bool) {
+        let changed = if wanted {
+            self.wanted.insert(topic(name))
+        } else {
+            self.wanted.remove(&topic(name))
+        };
+        assert!(changed, "{name:?} is {wanted} already");
+    }
+
+    fn upstream(&mut self, channel: Topic<'_>, message: &str) {
+        self.upstream = Some((channel.as_bytes().to_vec(), message.to_owned()));
+    }
+}
+
+impl Mirror {
+    fn deliver(
+        &mut self,
+        shard: ShardIndex,
+        channel: ChannelId,
+        message: &str,
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
         assert!(except.is_sorted(), "{except:?}");
         let list = &self.lists[&channel];
         assert!(
@@ -85,30 +148,29 @@ impl Post for Mirror {
         if self.full.contains(shard) {
             return false;
         }
-        let reached = reached
-            .into_iter()
-            .map(|recipient| (delivery(recipient), message.to_owned()));
+        let pattern = match &self.names[&channel] {
+            model::Topic::Pattern(text) => Some(text.clone()),
+            model::Topic::Channel(_) | model::Topic::Sharded(_) => None,
+        };
+        let reached = reached.into_iter().map(|recipient| {
+            let delivery = Delivery {
+                pattern: pattern.clone(),
+                ..delivery(recipient)
+            };
+            (delivery, message.to_owned())
+        });
         self.deliveries.extend(reached);
         true
     }
+}
 
-    fn direct(
-        &mut self,
-        route: Route,
-        annotation: Option<&Arc<Annotation>>,
-        message: &str,
-    ) -> bool {
-        if self.full.contains(route.shard) {
-            return false;
-        }
-        // a direct message does not say whom it was aimed at; the driver fills that in
-        let delivery = Delivery {
-            subscriber: 0,
-            socket: route.socket.get(),
-            mark: annotation.map(|each| mark(each)),
-        };
-        self.deliveries.push((delivery, message.to_owned()));
-        true
+/// The model's word for a name.
+pub(crate) fn topic(name: &Name) -> model::Topic {
+    let bytes = name.as_bytes().to_vec();
+    match name.space() {
+        Space::Channel => model::Topic::Channel(bytes),
+        Space::Sharded => model::Topic::Sharded(bytes),
+        Space::Pattern => model::Topic::Pattern(bytes),
     }
 }
 
@@ -125,5 +187,6 @@ fn delivery(recipient: &Recipient) -> Delivery {
         subscriber: recipient.subscriber.get(),
         socket: recipient.route.socket.get(),
         mark: recipient.annotation.as_deref().map(mark),
+        pattern: None,
     }
 }

@@ -3,13 +3,12 @@
 
 mod compare;
 mod mirror;
+mod topics;
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use millrace_core::{
-    Annotation, Core, ShardIndex, ShardSet, SocketId, SocketInfo, Target, TokenError,
-};
+use millrace_core::{Annotation, Core, ShardIndex, ShardSet, SocketId, SocketInfo, TokenError};
 use millrace_testkit::model::{Mark, Model, Who};
 
 use self::mirror::Mirror;
@@ -64,7 +63,9 @@ impl Driver {
             12..=14 => self.delete_virtual(first, second, third),
             15..=21 => self.subscribe([first, second, third], fourth, fifth),
             22..=25 => self.publish(first, [second, third, fourth, fifth], sixth),
-            26..=28 => self.send(first, [second, third, fourth, fifth], sixth),
+            26 => self.send(first, [second, third, fourth, fifth], sixth),
+            27 => self.enter_or_exit(first, second, third),
+            28 => self.publish_here(first, second, third),
             29 => self.token(first, second),
             30 => self.set_key(first, second),
             _ => self.set_key_if(first, second, seventh),
@@ -141,49 +142,6 @@ impl Driver {
         );
     }
 
-    fn subscribe(&mut self, who: [u8; 3], d: u8, e: u8) {
-        let name = name(d);
-        let count = usize::from(d >> 4) % 4;
-        let targets: Vec<Who> = who[..count].iter().map(|byte| self.who(*byte)).collect();
-        let given: Vec<Target<'_>> = targets
-            .iter()
-            .map(|who| match who {
-                Who::Socket(id) => Target::Socket(SocketId::new(*id).expect("picked")),
-                Who::Channel(name) => Target::Channel(name),
-            })
-            .collect();
-        let delta = DELTAS[usize::from(e) % DELTAS.len()];
-        self.mirror.naming.clone_from(&name);
-        let changed = self.core.subscribe(&given, &name, delta, &mut self.mirror);
-        let changed: Vec<u64> = changed.into_iter().map(SocketId::get).collect();
-        let expected = self.model.subscribe(&targets, &name, delta);
-        if targets.iter().all(|who| matches!(who, Who::Socket(_))) {
-            assert_eq!(changed, expected, "in the order of `who`");
-        }
-        // the members of a source channel come in any order
-        assert_eq!(sorted(changed), sorted(expected));
-    }
-
-    fn publish(&mut self, a: u8, except: [u8; 4], f: u8) {
-        let name = name(a);
-        let except = self.except(except, f);
-        self.mirror.full = full(f);
-        let message = self.say();
-        let posted = self
-            .core
-            .publish(&name, message.as_str(), &ids(&except), &mut self.mirror);
-        let mut expected = self.model.publish(&name, &except);
-        expected.retain(|delivery| !self.is_full(delivery.socket));
-        assert_eq!(posted, expected.len());
-        let mut deliveries = std::mem::take(&mut self.mirror.deliveries);
-        deliveries.sort();
-        let expected: Vec<_> = expected
-            .into_iter()
-            .map(|delivery| (delivery, message.clone()))
-            .collect();
-        assert_eq!(deliveries, expected);
-    }
-
     fn send(&mut self, a: u8, except: [u8; 4], f: u8) {
         let target = self.pick(a);
         let except = self.except(except, f);
@@ -248,6 +206,7 @@ impl Driver {
             (counts.sockets, counts.channels, counts.subscriptions),
             (0, 0, 0)
         );
+        assert_eq!(counts.patterns, 0);
     }
 
     /// Keeps an id that the core just gave, to be picked later.
@@ -298,25 +257,6 @@ impl Driver {
         format!("message {}", self.said)
     }
 }
-
-const DELTAS: [i32; 16] = [
-    1,
-    1,
-    1,
-    1,
-    1,
-    2,
-    3,
-    -1,
-    -1,
-    -2,
-    0,
-    70_000,
-    65_534,
-    -65_535,
-    i32::MAX,
-    i32::MIN,
-];
 
 fn address(slot: u32) -> Option<IpAddr> {
     (!slot.is_multiple_of(3)).then(|| IpAddr::V4(Ipv4Addr::from(slot)))

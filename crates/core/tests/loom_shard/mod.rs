@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use loom::sync::Mutex;
 use millrace_core::{
-    Annotation, ChannelId, Core, Post, Recipient, Route, ShardIndex, SocketId, SocketInfo,
+    Annotation, ChannelId, Core, Match, Name, Post, Recipient, Route, ShardIndex, SocketId,
+    SocketInfo, Space,
 };
 
 /// An entry of the inbox; numbers stand for channel and subscriber.
@@ -17,6 +18,8 @@ pub(crate) enum Posted {
     Leave(u64, u64),
     Publish(u64, u32),
     Direct(u64),
+    /// A channel or, if true, a pattern got its first subscriber or lost its last.
+    Wanted(bool, bool),
     /// What should end deliveries has returned to its caller.
     Returned,
 }
@@ -56,9 +59,11 @@ impl Inbox {
     }
 
     /// Replays the inbox: joins and leaves alternate, and every publication counts exactly those who are
-    /// on the list when it arrives. Returns the subscribers that are left.
+    /// on the list when it arrives; a name is told to be wanted when it was not, and the reverse, and the last
+    /// time as it is. For one channel and one pattern. Returns the subscribers that are left.
     pub(crate) fn replay(&self) -> usize {
         let mut lists: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+        let mut wanted: BTreeMap<bool, bool> = BTreeMap::new();
         let entries = self.entries();
         for entry in &entries {
             match *entry {
@@ -82,8 +87,22 @@ impl Inbox {
                         "out of order: {entries:?}"
                     );
                 }
+                Posted::Wanted(pattern, now) => {
+                    assert_ne!(
+                        wanted.insert(pattern, now).unwrap_or(false),
+                        now,
+                        "{entries:?}"
+                    );
+                }
                 Posted::Direct(_) | Posted::Returned => {}
             }
+        }
+        for (pattern, wanted) in wanted {
+            let mut of_kind = lists
+                .iter()
+                .filter(|(list, _)| (**list >= FIRST_PATTERN) == pattern);
+            let there = of_kind.any(|(_, list)| !list.is_empty());
+            assert_eq!(wanted, there, "what is told last holds: {entries:?}");
         }
         lists.values().map(BTreeSet::len).sum()
     }
@@ -92,7 +111,7 @@ impl Inbox {
 impl Post for Inbox {
     type Message = str;
 
-    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
+    fn join(&mut self, channel: ChannelId, _: &Name, recipient: Recipient) {
         self.push(Posted::Join(channel.get(), recipient.subscriber.get()));
     }
 
@@ -112,11 +131,30 @@ impl Post for Inbox {
         true
     }
 
+    fn publish_match(
+        &mut self,
+        _: ShardIndex,
+        matched: Match<'_>,
+        _: &str,
+        _: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        self.push(Posted::Publish(matched.pattern.get(), recipients));
+        true
+    }
+
     fn direct(&mut self, route: Route, _: Option<&Arc<Annotation>>, _: &str) -> bool {
         self.push(Posted::Direct(route.socket.get()));
         true
     }
+
+    fn wanted(&mut self, name: &Name, wanted: bool) {
+        self.push(Posted::Wanted(name.space() == Space::Pattern, wanted));
+    }
 }
+
+/// Ids of patterns are at and above this.
+const FIRST_PATTERN: u64 = 1 << 63;
 
 /// Opens a socket on the shard.
 pub(crate) fn open(core: &Core) -> SocketId {

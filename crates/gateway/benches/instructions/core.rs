@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use millrace_core::{Annotation, Core, ShardIndex, SocketId, SocketInfo, Target};
+use millrace_core::{Annotation, Core, ShardIndex, SocketId, SocketInfo, Target, Topic};
 
 use crate::sink::Sink;
 use crate::{Case, case};
@@ -10,6 +10,21 @@ use crate::{Case, case};
 pub(crate) const CASES: &[Case] = &[
     case("core/publish-to-1000", 20_000, publish),
     case("core/publish-to-1000-but-one", 20_000, publish_except),
+    case(
+        "core/publish-to-1000-beside-1000-patterns",
+        20_000,
+        |count| {
+            publish_beside(count, "other");
+        },
+    ),
+    case(
+        "core/publish-to-1000-and-a-pattern-of-1000",
+        20_000,
+        |count| {
+            publish_beside(count, "room");
+        },
+    ),
+    case("core/pattern-made-and-deleted", 2000, make_pattern),
     case("core/send", 20_000, send),
     case("core/send-to-virtual-socket", 20_000, send_to_virtual),
     case("core/subscribe-and-unsubscribe", 5000, subscribe),
@@ -47,6 +62,38 @@ fn publish(count: u64) {
     let (core, _) = crowded();
     for _ in 0..count {
         black_box(core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
+    }
+}
+
+/// There are a thousand patterns of so many rooms, of which at most one matches.
+fn publish_beside(count: u64, rooms: &str) {
+    let (core, _) = crowded();
+    with_patterns(&core, rooms);
+    for _ in 0..count {
+        black_box(core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
+    }
+}
+
+fn with_patterns(core: &Core, rooms: &str) {
+    let who = [Target::Socket(open(core, 7))];
+    for n in 0..1000 {
+        let text = format!("{rooms}:{}*", 12_000 + n);
+        let topic = Topic::Pattern(text.as_bytes());
+        core.subscribe_to(&who, topic, 1, &mut Sink)
+            .expect("there are few");
+    }
+}
+
+/// One more beside a thousand, and gone again.
+fn make_pattern(count: u64) {
+    let (core, ids) = crowded();
+    with_patterns(&core, "room");
+    let who = [Target::Socket(ids[0])];
+    for _ in 0..count {
+        for delta in [1, -1] {
+            let topic = Topic::Pattern(black_box(b"room:124??:*"));
+            black_box(core.subscribe_to(&who, topic, delta, &mut Sink)).expect("there are few");
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use millrace_core::Kind;
 
 use crate::close_reason::CloseReason;
 use crate::http::{Answer, Asked, Exchange, plain};
+use crate::message::Message;
 pub(crate) use requests::Requests;
 
 /// Answers an HTTP request: the endpoints in the order of their precedence.
@@ -111,6 +112,9 @@ impl Encoding {
     /// How many there are.
     pub(crate) const COUNT: usize = 2;
 
+    /// How many do not say the channel; they come first.
+    pub(crate) const SILENT: usize = 2;
+
     pub(crate) const fn index(self) -> usize {
         match self {
             Self::WebSocket => 0,
@@ -118,18 +122,28 @@ impl Encoding {
         }
     }
 
+    /// Whether frames say which channel, and which pattern, a message came by: then there is one for each.
+    pub(crate) const fn says_channel(self) -> bool {
+        self.index() >= Self::SILENT
+    }
+
     /// Appends a message in this form.
-    pub(crate) fn append(self, kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn append(self, message: &Message<'_>, out: &mut Vec<u8>) {
         match self {
-            Self::WebSocket => websocket::append_message(kind, payload, out),
-            Self::Sse => sse::append_message(kind, payload, out),
+            Self::WebSocket => websocket::append_message(message.kind, message.payload, out),
+            Self::Sse => sse::append_message(message.kind, message.payload, out),
         }
     }
 
     /// A message in this form, in a buffer of just its size.
-    pub(crate) fn encode(self, kind: Kind, payload: &[u8]) -> Vec<u8> {
-        let mut out = Vec::with_capacity(payload.len() + LONGEST_HEADER);
-        self.append(kind, payload, &mut out);
+    pub(crate) fn encode(self, message: &Message<'_>) -> Vec<u8> {
+        let names = message.via.map_or(0, |via| {
+            let pattern = via.pattern.map_or(0, |pattern| pattern.as_bytes().len());
+            via.channel.as_bytes().len() + pattern
+        });
+        let names = if self.says_channel() { names } else { 0 };
+        let mut out = Vec::with_capacity(message.payload.len() + names + LONGEST_HEADER);
+        self.append(message, &mut out);
         out
     }
 }

@@ -5,7 +5,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use millrace_core::{Annotation, Core, Kind, ShardSet, SocketId, Target, TokenError};
+use millrace_core::{
+    Annotation, Core, EnterError, Kind, PatternError, Reach, ShardSet, SocketId, Tally, Target,
+    TokenError, Topic,
+};
 
 use super::Gateway;
 use crate::frame::Publication;
@@ -74,7 +77,7 @@ impl Gateway {
         except: &[SocketId],
         touched: &mut ShardSet,
     ) -> usize {
-        let mut poster = Poster::new(&self.inboxes, &self.ledger, touched);
+        let mut poster = self.poster(touched);
         let count = targets
             .iter()
             .map(|target| match target {
@@ -95,7 +98,7 @@ impl Gateway {
         texts: impl IntoIterator<Item = (SocketId, usize)>,
         touched: &mut ShardSet,
     ) {
-        let mut poster = Poster::new(&self.inboxes, &self.ledger, touched);
+        let mut poster = self.poster(touched);
         poster.texts(&self.core, payloads, texts);
         self.account_for(&poster);
     }
@@ -116,7 +119,7 @@ impl Gateway {
         }
     }
 
-    /// Changes subscriptions; see [`Core::subscribe`].
+    /// Changes subscriptions to a channel; see [`Core::subscribe`].
     pub fn subscribe(
         &self,
         who: &[Target<'_>],
@@ -124,17 +127,77 @@ impl Gateway {
         delta: i32,
         touched: &mut ShardSet,
     ) -> Vec<SocketId> {
-        self.core.subscribe(
-            who,
-            channel,
-            delta,
-            &mut Poster::new(&self.inboxes, &self.ledger, touched),
-        )
+        self.core
+            .subscribe(who, channel, delta, &mut self.poster(touched))
     }
 
-    /// Whether anybody is subscribed on this node.
-    pub fn has_subscriptions(&self, channel: &[u8]) -> bool {
-        self.core.has_subscriptions(channel)
+    /// Changes subscriptions to a channel or pattern; see [`Core::subscribe_to`].
+    pub fn subscribe_to(
+        &self,
+        who: &[Target<'_>],
+        topic: Topic<'_>,
+        delta: i32,
+        touched: &mut ShardSet,
+    ) -> Result<Vec<SocketId>, PatternError> {
+        self.core
+            .subscribe_to(who, topic, delta, &mut self.poster(touched))
+    }
+
+    /// A client subscribes by its protocol; see [`Core::enter`].
+    pub fn enter(
+        &self,
+        id: SocketId,
+        topic: Topic<'_>,
+        most: usize,
+        touched: &mut ShardSet,
+    ) -> Result<Tally, EnterError> {
+        self.core.enter(id, topic, most, &mut self.poster(touched))
+    }
+
+    /// … and no longer; see [`Core::exit`].
+    pub fn exit(&self, id: SocketId, topic: Topic<'_>, touched: &mut ShardSet) -> Tally {
+        self.core.exit(id, topic, &mut self.poster(touched))
+    }
+
+    /// Sends to a sharded channel; returns the deliveries posted.
+    pub fn send_sharded(
+        &self,
+        channel: &[u8],
+        kind: Kind,
+        payload: &[u8],
+        touched: &mut ShardSet,
+    ) -> usize {
+        let message = Outgoing::new(kind, payload);
+        let mut poster = self.poster(touched);
+        let count = self
+            .core
+            .publish_sharded(channel, &message, &[], &mut poster);
+        self.account_for(&poster);
+        count
+    }
+
+    /// Delivers what came from another node, on this node only; returns the deliveries posted.
+    pub fn deliver(
+        &self,
+        reach: Reach<'_>,
+        kind: Kind,
+        payload: &[u8],
+        touched: &mut ShardSet,
+    ) -> usize {
+        let message = Outgoing::new(kind, payload);
+        let mut poster = Poster::new(&self.inboxes, &self.ledger, touched, None);
+        let count = self.core.publish_here(reach, &message, &mut poster);
+        self.account_for(&poster);
+        count
+    }
+
+    /// Whether a message in the channel would reach anybody on this node, or whether anybody is subscribed to
+    /// this very pattern.
+    pub fn has_subscriptions(&self, topic: Topic<'_>) -> bool {
+        match topic {
+            Topic::Channel(name) => self.core.has_subscriptions(name),
+            Topic::Sharded(_) | Topic::Pattern(_) => self.core.subscribers(topic) > 0,
+        }
     }
 
     /// See [`Core::create_virtual`].
@@ -149,11 +212,8 @@ impl Gateway {
         expected: Option<SocketId>,
         touched: &mut ShardSet,
     ) -> bool {
-        self.core.delete_virtual(
-            id,
-            expected,
-            &mut Poster::new(&self.inboxes, &self.ledger, touched),
-        )
+        self.core
+            .delete_virtual(id, expected, &mut self.poster(touched))
     }
 
     /// Attaches bytes to a real, open socket; its handlers get them from their next call on.
@@ -230,6 +290,7 @@ impl Gateway {
             sockets: counts.sockets,
             virtual_sockets: counts.virtual_sockets,
             channels: counts.channels,
+            patterns: counts.patterns,
             subscriptions: counts.subscriptions,
             keys: counts.keys,
             deliveries: posted.deliveries + too_late,

@@ -5,16 +5,17 @@ use std::borrow::Cow;
 use std::io::IoSlice;
 use std::sync::Arc;
 
-use millrace_core::{ChannelId, Kind, Recipient, Route, ShardIndex, SocketId};
+use millrace_core::{ChannelId, Kind, Name, ShardIndex, SocketId, Space};
 
 use super::inbox::Mail;
 use super::outbox::Outbox;
-use super::recipients::Recipients;
+use super::recipients::{Local, Recipients};
 use super::wheel::{Due, Wheel};
 use crate::adapter::Encoding;
 use crate::frame::{Frame, Ledger};
 use crate::gateway::Gateway;
 use crate::limits::GatewayLimits;
+use crate::message::Message;
 use crate::worker::queue::Queue;
 use crate::worker::record::RecordKind;
 
@@ -45,8 +46,11 @@ pub struct Mailbox {
 }
 
 /// A shard's recipients of one channel.
-#[derive(Debug, Default)]
-pub struct ChannelRecipients(Recipients);
+#[derive(Debug)]
+pub struct ChannelRecipients {
+    recipients: Recipients,
+    name: Name,
+}
 
 /// A shard's timer wheel.
 #[derive(Debug)]
@@ -82,7 +86,7 @@ impl WorkerQueue {
 impl Writer {
     /// A frame that several writers can have.
     pub fn share(&self, payload: &[u8]) -> SharedFrame {
-        let bytes = Encoding::WebSocket.encode(Kind::Text, payload);
+        let bytes = Encoding::WebSocket.encode(&text(payload));
         SharedFrame(Frame::new(bytes, &self.ledger))
     }
 
@@ -90,7 +94,7 @@ impl Writer {
     pub fn message(&mut self, payload: &[u8]) {
         self.outbox.lend(|| std::mem::take(&mut self.spare));
         self.outbox.append(&self.ledger, |out| {
-            Encoding::WebSocket.append(Kind::Text, payload, out);
+            Encoding::WebSocket.append(&text(payload), out);
         });
     }
 
@@ -145,22 +149,19 @@ impl Mailbox {
 impl ChannelRecipients {
     /// A socket subscribes.
     pub fn join(&mut self, socket: SocketId, slot: u32) {
-        let route = Route {
-            shard: shard(),
-            slot,
-            socket,
-        };
-        let recipient = Recipient {
+        let local = Local {
             subscriber: socket,
-            route,
+            socket,
+            slot,
             annotation: None,
         };
-        self.0.join(ChannelId::new(1), recipient);
+        self.recipients
+            .join(ChannelId::new(1), self.name.clone(), local);
     }
 
     /// … and no longer.
     pub fn leave(&mut self, socket: SocketId) {
-        self.0.leave(ChannelId::new(1), socket);
+        self.recipients.leave(ChannelId::new(1), socket);
     }
 }
 
@@ -209,12 +210,29 @@ impl Default for Mailbox {
     }
 }
 
+impl Default for ChannelRecipients {
+    fn default() -> Self {
+        Self {
+            recipients: Recipients::default(),
+            name: Name::new(Space::Channel, b"room:12345"),
+        }
+    }
+}
+
 impl Default for Timers {
     fn default() -> Self {
         Self {
             wheel: Wheel::new(0),
             fired: Vec::new(),
         }
+    }
+}
+
+fn text(payload: &[u8]) -> Message<'_> {
+    Message {
+        kind: Kind::Text,
+        payload,
+        via: None,
     }
 }
 

@@ -3,92 +3,13 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
 use std::task::Waker;
 
-use millrace_core::{ChannelId, Kind, Recipient, Route, ShardIndex, ShardSet, SocketId};
+use millrace_core::{Kind, Route, ShardIndex, ShardSet};
 
-use crate::frame::Publication;
+pub(crate) use super::command::Command;
 use crate::limits::MAX_SHARDS;
-use crate::listener::{Incoming, Listening, Stopping};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
-use crate::worker::{Acceptance, Rejection, Reply};
-
-/// What an I/O shard is told.
-#[derive(Debug)]
-pub(crate) enum Command {
-    /// A recipient for a channel's list.
-    Join {
-        channel: ChannelId,
-        recipient: Recipient,
-    },
-    /// … and off it again.
-    Leave {
-        channel: ChannelId,
-        subscriber: SocketId,
-    },
-    /// A message for a channel's recipients here.
-    Publish {
-        channel: ChannelId,
-        publication: Arc<Publication>,
-        except: Option<Arc<[SocketId]>>,
-    },
-    /// A small message for one socket; its payload lies in the batch's arena.
-    Small {
-        slot: u32,
-        socket: SocketId,
-        kind: Kind,
-        start: u32,
-        length: u32,
-    },
-    /// A large message for one socket.
-    Direct {
-        slot: u32,
-        socket: SocketId,
-        publication: Arc<Publication>,
-    },
-    /// The application closes a socket.
-    Close {
-        slot: u32,
-        socket: SocketId,
-        code: u16,
-        reason: Box<str>,
-    },
-    /// `handleOpen` answered.
-    Admit {
-        slot: u32,
-        socket: SocketId,
-        answer: Result<Box<Acceptance>, Box<Rejection>>,
-    },
-    /// Events wait in JavaScript behind a promise.
-    Hold {
-        slot: u32,
-        socket: SocketId,
-        events: u32,
-        bytes: u32,
-    },
-    /// … and are handled now.
-    Release {
-        slot: u32,
-        socket: SocketId,
-        events: u32,
-        bytes: u32,
-    },
-    /// A worker answers a request.
-    Reply { request: u64, reply: Reply },
-    /// A worker is gone.
-    WorkerGone { worker: u32 },
-    /// A worker is replaced and lets its connections go.
-    WorkerLeaves { worker: u32 },
-    /// A connection dealt to this shard.
-    Adopt(Box<Incoming>),
-    /// Accept on this listener.
-    Listen(Box<Listening>),
-    /// Stop these listeners and their connections.
-    Stop(Arc<Stopping>),
-    /// End the shard.
-    End,
-}
 
 /// What a shard takes out at once.
 #[derive(Debug, Default)]

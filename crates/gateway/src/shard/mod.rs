@@ -7,6 +7,7 @@ mod admission;
 mod ahead;
 #[cfg(feature = "bench")]
 pub mod bench;
+pub(crate) mod command;
 pub(crate) mod connection;
 mod delivery;
 mod farewell;
@@ -230,8 +231,7 @@ impl Shard {
     ) -> R {
         let mut touched = ShardSet::default();
         let result = {
-            let mut poster =
-                Poster::new(self.gateway.inboxes(), self.gateway.ledger(), &mut touched);
+            let mut poster = self.gateway.poster(&mut touched);
             change(self.gateway.core(), &mut poster)
         };
         self.gateway.wake(&mut touched);

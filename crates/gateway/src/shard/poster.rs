@@ -6,18 +6,24 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use millrace_core::{
-    Annotation, ChannelId, Core, Kind, Post, Recipient, Route, ShardIndex, ShardSet, SocketId,
+    Annotation, ChannelId, Core, Kind, Match, Name, Post, Recipient, Route, ShardIndex, ShardSet,
+    SocketId, Topic,
 };
 use smallvec::SmallVec;
 
+use super::command::{AliasOf, Matched};
 use super::inbox::{COMMAND_CHARGE, Command, Inboxes, Mail, Text};
 use crate::frame::{Ledger, Publication};
+use crate::uplink::Uplink;
 
 /// A message on its way into the inboxes: the core's [`Post`] for this gateway.
 pub(crate) struct Poster<'p, 'm> {
     inboxes: &'p Inboxes,
     ledger: &'p Arc<Ledger>,
     touched: &'p mut ShardSet,
+    /// Who tells other nodes, where there are any; `None` also for what came from one.
+    uplink: Option<&'p dyn Uplink>,
+    noted: bool,
     unannotated: u32,
     gone: u32,
     refused: bool,
@@ -63,11 +69,14 @@ impl<'p> Poster<'p, '_> {
         inboxes: &'p Inboxes,
         ledger: &'p Arc<Ledger>,
         touched: &'p mut ShardSet,
+        uplink: Option<&'p dyn Uplink>,
     ) -> Self {
         Self {
             inboxes,
             ledger,
             touched,
+            uplink,
+            noted: false,
             unannotated: 0,
             gone: 0,
             refused: false,
@@ -169,11 +178,23 @@ impl<'p> Poster<'p, '_> {
 impl<'m> Post for Poster<'_, 'm> {
     type Message = Outgoing<'m>;
 
-    fn join(&mut self, channel: ChannelId, recipient: Recipient) {
-        let shard = recipient.route.shard;
-        self.touched.insert(shard);
-        self.inboxes
-            .post(shard, Command::Join { channel, recipient });
+    fn join(&mut self, channel: ChannelId, name: &Name, recipient: Recipient) {
+        let Recipient {
+            subscriber,
+            route,
+            annotation,
+        } = recipient;
+        self.touched.insert(route.shard);
+        let socket = route.socket;
+        let alias = (socket != subscriber).then(|| Box::new(AliasOf { socket, annotation }));
+        let command = Command::Join {
+            channel,
+            name: name.clone(),
+            subscriber,
+            slot: route.slot,
+            alias,
+        };
+        self.inboxes.post(route.shard, command);
     }
 
     fn leave(&mut self, channel: ChannelId, subscriber: SocketId, route: Route) {
@@ -207,6 +228,41 @@ impl<'m> Post for Poster<'_, 'm> {
         })
     }
 
+    fn publish_match(
+        &mut self,
+        shard: ShardIndex,
+        matched: Match<'_>,
+        message: &Outgoing<'m>,
+        except: &[SocketId],
+        recipients: u32,
+    ) -> bool {
+        self.touched.insert(shard);
+        let matched = Matched {
+            pattern: matched.pattern,
+            channel: matched.channel.clone(),
+            publication: message.share(self.ledger),
+            except: (!except.is_empty()).then(|| Arc::from(except)),
+        };
+        let bytes = message.payload.len() + size_of::<Matched>();
+        self.deliver(shard, bytes, recipients, |_| {
+            Command::Match(Box::new(matched))
+        })
+    }
+
+    fn wanted(&mut self, name: &Name, wanted: bool) {
+        if let Some(uplink) = self.uplink {
+            uplink.wanted(name, wanted);
+            self.noted = true;
+        }
+    }
+
+    fn upstream(&mut self, channel: Topic<'_>, message: &Outgoing<'m>) {
+        if let Some(uplink) = self.uplink {
+            uplink.publish(channel, &message.share(self.ledger));
+            self.noted = true;
+        }
+    }
+
     fn direct(
         &mut self,
         route: Route,
@@ -229,6 +285,16 @@ impl<'m> Post for Poster<'_, 'm> {
                     message.share(ledger)
                 })
             }
+        }
+    }
+}
+
+impl Drop for Poster<'_, '_> {
+    fn drop(&mut self) {
+        if self.noted
+            && let Some(uplink) = self.uplink
+        {
+            uplink.wake();
         }
     }
 }

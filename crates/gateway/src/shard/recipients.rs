@@ -1,10 +1,12 @@
-//! The recipient lists of one I/O shard: which of its connections a channel's publications go to.
-//! The mirror of the core's subscriptions, fed by the inbox. Pure.
+//! The recipient lists of one I/O shard: which of its connections the publications of a channel, or
+//! those that a pattern matches, go to. The mirror of the core's subscriptions, fed by the inbox. Pure.
 
 use std::sync::Arc;
 
 use ahash::AHashMap;
-use millrace_core::{Annotation, ChannelId, Recipient, SocketId};
+use millrace_core::{Annotation, ChannelId, Name, SocketId};
+
+use super::command::AliasOf;
 
 /// One connection (or virtual socket on it) that receives a channel.
 #[derive(Debug)]
@@ -19,53 +21,66 @@ pub(crate) struct Local {
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Recipients {
-    channels: AHashMap<ChannelId, List>,
+    lists: AHashMap<ChannelId, List>,
 }
 
-#[derive(Debug, Default)]
-struct List {
-    locals: Vec<Local>,
+/// The recipients of a channel or pattern, at least one.
+#[derive(Debug)]
+pub(crate) struct List {
+    /// The channel's name, or the pattern's text.
+    pub(crate) name: Name,
+    pub(crate) locals: Vec<Local>,
     /// Where each subscriber stands; kept only for long lists.
     positions: Option<AHashMap<SocketId, u32>>,
 }
 
+impl Local {
+    /// A recipient as it arrives.
+    pub(crate) fn new(subscriber: SocketId, slot: u32, alias: Option<Box<AliasOf>>) -> Self {
+        let (socket, annotation) = match alias {
+            Some(alias) => (alias.socket, alias.annotation),
+            None => (subscriber, None),
+        };
+        Self {
+            subscriber,
+            socket,
+            slot,
+            annotation,
+        }
+    }
+}
+
 impl Recipients {
-    pub(crate) fn join(&mut self, channel: ChannelId, recipient: Recipient) {
-        let list = self.channels.entry(channel).or_default();
+    pub(crate) fn join(&mut self, id: ChannelId, name: Name, local: Local) {
+        let list = self.lists.entry(id).or_insert_with(|| List {
+            name,
+            locals: Vec::new(),
+            positions: None,
+        });
         if let Some(positions) = &mut list.positions {
-            positions.insert(recipient.subscriber, position(list.locals.len()));
+            positions.insert(local.subscriber, position(list.locals.len()));
         } else if list.locals.len() >= SCANNED {
             let index = |(index, local): (usize, &Local)| (local.subscriber, position(index));
             let mut positions: AHashMap<_, _> = list.locals.iter().enumerate().map(index).collect();
-            positions.insert(recipient.subscriber, position(list.locals.len()));
+            positions.insert(local.subscriber, position(list.locals.len()));
             list.positions = Some(positions);
         }
-        list.locals.push(Local {
-            subscriber: recipient.subscriber,
-            socket: recipient.route.socket,
-            slot: recipient.route.slot,
-            annotation: recipient.annotation,
-        });
+        list.locals.push(local);
     }
 
-    pub(crate) fn leave(&mut self, channel: ChannelId, subscriber: SocketId) {
-        let Some(list) = self.channels.get_mut(&channel) else {
+    pub(crate) fn leave(&mut self, id: ChannelId, subscriber: SocketId) {
+        let Some(list) = self.lists.get_mut(&id) else {
             return;
         };
         list.remove(subscriber);
         if list.locals.is_empty() {
-            self.channels.remove(&channel);
+            self.lists.remove(&id);
         }
     }
 
-    /// The channel's recipients on this shard.
-    pub(crate) fn of(&self, channel: ChannelId) -> &[Local] {
-        self.channels.get(&channel).map_or(&[], |list| &list.locals)
-    }
-
-    #[cfg(test)]
-    fn channels(&self) -> usize {
-        self.channels.len()
+    /// The recipients on this shard; `None` if there are none.
+    pub(crate) fn of(&self, id: ChannelId) -> Option<&List> {
+        self.lists.get(&id)
     }
 }
 
@@ -104,18 +119,14 @@ const SCANNED: usize = 32;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millrace_core::{Route, ShardIndex};
+    use millrace_core::Space;
 
-    fn recipient(id: u32) -> Recipient {
+    fn local(id: u32) -> Local {
         let subscriber = SocketId::new(u64::from(id) + 1).unwrap();
-        let route = Route {
-            shard: ShardIndex::new(0).unwrap(),
-            slot: id,
-            socket: subscriber,
-        };
-        Recipient {
+        Local {
             subscriber,
-            route,
+            socket: subscriber,
+            slot: id,
             annotation: None,
         }
     }
@@ -123,25 +134,24 @@ mod tests {
     #[test]
     fn long_and_short_lists_lose_exactly_who_leaves() {
         let channel = ChannelId::new(1);
+        let name = Name::new(Space::Channel, b"c");
         let mut recipients = Recipients::default();
         for id in 0..200 {
-            recipients.join(channel, recipient(id));
+            recipients.join(channel, name.clone(), local(id));
         }
         for id in (0..200).filter(|id| id % 3 != 0) {
-            recipients.leave(channel, recipient(id).subscriber);
+            recipients.leave(channel, local(id).subscriber);
         }
-        let mut left: Vec<_> = recipients
-            .of(channel)
-            .iter()
-            .map(|local| local.slot)
-            .collect();
+        let list = recipients.of(channel).unwrap();
+        assert!(list.name.is(&name));
+        let mut left: Vec<_> = list.locals.iter().map(|local| local.slot).collect();
         left.sort_unstable();
         assert_eq!(left, (0..200).filter(|id| id % 3 == 0).collect::<Vec<_>>());
-        recipients.leave(channel, recipient(1).subscriber);
+        recipients.leave(channel, local(1).subscriber);
         for id in 0..200 {
-            recipients.leave(channel, recipient(id).subscriber);
+            recipients.leave(channel, local(id).subscriber);
         }
-        assert!(recipients.of(channel).is_empty());
-        assert_eq!(recipients.channels(), 0);
+        assert!(recipients.of(channel).is_none());
+        assert!(recipients.lists.is_empty());
     }
 }

@@ -9,8 +9,11 @@ use millrace_core::{ChannelId, SocketId};
 
 use super::Shard;
 use super::connection::Shared;
+use super::delivery::append_direct;
 use super::inbox::{Command, Mail};
+use super::recipients::Local;
 use crate::close_reason::CloseReason;
+use crate::message::Message;
 
 /// Runs turns for as long as the shard lives.
 pub(super) async fn turns(shard: Rc<Shard>) {
@@ -90,42 +93,19 @@ impl Shard {
 
     fn obey(self: &Rc<Self>, command: Command, arena: &[u8]) {
         match command {
-            Command::Small {
-                slot,
-                socket,
-                kind,
-                start,
-                length,
-            } => {
-                let range = usize::try_from(start)
-                    .ok()
-                    .zip(usize::try_from(length).ok());
-                let payload = range
-                    .and_then(|(start, length)| arena.get(start..start + length))
-                    .unwrap_or_default();
-                self.direct(slot, socket, |io, ledger| {
-                    let encoding = io.adapter.encoding();
-                    io.outbox
-                        .append(ledger, |out| encoding.append(kind, payload, out));
-                });
-            }
-            Command::Direct {
-                slot,
-                socket,
-                publication,
-            } => self.direct(slot, socket, |io, ledger| {
-                let frame = publication.frame(io.adapter.encoding());
-                io.outbox.append_frame(ledger, frame, 1);
-            }),
-            Command::Publish {
+            Command::Small { .. }
+            | Command::Direct { .. }
+            | Command::Publish { .. }
+            | Command::Match(_) => self.obey_message(command, arena),
+            Command::Join {
                 channel,
-                publication,
-                except,
+                name,
+                subscriber,
+                slot,
+                alias,
             } => {
-                self.publish(channel, &publication, except.as_deref().unwrap_or_default());
-            }
-            Command::Join { channel, recipient } => {
-                self.recipients.borrow_mut().join(channel, recipient);
+                let local = Local::new(subscriber, slot, alias);
+                self.recipients.borrow_mut().join(channel, name, local);
             }
             Command::Leave {
                 channel,
@@ -158,6 +138,57 @@ impl Shard {
                     self.obey_for(&connection, command);
                 }
             }
+        }
+    }
+
+    /// A command that delivers.
+    fn obey_message(&self, command: Command, arena: &[u8]) {
+        match command {
+            Command::Small {
+                slot,
+                socket,
+                kind,
+                start,
+                length,
+            } => {
+                let range = usize::try_from(start)
+                    .ok()
+                    .zip(usize::try_from(length).ok());
+                let payload = range
+                    .and_then(|(start, length)| arena.get(start..start + length))
+                    .unwrap_or_default();
+                let message = Message {
+                    kind,
+                    payload,
+                    via: None,
+                };
+                self.direct(slot, socket, |io, ledger| {
+                    let encoding = io.adapter.encoding();
+                    io.outbox
+                        .append(ledger, |out| encoding.append(&message, out));
+                });
+            }
+            Command::Direct {
+                slot,
+                socket,
+                publication,
+            } => self.direct(slot, socket, |io, ledger| {
+                append_direct(io, ledger, &publication);
+            }),
+            Command::Publish {
+                channel,
+                publication,
+                except,
+            } => {
+                let except = except.as_deref().unwrap_or_default();
+                self.publish(channel, None, &publication, except);
+            }
+            Command::Match(matched) => {
+                let except = matched.except.as_deref().unwrap_or_default();
+                let channel = Some(&matched.channel);
+                self.publish(matched.pattern, channel, &matched.publication, except);
+            }
+            _ => {}
         }
     }
 

@@ -25,6 +25,7 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         ("sockets", stats.sockets),
         ("virtualSockets", stats.virtual_sockets),
         ("channels", stats.channels),
+        ("patterns", stats.patterns),
         ("subscriptions", stats.subscriptions),
         ("keys", stats.keys),
         ("outboxBytes", stats.outbox_bytes),

@@ -47,6 +47,7 @@ impl State {
             ("sockets", "Real sockets open now", stats.sockets),
             ("virtual_sockets", "Virtual sockets", stats.virtual_sockets),
             ("channels", "Channels with a subscription", stats.channels),
+            ("patterns", "Patterns with a subscription", stats.patterns),
             ("subscriptions", "Subscriptions", stats.subscriptions),
             ("keys", "Keys in the key/value store", stats.keys),
             ("io_threads", "Running I/O threads", stats.io_threads),

@@ -3,7 +3,8 @@
 use super::super::poster::{Outgoing, Poster};
 use super::*;
 use crate::frame::Ledger;
-use millrace_core::{Post, Route};
+use millrace_core::{Post, Route, SocketId};
+use std::sync::Arc;
 
 fn shard() -> ShardIndex {
     ShardIndex::new(0).unwrap()
@@ -12,7 +13,7 @@ fn shard() -> ShardIndex {
 fn send(inboxes: &Inboxes, payload: &[u8]) -> bool {
     let ledger = Arc::new(Ledger::new());
     let mut touched = ShardSet::default();
-    let mut poster = Poster::new(inboxes, &ledger, &mut touched);
+    let mut poster = Poster::new(inboxes, &ledger, &mut touched, None);
     let route = Route {
         shard: shard(),
         slot: 0,

@@ -1,0 +1,132 @@
+//! Channels by their names. Owns finding them by a hash that was taken once, for the lock shard and for the
+//! map in it; never takes one itself.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::iter;
+
+use crate::channels::Channel;
+use crate::name::Space;
+
+/// A name with its hash.
+#[derive(Clone, Copy)]
+pub(crate) struct Hashed<'a> {
+    pub(crate) hash: u64,
+    pub(crate) space: Space,
+    pub(crate) name: &'a [u8],
+}
+
+/// The map. Names whose whole hashes are the same, which is next to impossible, stand in a row.
+#[derive(Default)]
+pub(crate) struct NameMap {
+    rows: HashMap<u64, Box<Channel>, BuildHasherDefault<Taken>>,
+    len: usize,
+}
+
+/// The hash of what is a hash already.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Taken(u64);
+
+impl NameMap {
+    /// Adds a channel whose name is not there.
+    pub(crate) fn insert(&mut self, hash: u64, mut channel: Box<Channel>) {
+        channel.next = self.rows.remove(&hash);
+        self.rows.insert(hash, channel);
+        self.len += 1;
+    }
+
+    pub(crate) fn remove(&mut self, key: Hashed<'_>) {
+        let mut rest = self.rows.remove(&key.hash);
+        while let Some(mut channel) = rest {
+            rest = channel.next.take();
+            self.len -= 1;
+            if channel.name.as_bytes() != key.name {
+                self.insert(key.hash, channel);
+            }
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, key: Hashed<'_>) -> Option<&mut Channel> {
+        let mut channel = &mut **self.rows.get_mut(&key.hash)?;
+        while channel.name.as_bytes() != key.name {
+            channel = channel.next.as_deref_mut()?;
+        }
+        Some(channel)
+    }
+
+    pub(crate) fn get(&self, key: Hashed<'_>) -> Option<&Channel> {
+        let mut channel = &**self.rows.get(&key.hash)?;
+        while channel.name.as_bytes() != key.name {
+            channel = channel.next.as_deref()?;
+        }
+        Some(channel)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Channel> {
+        let firsts = self.rows.values().map(|first| &**first);
+        firsts.flat_map(|first| iter::successors(Some(first), |channel| channel.next.as_deref()))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl Hasher for Taken {
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::ChannelId;
+    use crate::name::Name;
+
+    fn key(hash: u64, name: &str) -> Hashed<'_> {
+        Hashed {
+            hash,
+            space: Space::Channel,
+            name: name.as_bytes(),
+        }
+    }
+
+    #[test]
+    fn names_of_one_hash_stand_in_a_row() {
+        let names = ["a", "b", "c", "d"];
+        for gone in 0..names.len() {
+            let mut map = NameMap::default();
+            for (id, name) in (0..).zip(names) {
+                let name = Name::new(Space::Channel, name.as_bytes());
+                map.insert(7, Box::new(Channel::new(ChannelId::new(id), name)));
+            }
+            map.remove(key(7, "e"));
+            map.remove(key(8, "a"));
+            assert_eq!((map.len(), map.iter().count()), (4, 4));
+            map.remove(key(7, names[gone]));
+            assert_eq!((map.len(), map.iter().count()), (3, 3));
+            for (id, name) in (0..).zip(names) {
+                let there = name != names[gone];
+                let found = map.get(key(7, name)).map(|channel| channel.id.get());
+                assert_eq!(found, there.then_some(id));
+                assert_eq!(map.get_mut(key(7, name)).is_some(), there);
+                assert!(map.get(key(8, name)).is_none());
+            }
+            for name in names {
+                map.remove(key(7, name));
+            }
+            assert_eq!((map.len(), map.rows.len()), (0, 0));
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Which patterns match a name. Owns an immutable index that every lock shard of the channels has a
+//! share in, ordered by what is literal at a pattern's beginning; never knows who is subscribed.
+//!
+//! Whatever begins with the literal bytes of a pattern lies, in byte order, at or behind them and before
+//! everything else that is behind them. So the last pattern at or before a name tells how much of the name
+//! is worth looking for next, and patterns that begin with something else are never looked at.
+
+use std::sync::Arc;
+
+/// A pattern in the index.
+pub(crate) trait Indexed {
+    /// The bytes that every match begins with.
+    fn literal(&self) -> &[u8];
+
+    /// The whole text, by which those with the same beginning are told apart.
+    fn text(&self) -> &[u8];
+}
+
+/// Shares its parts with other versions of itself: a change copies one chunk and the list of chunks.
+pub(crate) struct PatternIndex<T> {
+    /// In order; none is empty.
+    chunks: Arc<Vec<Chunk<T>>>,
+}
+
+type Chunk<T> = Arc<Vec<Arc<T>>>;
+
+impl<T: Indexed> PatternIndex<T> {
+    /// An empty index.
+    pub(crate) fn new() -> Self {
+        Self {
+            chunks: Arc::default(),
+        }
+    }
+
+    /// Adds a pattern whose text is not there.
+    pub(crate) fn insert(&mut self, pattern: Arc<T>) {
+        let place = self.chunk_of(&*pattern);
+        let chunks = Arc::make_mut(&mut self.chunks);
+        let Some(shared) = chunks.get_mut(place) else {
+            chunks.push(Arc::new(vec![pattern]));
+            return;
+        };
+        let chunk = Arc::make_mut(shared);
+        let at = chunk.partition_point(|each| key(&**each) < key(&*pattern));
+        chunk.insert(at, pattern);
+        if chunk.len() > CHUNK {
+            let upper = chunk.split_off(CHUNK / 2);
+            chunks.insert(place + 1, Arc::new(upper));
+        }
+    }
+
+    /// Removes the pattern with the same text.
+    pub(crate) fn remove(&mut self, pattern: &T) {
+        let place = self.chunk_of(pattern);
+        let chunks = Arc::make_mut(&mut self.chunks);
+        let Some(shared) = chunks.get_mut(place) else {
+            return;
+        };
+        let chunk = Arc::make_mut(shared);
+        chunk.retain(|each| each.text() != pattern.text());
+        if chunk.is_empty() {
+            chunks.remove(place);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// Visits the patterns whose literal bytes the name begins with, longer ones first.
+    pub(crate) fn for_each_candidate<'a>(&'a self, name: &[u8], mut visit: impl FnMut(&'a T)) {
+        let mut sought = name;
+        loop {
+            let mut back = self.back_from(sought);
+            let Some(last) = back.next() else {
+                return;
+            };
+            let literal = last.literal();
+            let common = common(literal, sought);
+            if common < literal.len() {
+                sought = sought.get(..common).unwrap_or_default();
+                continue;
+            }
+            visit(last);
+            back.take_while(|each| each.literal() == literal)
+                .for_each(&mut visit);
+            let Some(shorter) = literal.split_last() else {
+                return;
+            };
+            sought = shorter.1;
+        }
+    }
+
+    /// The patterns whose literal bytes are at or before `sought`, the last one first.
+    fn back_from<'a>(&'a self, sought: &[u8]) -> impl Iterator<Item = &'a T> + use<'a, T> {
+        let at_most = |each: &Arc<T>| each.literal() <= sought;
+        let chunks = self
+            .chunks
+            .partition_point(|chunk| chunk.first().is_some_and(at_most));
+        let (before, _) = self.chunks.split_at(chunks);
+        let (last, before) = before
+            .split_last()
+            .map_or((&[][..], before), |(last, before)| {
+                let (upto, _) = last.split_at(last.partition_point(at_most));
+                (upto, before)
+            });
+        let before = before.iter().rev().flat_map(|chunk| chunk.iter().rev());
+        last.iter().rev().chain(before).map(|each| &**each)
+    }
+
+    /// The chunk where a pattern is or belongs.
+    fn chunk_of(&self, pattern: &T) -> usize {
+        let behind = |chunk: &Chunk<T>| {
+            chunk
+                .first()
+                .is_some_and(|first| key(&**first) <= key(pattern))
+        };
+        self.chunks.partition_point(behind).saturating_sub(1)
+    }
+}
+
+impl<T> Clone for PatternIndex<T> {
+    fn clone(&self) -> Self {
+        Self {
+            chunks: Arc::clone(&self.chunks),
+        }
+    }
+}
+
+fn key<T: Indexed>(pattern: &T) -> (&[u8], &[u8]) {
+    (pattern.literal(), pattern.text())
+}
+
+/// How many bytes two texts have in common at their beginning.
+fn common(one: &[u8], other: &[u8]) -> usize {
+    one.iter()
+        .zip(other)
+        .take_while(|(one, other)| one == other)
+        .count()
+}
+
+/// Patterns of a chunk, at most.
+const CHUNK: usize = if cfg!(test) { 4 } else { 64 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::Pattern;
+    use proptest::prelude::*;
+
+    struct Entry(Vec<u8>, Pattern);
+
+    impl Indexed for Entry {
+        fn literal(&self) -> &[u8] {
+            self.1.literal()
+        }
+
+        fn text(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    fn entry(text: &[u8]) -> Entry {
+        Entry(text.to_vec(), Pattern::new(text).unwrap())
+    }
+
+    fn found(index: &PatternIndex<Entry>, name: &[u8]) -> Vec<Vec<u8>> {
+        let mut found = Vec::new();
+        index.for_each_candidate(name, |each| found.push(each.0.clone()));
+        found
+    }
+
+    #[test]
+    fn only_patterns_with_the_same_beginning_are_looked_at() {
+        let mut index = PatternIndex::new();
+        for text in [
+            "*", "a*", "ab*", "ab?", "abc*", "abd*", "b*", "zz*", "[a]*", "ab",
+        ] {
+            index.insert(Arc::new(entry(text.as_bytes())));
+        }
+        let mut here = found(&index, b"abcde");
+        assert_eq!(here.first().unwrap(), b"abc*", "longer ones first");
+        here.sort();
+        assert_eq!(
+            here,
+            [&b"*"[..], b"[a]*", b"a*", b"ab", b"ab*", b"ab?", b"abc*"]
+        );
+        assert_eq!(found(&index, b"").len(), 2);
+        assert_eq!(found(&index, b"zy").len(), 2);
+        assert_eq!(found(&index, b"\xff").len(), 2);
+        assert_eq!(found(&index, b"zz").len(), 3);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn finds_what_a_look_at_each_finds(
+            ops in prop::collection::vec((any::<bool>(), prop::collection::vec(prop::sample::select(&b"ab*"[..]), 0..6)), 0..80),
+            names in prop::collection::vec(prop::collection::vec(prop::sample::select(&b"abc"[..]), 0..8), 1..8),
+        ) {
+            let mut index = PatternIndex::new();
+            let mut texts: Vec<Vec<u8>> = Vec::new();
+            let mut versions = Vec::new();
+            for (add, text) in ops {
+                let there = texts.contains(&text);
+                if add && !there {
+                    index.insert(Arc::new(entry(&text)));
+                    texts.push(text);
+                } else if !add && there {
+                    index.remove(&entry(&text));
+                    texts.retain(|each| *each != text);
+                }
+                versions.push((index.clone(), texts.clone()));
+            }
+            prop_assert_eq!(index.is_empty(), texts.is_empty());
+            for (index, texts) in versions {
+                for name in &names {
+                    let mut here = found(&index, name);
+                    here.sort();
+                    let mut expected = texts.clone();
+                    expected.retain(|text| name.starts_with(entry(text).literal()));
+                    expected.sort();
+                    prop_assert_eq!(here, expected);
+                }
+            }
+        }
+    }
+}

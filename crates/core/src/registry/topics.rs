@@ -1,0 +1,144 @@
+//! What there is to subscribe to, and what one socket is subscribed to. Owns the questions that protocols
+//! and the link to other nodes have, and a socket's own way in and out.
+
+use super::Core;
+use crate::channel_list::Tally;
+use crate::id::SocketId;
+use crate::limits::SUBSCRIPTION_COUNT;
+use crate::name::{Name, Space, Topic};
+use crate::pattern::PatternError;
+use crate::post::Post;
+use crate::registry::Target;
+
+/// Why a client's subscription is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnterError {
+    /// The socket has as many subscriptions as it may.
+    #[error("a socket cannot have more than {most} subscriptions")]
+    TooMany {
+        /// How many it may have.
+        most: usize,
+    },
+    /// The pattern is refused.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+}
+
+impl Core {
+    /// Subscribes a socket unless it is already subscribed, up to `most` subscriptions; how many it then has.
+    /// For clients that subscribe by their protocol, one command after the other.
+    pub fn enter<P: Post>(
+        &self,
+        id: SocketId,
+        topic: Topic<'_>,
+        most: usize,
+        post: &mut P,
+    ) -> Result<Tally, EnterError> {
+        if self.is_subscribed(id, topic) {
+            return Ok(self.tally(id));
+        }
+        if self.tally(id).total() >= most {
+            return Err(EnterError::TooMany { most });
+        }
+        self.subscribe_to(&[Target::Socket(id)], topic, 1, post)?;
+        Ok(self.tally(id))
+    }
+
+    /// Ends a socket's subscription, if there is one, whatever its reference count; how many it still has.
+    pub fn exit<P: Post>(&self, id: SocketId, topic: Topic<'_>, post: &mut P) -> Tally {
+        let all = -i32::from(SUBSCRIPTION_COUNT);
+        self.subscribe_to(&[Target::Socket(id)], topic, all, post)
+            .expect("only new patterns are refused");
+        self.tally(id)
+    }
+
+    /// How much a socket is subscribed to.
+    pub fn tally(&self, id: SocketId) -> Tally {
+        let table = self.socket_table(id);
+        table
+            .get(id)
+            .map(|entry| entry.channels().tally())
+            .unwrap_or_default()
+    }
+
+    /// What a socket is subscribed to, in the order in which it was.
+    pub fn topics_of(&self, id: SocketId) -> Vec<Name> {
+        let mut names = Vec::new();
+        if let Some(entry) = self.socket_table(id).get(id) {
+            entry.channels().for_each(|name| names.push(name.clone()));
+        }
+        names
+    }
+
+    /// Whether a socket is subscribed.
+    pub fn is_subscribed(&self, id: SocketId, topic: Topic<'_>) -> bool {
+        match topic {
+            Topic::Pattern(text) => {
+                let table = self.patterns.lock();
+                table
+                    .get(text)
+                    .is_some_and(|listed| listed.list.read().members.contains_key(&id))
+            }
+            Topic::Channel(name) | Topic::Sharded(name) => {
+                let key = self.hashed(topic.space(), name);
+                self.channel_table(key)
+                    .get(key)
+                    .is_some_and(|channel| channel.members.contains_key(&id))
+            }
+        }
+    }
+
+    /// How many sockets are subscribed to a channel, or to this very pattern.
+    pub fn subscribers(&self, topic: Topic<'_>) -> usize {
+        match topic {
+            Topic::Pattern(text) => {
+                let table = self.patterns.lock();
+                table
+                    .get(text)
+                    .map_or(0, |listed| listed.list.read().members.len())
+            }
+            Topic::Channel(name) | Topic::Sharded(name) => {
+                let key = self.hashed(topic.space(), name);
+                self.channel_table(key)
+                    .get(key)
+                    .map_or(0, |channel| channel.members.len())
+            }
+        }
+    }
+
+    /// Whether a message would reach anybody: a subscriber of the channel, or of a pattern that matches it.
+    pub fn has_subscriptions(&self, channel: &[u8]) -> bool {
+        let key = self.hashed(Space::Channel, channel);
+        let table = self.channel_table(key);
+        if table.get(key).is_some() {
+            return true;
+        }
+        let mut found = false;
+        if let Some(patterns) = table.patterns() {
+            patterns.for_each_candidate(channel, |listed| {
+                found = found || listed.pattern.matches(channel) && listed.has_members();
+            });
+        }
+        found
+    }
+
+    /// Shows every name of one space that has a subscriber, in no particular order. Each lock shard is looked
+    /// at under its lock, so `visit` must not call back; a change seen later by
+    /// [`Post::wanted`] is a change of what was shown.
+    pub fn names(&self, space: Space, visit: &mut dyn FnMut(&Name)) {
+        if space == Space::Pattern {
+            let table = self.patterns.lock();
+            table.iter().for_each(|listed| visit(&listed.name));
+            return;
+        }
+        for table in self.channels.each() {
+            table.iter(space).for_each(|channel| visit(&channel.name));
+        }
+    }
+
+    /// How many patterns have a subscriber.
+    pub fn pattern_count(&self) -> usize {
+        self.patterns.lock().len()
+    }
+}

@@ -1,0 +1,107 @@
+//! What an I/O shard is told. Owns no behaviour; kept small, because inboxes are long.
+
+use std::sync::Arc;
+
+use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
+
+use crate::frame::Publication;
+use crate::listener::{Incoming, Listening, Stopping};
+use crate::worker::{Acceptance, Rejection, Reply};
+
+/// What an I/O shard is told.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// A recipient for the list of a channel or pattern.
+    Join {
+        channel: ChannelId,
+        name: Name,
+        subscriber: SocketId,
+        slot: u32,
+        alias: Option<Box<AliasOf>>,
+    },
+    /// … and off it again.
+    Leave {
+        channel: ChannelId,
+        subscriber: SocketId,
+    },
+    /// A message for a channel's recipients here.
+    Publish {
+        channel: ChannelId,
+        publication: Arc<Publication>,
+        except: Option<Arc<[SocketId]>>,
+    },
+    /// A message for a pattern's recipients here.
+    Match(Box<Matched>),
+    /// A small message for one socket; its payload lies in the batch's arena.
+    Small {
+        slot: u32,
+        socket: SocketId,
+        kind: Kind,
+        start: u32,
+        length: u32,
+    },
+    /// A large message for one socket.
+    Direct {
+        slot: u32,
+        socket: SocketId,
+        publication: Arc<Publication>,
+    },
+    /// The application closes a socket.
+    Close {
+        slot: u32,
+        socket: SocketId,
+        code: u16,
+        reason: Box<str>,
+    },
+    /// `handleOpen` answered.
+    Admit {
+        slot: u32,
+        socket: SocketId,
+        answer: Result<Box<Acceptance>, Box<Rejection>>,
+    },
+    /// Events wait in JavaScript behind a promise.
+    Hold {
+        slot: u32,
+        socket: SocketId,
+        events: u32,
+        bytes: u32,
+    },
+    /// … and are handled now.
+    Release {
+        slot: u32,
+        socket: SocketId,
+        events: u32,
+        bytes: u32,
+    },
+    /// A worker answers a request.
+    Reply { request: u64, reply: Reply },
+    /// A worker is gone.
+    WorkerGone { worker: u32 },
+    /// A worker is replaced and lets its connections go.
+    WorkerLeaves { worker: u32 },
+    /// A connection dealt to this shard.
+    Adopt(Box<Incoming>),
+    /// Accept on this listener.
+    Listen(Box<Listening>),
+    /// Stop these listeners and their connections.
+    Stop(Arc<Stopping>),
+    /// End the shard.
+    End,
+}
+
+/// What only virtual sockets have as recipients.
+#[derive(Debug)]
+pub(crate) struct AliasOf {
+    /// The connection's own id.
+    pub(crate) socket: SocketId,
+    pub(crate) annotation: Option<Arc<Annotation>>,
+}
+
+/// A message in a channel that a pattern matches.
+#[derive(Debug)]
+pub(crate) struct Matched {
+    pub(crate) pattern: ChannelId,
+    pub(crate) channel: Name,
+    pub(crate) publication: Arc<Publication>,
+    pub(crate) except: Option<Arc<[SocketId]>>,
+}

@@ -1,0 +1,93 @@
+//! The way from this node's core to the others. Owns the contract; never a link.
+
+use std::fmt;
+use std::sync::Arc;
+
+use millrace_core::{Name, Topic};
+
+use crate::frame::Publication;
+
+/// Who is told what other nodes have to know. Each call but [`wake`](Self::wake) comes under a lock of the
+/// core: it notes what it is told in a place of its own, never blocks, and never calls the core.
+pub(crate) trait Uplink: Send + Sync + fmt::Debug {
+    /// A channel or pattern got its first subscriber on this node, or lost its last. Under the lock that
+    /// orders this, so the last call for a name tells how it is.
+    fn wanted(&self, name: &Name, wanted: bool);
+
+    /// A message was published on this node, in the order of its channel, whoever is subscribed here. Never
+    /// one that came from another node.
+    fn publish(&self, channel: Topic<'_>, publication: &Arc<Publication>);
+
+    /// The locks are released, and something was noted.
+    fn wake(&self);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Gateway;
+    use crate::sync::Mutex;
+    use millrace_core::{Kind, Reach, ShardIndex, ShardSet, SocketInfo, Target};
+
+    /// Notes what it is told.
+    #[derive(Debug, Default)]
+    struct Notes(Mutex<Vec<String>>);
+
+    impl Notes {
+        fn take(&self) -> Vec<String> {
+            std::mem::take(&mut self.0.lock())
+        }
+
+        fn note(&self, note: String) {
+            self.0.lock().push(note);
+        }
+    }
+
+    impl Uplink for Notes {
+        fn wanted(&self, name: &Name, wanted: bool) {
+            self.note(format!("{:?} {wanted}", name.topic()));
+        }
+
+        fn publish(&self, channel: Topic<'_>, publication: &Arc<Publication>) {
+            let text = publication.payload().escape_ascii();
+            self.note(format!("{channel:?} {:?} {text}", publication.kind()));
+        }
+
+        fn wake(&self) {
+            self.note("wake".to_owned());
+        }
+    }
+
+    #[test]
+    fn other_nodes_are_told_what_happens_here_and_nothing_of_their_own() {
+        let gateway = Gateway::new();
+        let notes = Arc::new(Notes::default());
+        let uplink: Arc<dyn Uplink> = Arc::<Notes>::clone(&notes);
+        gateway.set_uplink(uplink);
+        let mut touched = ShardSet::default();
+        let info = SocketInfo {
+            address: None,
+            worker: 0,
+        };
+        let id = gateway.core().open(ShardIndex::new(0).unwrap(), 0, info);
+        let (a, all) = (Topic::Channel(b"a"), Topic::Pattern(b"*"));
+        let named = |topic: Topic<'_>| format!("{topic:?}");
+        gateway.subscribe(&[Target::Socket(id)], b"a", 2, &mut touched);
+        assert_eq!(notes.take(), [named(a) + " true", "wake".to_owned()]);
+        gateway.subscribe(&[Target::Socket(id)], b"a", 1, &mut touched);
+        assert!(notes.take().is_empty(), "another reference");
+        gateway.enter(id, all, 9, &mut touched).unwrap();
+        assert_eq!(notes.take(), [named(all) + " true", "wake".to_owned()]);
+        let targets = [Target::Socket(id), Target::Channel(b"nobody's")];
+        gateway.send(&targets, Kind::Text, b"m", &[], &mut touched);
+        let nobodys = named(Topic::Channel(b"nobody's")) + " Text m";
+        assert_eq!(notes.take(), [nobodys, "wake".to_owned()]);
+        gateway.send_sharded(b"s", Kind::Binary, b"\0", &mut touched);
+        let sharded = named(Topic::Sharded(b"s")) + " Binary \\x00";
+        assert_eq!(notes.take(), [sharded, "wake".to_owned()]);
+        gateway.deliver(Reach::Subscribers(b"a"), Kind::Text, b"m", &mut touched);
+        assert!(notes.take().is_empty(), "it came from there");
+        gateway.exit(id, a, &mut touched);
+        assert_eq!(notes.take(), [named(a) + " false", "wake".to_owned()]);
+    }
+}
