@@ -2,14 +2,13 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import http2 from 'node:http2';
-import tls from 'node:tls';
 import { promisify } from 'node:util';
 import test from 'ava';
 
 import { Authority } from './support/certificates.mjs';
 import { until, within } from './support/deadline.mjs';
-import { connectOptions } from './support/http.mjs';
 import { ask as askFor, openSession } from './support/http2.mjs';
+import { cancel, FrameConnection, GOAWAY, get, settings } from './support/http2-frames.mjs';
 import { ask, member, open, ownServer, worker } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -174,51 +173,13 @@ test('a connection of no use is ended, and one that never begins', async (t) => 
 test('floods of resets and of headers end the connection that sends them, not others', async (t) => {
   const server = await served(t);
   const neighbour = await connect(t, server.addresses[0], { tls: { ca: authority.ca } });
-  const socket = tls.connect({
-    ...connectOptions(server.addresses[0]),
-    ca: authority.ca,
-    ALPNProtocols: ['h2'],
-    servername: 'localhost',
-  });
-  t.teardown(() => socket.destroy());
-  socket.on('error', () => {});
-  let seen = Buffer.alloc(0);
-  socket.on('data', (chunk) => {
-    seen = Buffer.concat([seen, chunk]);
-  });
-  socket.write(resets(1000));
-  await within(once(socket, 'close'), 'the end of the connection that resets');
-  t.true(frameTypes(seen).includes(GOAWAY));
+  const flood = new FrameConnection(t, server.addresses[0], authority.ca).write(settings());
+  flood.write(...Array.from({ length: 1000 }, (_, index) => [get(2 * index + 1), cancel(2 * index + 1)]).flat());
+  await flood.end();
+  t.true(flood.types().includes(GOAWAY));
   const other = await sessionOf(t, server);
   const large = await askFor(other, { 'x-large': 'x'.repeat(60_000) });
   t.true(large.status === 431 || large.reset !== undefined, JSON.stringify(large));
   t.is(await ask(neighbour, { cmd: 'ping' }), 'pong');
   t.is(await stat(server, 'panics'), 0);
 });
-
-const [HEADERS, RST_STREAM, SETTINGS, GOAWAY] = [1, 3, 4, 7];
-
-/** A connection's beginning, and so many requests, each taken back at once. */
-function resets(count) {
-  const frame = (type, flags, id, payload = Buffer.alloc(0)) => {
-    const head = Buffer.alloc(9);
-    head.writeUIntBE(payload.length, 0, 3);
-    head.writeUIntBE((type << 8) | flags, 3, 2);
-    head.writeUInt32BE(id, 5);
-    return Buffer.concat([head, payload]);
-  };
-  // GET https://x/ in the words of the static table
-  const request = Buffer.from([0x82, 0x87, 0x84, 0x41, 1, 'x'.charCodeAt(0)]);
-  const parts = [Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(SETTINGS, 0, 0)];
-  for (let index = 0; index < count; index++) {
-    const id = 2 * index + 1;
-    parts.push(frame(HEADERS, 0x05, id, request), frame(RST_STREAM, 0, id, Buffer.from([0, 0, 0, 8])));
-  }
-  return Buffer.concat(parts);
-}
-
-function frameTypes(bytes) {
-  const types = [];
-  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) types.push(bytes[at + 3]);
-  return types;
-}

@@ -81,6 +81,7 @@ test('the answer of an accepted stream', async (t) => {
   t.is(response.statusCode, 200);
   t.is(response.headers['content-type'], 'text/event-stream');
   t.is(response.headers['cache-control'], 'no-store');
+  t.is(response.headers.connection, 'close');
   const opened = await key(server, 'open a');
   t.is(opened.last, '17');
   t.is(response.headers['x-seen'], String(opened.socketId));

@@ -42,7 +42,10 @@ export interface ListenerLimits {
   http2Streams?: number;
   /** Time without any of these, after which the connection is closed. Default 60,000. */
   http2IdleTimeoutMs?: number;
-  /** Pings, pongs and closes a connection may send per second, sustained; closed with 1008 above. Default 100. */
+  /**
+   * Pings, pongs and closes a connection may send per second, sustained; closed with 1008 above. Also requests that an
+   * HTTP/2 client takes back before they are answered; disconnected above. Default 100.
+   */
   controlFramesPerSecond?: number;
   /** The same, in one burst. Default 1,000. */
   controlFramesBurst?: number;

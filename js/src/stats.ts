@@ -24,7 +24,7 @@ export interface Stats {
   refused: number;
   /** TLS handshakes that failed. */
   failedHandshakes: number;
-  /** HTTP requests answered, handshakes included. */
+  /** HTTP requests answered, handshakes and refusals included. */
   requests: number;
   /** Messages received. */
   messagesIn: number;

@@ -59,6 +59,10 @@ const routes = {
     }),
   '/text': async (request) => new Response(await request.text()),
   '/length': async (request) => ({ body: String((await request.arrayBuffer()).byteLength) }),
+  '/read-later': async (request) => {
+    await later(1000);
+    return { body: String((await request.arrayBuffer()).byteLength) };
+  },
   '/parsed': async (request) => Response.json(await request.json()),
   '/form': async (request) => Response.json([...(await request.formData())]),
   '/echo': (request) => new Response(request.body, { headers: { 'content-type': 'application/octet-stream' } }),

@@ -71,10 +71,10 @@ limits! {
         http2_streams: u32 = 128, "the stream is refused; the client may try again";
         /// Time without requests and sockets on an HTTP/2 connection.
         http2_idle_timeout: Duration = Duration::from_secs(60), "the connection is closed";
-        /// Control frames per second, sustained.
-        control_frames_per_second: u32 = 100, "closed with 1008 once the burst is used up";
-        /// Control frames above the sustained rate.
-        control_frames_burst: u32 = 1000, "closed with 1008";
+        /// Control frames per second, sustained; also requests that an HTTP/2 client takes back before they are answered.
+        control_frames_per_second: u32 = 100, "closed with 1008 once the burst is used up, HTTP/2 without a code";
+        /// Control frames above the sustained rate, and requests taken back.
+        control_frames_burst: u32 = 1000, "closed with 1008, HTTP/2 without a code";
         /// Messages per second of one connection; zero is off.
         messages_per_second: u32 = 0, "reading pauses";
         /// Bytes that the listener keeps of static files in memory; zero is off.

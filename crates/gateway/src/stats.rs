@@ -48,7 +48,7 @@ counters! {
     refused,
     /// TLS handshakes that failed.
     failed_handshakes,
-    /// HTTP requests answered, handshakes included.
+    /// HTTP requests answered, handshakes and refusals included.
     requests,
     /// Peers that did not answer a ping.
     ping_timeouts,

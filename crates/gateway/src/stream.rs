@@ -1,7 +1,9 @@
 //! The one stream type of the gateway: whatever carries bytes to and from a peer.
 
+use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
@@ -10,7 +12,8 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio_rustls::server::TlsStream;
 
-use crate::http::Tunnel;
+use crate::http::{Tunnel, Visitor};
+use crate::listener::Seat;
 
 /// See the module.
 #[derive(Debug)]
@@ -22,7 +25,7 @@ pub(crate) enum Stream {
     /// Some bytes were read already.
     Early(Box<Early>),
     /// To the body of an HTTP answer.
-    Pipe(DuplexStream),
+    Pipe(Box<PipeEnd>),
     /// A stream of an HTTP/2 connection.
     Tunnel(Box<Tunnel>),
 }
@@ -33,6 +36,31 @@ pub(crate) struct Early {
     bytes: Vec<u8>,
     read: usize,
     stream: Stream,
+}
+
+/// The socket's end of a pipe. What is in the pipe has not reached the peer yet, nor what the connection holds of it.
+pub(crate) struct PipeEnd {
+    stream: DuplexStream,
+    /// Whose connection carries it.
+    carrier: Rc<Visitor>,
+}
+
+impl PipeEnd {
+    pub(crate) fn new(stream: DuplexStream, carrier: &Rc<Visitor>) -> Self {
+        let carrier = Rc::clone(carrier);
+        Self { stream, carrier }
+    }
+
+    /// The socket is gone: its seat stays taken until the connection is gone too.
+    pub(crate) fn give_back(&self, seat: Seat) {
+        *self.carrier.seat.borrow_mut() = Some(seat);
+    }
+}
+
+impl fmt::Debug for PipeEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PipeEnd").field(&self.stream).finish()
+    }
 }
 
 /// A stream on its way to the shard that will own it, not registered with any event loop.
@@ -106,6 +134,11 @@ impl Stream {
         !matches!(self, Self::Tls(_) | Self::Tunnel(_))
     }
 
+    /// Whether another connection carries its bytes, and counts them.
+    pub(crate) fn is_carried(&self) -> bool {
+        matches!(self, Self::Pipe(_) | Self::Tunnel(_))
+    }
+
     /// Whether the peer chose HTTP/2.
     pub(crate) fn speaks_http2(&self) -> bool {
         match self {
@@ -147,7 +180,10 @@ macro_rules! each {
             #[cfg(unix)]
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
-            Stream::Pipe($stream) => $call,
+            Stream::Pipe(pipe) => {
+                let $stream = &mut pipe.stream;
+                $call
+            }
             Stream::Tunnel($stream) => $call,
             Stream::Early(early) => {
                 let $stream = &mut early.stream;

@@ -18,7 +18,7 @@ use super::{Adapter, Encoding, Intake};
 use crate::close_reason::CloseReason;
 use crate::entrance::{self, Admitted};
 use crate::http::{Answer, Asked, Body, BodyError, Exchange, Visitor, plain};
-use crate::stream::Stream;
+use crate::stream::{PipeEnd, Stream};
 use crate::worker::Acceptance;
 
 /// Whether the request is for a stream of events.
@@ -67,7 +67,8 @@ fn begin(admitted: Admitted, acceptance: &Acceptance, visitor: &Rc<Visitor>) -> 
     if let Err(problem) = entrance::add_headers(acceptance, &mut answer, &RESERVED) {
         return admitted.invalid(problem);
     }
-    admitted.connected(Stream::Pipe(ours), &Bytes::new());
+    let pipe = PipeEnd::new(ours, visitor);
+    admitted.connected(Stream::Pipe(Box::new(pipe)), &Bytes::new());
     answer
 }
 

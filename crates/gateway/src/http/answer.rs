@@ -42,11 +42,7 @@ impl Wishes {
         let headers = request.headers();
         let http_1_0 = request.version() < Version::HTTP_11;
         // a body is all that can still go wrong
-        let html = !request.body().is_end_stream()
-            && headers
-                .get_all(ACCEPT)
-                .iter()
-                .any(|value| likes_html(value.as_bytes()));
+        let html = !request.body().is_end_stream() && likes_html(headers);
         Self {
             keep_alive: keeps_alive(http_1_0, headers) && request.method() != Method::CONNECT,
             html,
@@ -70,8 +66,14 @@ fn keeps_alive(http_1_0: bool, headers: &HeaderMap) -> bool {
     !says(b"close") && (!http_1_0 || says(b"keep-alive"))
 }
 
+/// Whether a request is for HTML, by its `Accept`.
+pub(super) fn likes_html(headers: &HeaderMap) -> bool {
+    let mut accepts = headers.get_all(ACCEPT).iter();
+    accepts.any(|value| names_html(value.as_bytes()))
+}
+
 /// Whether an `Accept` names HTML; `*/*` is no sign of a person.
-fn likes_html(accept: &[u8]) -> bool {
+fn names_html(accept: &[u8]) -> bool {
     accept
         .split(|byte| matches!(byte, b',' | b';'))
         .any(|item| item.trim_ascii().eq_ignore_ascii_case(b"text/html"))
@@ -83,6 +85,7 @@ const UNKNOWN: ReasonPhrase = ReasonPhrase::from_static(b"Unknown");
 /// Says whether the connection stays: `Some` is the `Keep-Alive` header.
 pub(super) fn finish(answer: &mut Answer, keep_alive: Option<&HeaderValue>) {
     let status = answer.status();
+    let closes = closes(answer);
     if status == StatusCode::SWITCHING_PROTOCOLS {
         // some clients take only `upgrade` there
         return;
@@ -100,7 +103,9 @@ pub(super) fn finish(answer: &mut Answer, keep_alive: Option<&HeaderValue>) {
         headers.insert(KEEP_ALIVE_NAME, terms.clone());
     } else {
         headers.remove(&KEEP_ALIVE_NAME);
-        headers.append(CONNECTION, CLOSE);
+        if !closes {
+            headers.append(CONNECTION, CLOSE);
+        }
     }
 }
 
@@ -174,7 +179,7 @@ fn accepts_html(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n');
     lines.any(|line| {
         line.split_at_checked(b"accept:".len())
-            .is_some_and(|(name, value)| name.eq_ignore_ascii_case(b"accept:") && likes_html(value))
+            .is_some_and(|(name, value)| name.eq_ignore_ascii_case(b"accept:") && names_html(value))
     })
 }
 

@@ -1,5 +1,5 @@
-//! The times of one HTTP connection and the deadlines that follow from them. Pure: the time is an argument, in
-//! milliseconds. Whoever looks at it does so about once a second, so no request sets a timer.
+//! The times of one HTTP connection, or of one body, and the deadlines that follow from them. Pure: the time is an
+//! argument, in milliseconds. Whoever looks at it does so about once a second, so no request sets a timer.
 
 use std::time::Duration;
 
@@ -53,9 +53,32 @@ pub(super) struct Clock {
 #[derive(Debug, Default)]
 struct BodyTimes {
     request: u64,
+    course: Course,
+}
+
+/// How a body came so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Course {
     received: u64,
     /// Milliseconds that were spent waiting for the peer.
     waited: u64,
+}
+
+impl Course {
+    /// Bytes came after the peer was waited for.
+    pub(super) fn go_on(&mut self, waited: u64, bytes: usize) {
+        self.waited = self.waited.saturating_add(waited);
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.received = self.received.saturating_add(bytes);
+    }
+
+    /// When it is too slow, if nothing comes from `since` on.
+    pub(super) fn late_at(&self, since: u64, limits: &ListenerLimits) -> u64 {
+        let patience = millis(limits.body_timeout);
+        let earned = self.received.saturating_mul(1000) / MESSAGE_RATE_FLOOR;
+        let left = patience.saturating_add(earned).saturating_sub(self.waited);
+        since.saturating_add(left.min(patience))
+    }
 }
 
 impl Clock {
@@ -84,9 +107,7 @@ impl Clock {
         }
         if let Some((waits, since)) = &mut self.waits {
             if matches!(waits, Waits::Body(_)) {
-                self.body.waited += now - *since;
-                let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-                self.body.received = self.body.received.saturating_add(bytes);
+                self.body.course.go_on(now - *since, bytes);
             }
             *since = now;
         }
@@ -95,6 +116,15 @@ impl Clock {
     pub(super) fn wrote(&mut self, now: u64, progress: bool) {
         if progress {
             self.active = now;
+            self.blocked = None;
+        } else {
+            self.blocked.get_or_insert(now);
+        }
+    }
+
+    /// What was written reached the system, or, over TLS, waits for the peer.
+    pub(super) fn flushed(&mut self, now: u64, done: bool) {
+        if done {
             self.blocked = None;
         } else {
             self.blocked.get_or_insert(now);
@@ -165,12 +195,7 @@ impl Clock {
                 (at, Due::Refuse(Refusal::HeadTooSlow))
             }
             Some((Waits::Body(_), since)) => {
-                let patience = millis(limits.body_timeout);
-                let earned = self.body.received.saturating_mul(1000) / MESSAGE_RATE_FLOOR;
-                let left = patience
-                    .saturating_add(earned)
-                    .saturating_sub(self.body.waited);
-                let at = since.saturating_add(left.min(patience));
+                let at = self.body.course.late_at(since, limits);
                 (at, Due::Refuse(Refusal::BodyTooSlow))
             }
         }
@@ -286,5 +311,11 @@ mod tests {
         assert_eq!(due(&clock, 30_005), Due::Cut);
         clock.wrote(30_000, true);
         assert_eq!(due(&clock, 30_005), Due::Later(u64::MAX));
+        // the last bytes were taken, and stay where they are
+        clock.flushed(30_000, false);
+        clock.flushed(50_000, false);
+        assert_eq!(due(&clock, 60_000), Due::Cut);
+        clock.flushed(60_000, true);
+        assert_eq!(due(&clock, 60_000), Due::Later(u64::MAX));
     }
 }

@@ -4,20 +4,20 @@
 use std::fmt;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming as Read, SizeHint};
-use tokio::task::AbortHandle;
 
+use super::h2::Inflow;
 use super::visit::Visit;
 
 /// See the module.
 pub(crate) struct Incoming {
     body: Option<Read>,
     visit: Option<Rc<Visit>>,
-    /// Where nobody inspects it: how long it may still be, and what ends its stream when it is longer.
-    bound: Option<(u64, AbortHandle)>,
+    /// Of a request that is a stream of its own, whose bytes nobody inspects.
+    inflow: Option<Rc<Inflow>>,
 }
 
 impl Incoming {
@@ -27,16 +27,23 @@ impl Incoming {
         Self {
             body: Some(body),
             visit,
-            bound: None,
+            inflow: None,
         }
     }
 
     /// Of a request that is a stream of its own.
-    pub(super) fn of_stream(body: Read, bound: Option<(u64, AbortHandle)>) -> Self {
+    pub(super) fn of_stream(body: Read, inflow: Option<Rc<Inflow>>) -> Self {
         Self {
             body: Some(body),
             visit: None,
-            bound,
+            inflow,
+        }
+    }
+
+    /// Nobody waits for the peer now, though the last look found nothing: the time is not the peer's.
+    pub(crate) fn pause(&self) {
+        if let Some(inflow) = &self.inflow {
+            inflow.pause();
         }
     }
 }
@@ -65,23 +72,15 @@ impl Body for Incoming {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let Self { body, bound, .. } = &mut *self;
+        let Self { body, inflow, .. } = &mut *self;
         let Some(body) = body else {
             return Poll::Ready(None);
         };
-        let frame = ready!(Pin::new(body).poll_frame(cx));
-        if let (Some(Ok(frame)), Some((left, task))) = (&frame, bound) {
-            let length = frame.data_ref().map_or(0, Bytes::len);
-            let length = u64::try_from(length).unwrap_or(u64::MAX);
-            if length > *left {
-                // the stream is reset, and that is what the next look finds
-                task.abort();
-                cx.waker().wake_by_ref();
-                return Poll::Pending;
-            }
-            *left -= length;
+        let frame = Pin::new(body).poll_frame(cx);
+        match inflow {
+            Some(inflow) => inflow.note(frame),
+            None => frame,
         }
-        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::header::HeaderMap;
 use hyper::{Request, Response, StatusCode};
+use millrace_protocol::http::Refusal;
 
 use crate::listener::{ListenerState, Seat};
 use crate::shard::Shard;
@@ -82,6 +83,14 @@ impl Visitor {
             (Some(place), None) => place.take_seat(),
             (None, None) => Err((StatusCode::BAD_REQUEST, "Already upgraded")),
         }
+    }
+}
+
+impl Visitor {
+    /// A request was refused before an endpoint saw all of it.
+    fn log_refusal(&self, refusal: Refusal) {
+        let address = self.address.map(tracing::field::display);
+        tracing::debug!(target: "millrace::http", address, status = refusal.status(), reason = %refusal, "refused");
     }
 }
 

@@ -73,7 +73,7 @@ async fn serve(visit: Rc<Visit>, stream: Stream, mut peer: Peer, stay: Stay) {
             return;
         }
     }
-    part(&visit).await;
+    part(&visit, &visitor).await;
 }
 
 /// Lets hyper read requests and write answers. False: the connection is broken.
@@ -171,6 +171,7 @@ async fn respond(visit: &Rc<Visit>, visitor: Rc<Visitor>, request: Request<Incom
     };
     let wire = &mut *visit.wire.borrow_mut();
     if let Some(refusal) = wire.refusal.filter(|_| !is_whole) {
+        visitor.log_refusal(refusal);
         answer = answer::refusal(refusal, wishes.html);
     }
     if !upgrades && answer.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -197,7 +198,7 @@ async fn read_out(mut body: Incoming) -> bool {
 }
 
 /// The last words, if there are any, and the end.
-async fn part(visit: &Visit) {
+async fn part(visit: &Visit, visitor: &Visitor) {
     let around = &visit.around;
     let (words, mut lingers) = {
         let mut wire = visit.wire.borrow_mut();
@@ -206,6 +207,8 @@ async fn part(visit: &Visit) {
         let in_body = inspector.is_in_body();
         let words = match wire.refusal {
             Some(refusal) if !in_body && !visit.closing.get() => {
+                around.shard.count_request();
+                visitor.log_refusal(refusal);
                 answer::refusal_bytes(refusal, wire.leftover())
             }
             _ => Vec::new(),

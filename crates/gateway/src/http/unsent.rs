@@ -160,6 +160,7 @@ fn send_ahead(shard: &Shard, waiting: &[Rc<Visit>]) {
         for (wire, sent) in ready.iter_mut().zip(ring.so_far()) {
             if let Sent::Bytes(count) = *sent {
                 wire.unsent.advance(count);
+                shard.count_written(count);
             }
         }
         outcome

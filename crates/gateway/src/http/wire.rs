@@ -105,13 +105,18 @@ impl Wire {
             self.held.extend_from_slice(buffer.filled());
             Poll::Ready(Ok::<_, io::Error>(buffer.filled().len()))
         }))?;
-        self.clock.received(around.shard.now(), read);
+        self.received(around, read);
         if read == 0 {
             self.half_closed = true;
         } else {
             self.inspect(around);
         }
         Poll::Ready(Ok(read))
+    }
+
+    fn received(&mut self, around: &Around, bytes: usize) {
+        self.clock.received(around.shard.now(), bytes);
+        around.shard.count_read(bytes);
     }
 
     fn inspect(&mut self, around: &Around) {
@@ -228,7 +233,7 @@ impl Wire {
     /// Inspects what was read into hyper's memory and holds back what it may not have yet.
     fn take_in(&mut self, buffer: &mut ReadBuf<'_>, before: usize, around: &Around) {
         let read = buffer.filled().get(before..).unwrap_or_default();
-        self.clock.received(around.shard.now(), read.len());
+        self.received(around, read.len());
         if read.is_empty() {
             self.half_closed = true;
             return;
@@ -264,7 +269,7 @@ impl Wire {
         ready!(self.poll_unsent(cx, &around.shard))?;
         while !rest.is_empty() {
             let wrote = self.stream()?.poll_write(cx, rest);
-            self.clock.wrote(around.shard.now(), wrote.is_ready());
+            self.wrote(&around.shard, &wrote);
             *rest = rest.get(ready!(wrote)?..).unwrap_or_default();
         }
         self.stream()?.poll_shutdown(cx)
@@ -285,7 +290,10 @@ impl Wire {
                 Poll::Ready(Ok::<_, io::Error>(buffer.filled().len()))
             });
             match read {
-                Poll::Ready(Ok(1..)) => *lingers = true,
+                Poll::Ready(Ok(count @ 1..)) => {
+                    around.shard.count_read(count);
+                    *lingers = true;
+                }
                 Poll::Pending if *lingers => return Poll::Pending,
                 _ => return Poll::Ready(()),
             }
@@ -307,7 +315,7 @@ impl Wire {
         while !self.unsent.is_empty() {
             let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
             let wrote = Pin::new(stream).poll_write(cx, self.unsent.rest());
-            self.clock.wrote(shard.now(), wrote.is_ready());
+            self.wrote(shard, &wrote);
             match ready!(wrote)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 count => self.unsent.advance(count),
@@ -346,7 +354,7 @@ impl Wire {
         }
         ready!(self.poll_unsent(cx, shard))?;
         let wrote = self.stream()?.poll_write_vectored(cx, slices);
-        self.clock.wrote(shard.now(), wrote.is_ready());
+        self.wrote(shard, &wrote);
         wrote
     }
 
@@ -358,6 +366,15 @@ impl Wire {
         if !self.unsent.queued {
             ready!(self.poll_unsent(cx, &around.shard))?;
         }
-        self.stream()?.poll_flush(cx)
+        let flushed = self.stream()?.poll_flush(cx);
+        self.clock.flushed(around.shard.now(), flushed.is_ready());
+        flushed
+    }
+
+    fn wrote(&mut self, shard: &Shard, wrote: &Poll<io::Result<usize>>) {
+        self.clock.wrote(shard.now(), wrote.is_ready());
+        if let Poll::Ready(Ok(count)) = wrote {
+            shard.count_written(*count);
+        }
     }
 }

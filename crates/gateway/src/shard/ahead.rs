@@ -91,9 +91,7 @@ impl Shard {
                 total += count;
             }
         }
-        self.stats
-            .bytes_out
-            .add(u64::try_from(total).unwrap_or_default());
+        self.count_written(total);
         outcome
     }
 }

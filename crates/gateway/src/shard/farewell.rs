@@ -206,9 +206,12 @@ impl Shard {
         self.stats.dropped_by_close.add(io.outbox.messages());
         io.outbox = super::outbox::Outbox::default();
         self.charge(io);
-        io.stream = None;
         io.stash = Box::default();
-        connection.seat.take();
+        match (io.stream.take(), connection.seat.take()) {
+            (Some(Stream::Pipe(pipe)), Some(seat)) => pipe.give_back(seat),
+            // the seat is free
+            (stream, seat) => drop((stream, seat)),
+        }
         connection.waker.take();
         let slot = usize::try_from(connection.slot).unwrap_or(usize::MAX);
         let mut connections = self.connections.borrow_mut();

@@ -192,6 +192,20 @@ impl Shard {
         }
     }
 
+    /// Bytes were read from a connection.
+    pub(crate) fn count_read(&self, bytes: usize) {
+        self.stats
+            .bytes_in
+            .add(u64::try_from(bytes).unwrap_or_default());
+    }
+
+    /// Bytes were written to a connection.
+    pub(crate) fn count_written(&self, bytes: usize) {
+        self.stats
+            .bytes_out
+            .add(u64::try_from(bytes).unwrap_or_default());
+    }
+
     /// An HTTP request was answered.
     pub(crate) fn count_request(&self) {
         self.stats.requests.add(1);

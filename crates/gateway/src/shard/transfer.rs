@@ -94,6 +94,7 @@ impl Shard {
             let Some(stream) = io.stream.as_mut() else {
                 return;
             };
+            let carried = stream.is_carried();
             let mut shared = self.read_buffer.borrow_mut();
             let mut buffer = ReadBuf::new(&mut shared);
             match Pin::new(stream).poll_read(cx, &mut buffer) {
@@ -104,9 +105,9 @@ impl Shard {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
                     io.wait = Wait::Never;
                     let count = buffer.filled().len();
-                    self.stats
-                        .bytes_in
-                        .add(u64::try_from(count).unwrap_or_default());
+                    if !carried {
+                        self.count_read(count);
+                    }
                     if matches!(io.phase, Phase::Draining) {
                         continue;
                     }
@@ -257,9 +258,9 @@ impl Shard {
         let Ok(wrote) = wrote else {
             return self.close(connection, io, &CloseReason::ABNORMAL);
         };
-        self.stats
-            .bytes_out
-            .add(u64::try_from(wrote).unwrap_or_default());
+        if !io.stream.as_ref().is_some_and(Stream::is_carried) {
+            self.count_written(wrote);
+        }
         if io.is_behind() {
             if (wrote > 0 || io.times.blocked == 0) && io.stream.is_some() {
                 io.times.blocked = self.now.get().max(1);

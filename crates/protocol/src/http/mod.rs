@@ -17,6 +17,7 @@
 //! assert_eq!(progress.outcome, Outcome::Refused(Refusal::BareLineFeed));
 //! ```
 
+pub mod apart;
 mod bytes;
 mod chunked;
 mod field;

@@ -57,6 +57,20 @@ pub(super) fn parse(line: &[u8], target_bytes: usize) -> Result<RequestLine, Ref
     Ok(RequestLine { method, http_1_0 })
 }
 
+/// Judges a method and a path with its query that came without a line around them.
+pub(super) fn check_apart(method: &[u8], path: &[u8], target_bytes: usize) -> Result<(), Refusal> {
+    if path.len() > target_bytes {
+        return Err(Refusal::TargetTooLong);
+    }
+    known(method)?;
+    let good = match path {
+        b"*" => method == b"OPTIONS",
+        [b'/', ..] => is_path_and_query(path),
+        _ => false,
+    };
+    if good { Ok(()) } else { Err(Refusal::Target) }
+}
+
 /// A method's characters; also those of one that is not whole yet.
 pub(super) fn check_method_chars(method: &[u8]) -> Result<(), Refusal> {
     if token_chars(method) {

@@ -133,7 +133,10 @@ fn poll_piece(
                     return Poll::Ready(Ok(false));
                 }
             }
-            Poll::Pending if progress => return Poll::Ready(Ok(false)),
+            Poll::Pending if progress => {
+                body.pause();
+                return Poll::Ready(Ok(false));
+            }
             Poll::Pending => return Poll::Pending,
         }
     }

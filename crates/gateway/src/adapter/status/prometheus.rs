@@ -106,7 +106,7 @@ impl State {
             ("closed", "Sockets that closed", traffic.closed),
             (
                 "requests",
-                "HTTP requests answered, handshakes included",
+                "HTTP requests answered, handshakes and refusals included",
                 traffic.requests,
             ),
             (

@@ -1,30 +1,38 @@
 //! HTTP/2, on TLS connections that chose it. Requests are given to endpoints as if they had come by HTTP/1.1; what asks
 //! for a WebSocket (RFC 8441) becomes a stream of its own. hyper and h2 keep the protocol and its bounds.
 
+mod inflow;
+mod line;
 mod session;
 mod tunnel;
 
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
 use hyper::body::Body as _;
 use hyper::ext::Protocol;
 use hyper::header::{
-    CONNECTION, HOST, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderValue, SEC_WEBSOCKET_ACCEPT,
+    SEC_WEBSOCKET_KEY, UPGRADE,
 };
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::TokioIo;
+use millrace_protocol::http::{InspectorConfig, Refusal, apart};
 
+use super::answer;
 use super::visit::Visit;
-use super::{Answer, Asked, Exchange, Incoming, Upgrade, Visitor, plain};
+use super::{Answer, Asked, Body, Exchange, Incoming, Upgrade, Visitor, plain};
 use crate::adapter;
 use crate::stream::Stream;
+pub(super) use inflow::Inflow;
+use line::Line;
 pub(crate) use session::Place;
 pub(super) use session::Session;
 use session::{Guest, Paced, Tasks};
@@ -55,10 +63,14 @@ pub(super) async fn converse(visit: &Rc<Visit>, visitor: Visitor, stream: Stream
         let (session, guest) = (Rc::clone(&session), session.enter());
         async move { Ok::<_, Infallible>(respond(&session, guest, request).await) }
     });
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let line = TokioIo::new(Line::new(stream, &session));
+    let mut connection = std::pin::pin!(builder.serve_connection(line, service));
     let mut told = false;
     poll_fn(|cx| {
         visit.set_waker(cx.waker());
+        if session.is_flooded() {
+            return Poll::Ready(());
+        }
         if session.is_leaving() && !std::mem::replace(&mut told, true) {
             connection.as_mut().graceful_shutdown();
         }
@@ -85,28 +97,88 @@ async fn respond(
     guest: Guest,
     request: Request<hyper::body::Incoming>,
 ) -> Response<Paced> {
-    let most = session.listener().config.limits.body_bytes;
-    let most = u64::try_from(most).unwrap_or(u64::MAX);
-    if request.body().size_hint().lower() > most {
-        let answer = plain(StatusCode::PAYLOAD_TOO_LARGE, "The body is too large");
-        return answer.map(|body| Paced::new(body, guest));
+    let html = answer::likes_html(request.headers());
+    let listener = session.listener();
+    let most = u64::try_from(listener.config.limits.body_bytes).unwrap_or(u64::MAX);
+    let refused = |refusal: Refusal| {
+        session.log_refusal(refusal);
+        answer::refusal(refusal, html)
+    };
+    let judged = judge(&request, &listener.inspector).and_then(|()| {
+        if request.body().size_hint().lower() > most {
+            return Err(Refusal::BodyTooBig);
+        }
+        Ok(())
+    });
+    let heads = request.method() == Method::HEAD;
+    if let Err(refusal) = judged {
+        return without_body(refused(refusal), heads).map(|body| Paced::new(body, guest));
     }
-    let bound = guest.task().map(|task| (most, task));
-    let mut request = request.map(|body| Incoming::of_stream(body, bound));
+    let has_body = !request.body().is_end_stream();
+    let inflow = has_body.then(|| guest.watch(most)).flatten();
+    let mut request = request.map(|body| Incoming::of_stream(body, inflow.clone()));
     if request.method() == Method::CONNECT {
         return connect(session, guest, request).await;
     }
     let answer = if liken(&mut request) {
-        ask(&guest, session.visitor(&guest), request).await
+        let answering = ask(&guest, session.visitor(&guest), request);
+        let answer = match &inflow {
+            Some(inflow) => inflow.unless_refused(answering).await,
+            None => Ok(answering.await),
+        };
+        answer.unwrap_or_else(refused)
     } else {
         nameless()
     };
-    answer.map(|body| Paced::new(body, guest))
+    without_body(answer, heads).map(|body| Paced::new(body, guest))
 }
 
 async fn ask(guest: &Guest, visitor: Rc<Visitor>, request: Asked) -> Answer {
     let shard = Rc::clone(guest.shard());
     adapter::answer(Exchange { shard, visitor }, request).await
+}
+
+/// Leaves out the body where there can be none; for HTTP/1.1 hyper does it.
+fn without_body(mut answer: Answer, heads: bool) -> Answer {
+    let status = answer.status();
+    let is_empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    if !heads && !is_empty {
+        return answer;
+    }
+    let body = std::mem::replace(answer.body_mut(), Body::empty());
+    let length = body.size_hint().exact().filter(|&length| length > 0);
+    if status == StatusCode::NO_CONTENT {
+        answer.headers_mut().remove(CONTENT_LENGTH);
+    } else if let (false, Some(length)) = (is_empty, length) {
+        let lengths = answer.headers_mut().entry(CONTENT_LENGTH);
+        lengths.or_insert_with(|| HeaderValue::from(length));
+    }
+    answer
+}
+
+/// Judges what HTTP/2 leaves to its user, by the rules of HTTP/1.1.
+fn judge(
+    request: &Request<hyper::body::Incoming>,
+    config: &InspectorConfig,
+) -> Result<(), Refusal> {
+    let headers = request.headers();
+    // browsers send each cookie in a header of its own
+    let cookies = headers.get_all(COOKIE).iter().count();
+    let count = headers.len() - cookies.saturating_sub(1);
+    let expects = |value: &HeaderValue| value.as_bytes().eq_ignore_ascii_case(b"100-continue");
+    if !headers.get_all(EXPECT).iter().all(expects) {
+        return Err(Refusal::Expectation);
+    }
+    match request.uri().path_and_query() {
+        // a plain CONNECT has none
+        None => Ok(()),
+        Some(path) => apart::judge(
+            request.method().as_str().as_bytes(),
+            path.as_str().as_bytes(),
+            count,
+            config,
+        ),
+    }
 }
 
 /// Opens a tunnel for a WebSocket, if an endpoint takes it.
@@ -121,6 +193,7 @@ async fn connect(session: &Rc<Session>, guest: Guest, mut request: Asked) -> Res
     for name in [CONNECTION, UPGRADE, SEC_WEBSOCKET_ACCEPT] {
         headers.remove(name);
     }
+    guest.answered();
     tokio::task::spawn_local(open(upgrade, guest, taken));
     answer.map(Paced::empty)
 }
@@ -180,8 +253,11 @@ fn liken(request: &mut Asked) -> bool {
     let authority = target.authority().map(|name| name.as_str().as_bytes());
     let mut hosts = request.headers().get_all(HOST).iter();
     let named = match (hosts.next(), hosts.next(), authority) {
-        (Some(host), None, Some(name)) => host.as_bytes().eq_ignore_ascii_case(name),
-        (host, None, name) => host.is_some() || name.is_some(),
+        (Some(host), None, name) => {
+            let host = host.as_bytes();
+            apart::is_host(host) && name.is_none_or(|name| name.eq_ignore_ascii_case(host))
+        }
+        (None, None, Some(name)) => apart::is_host(name),
         _ => false,
     };
     if let Some(host) = authority.and_then(|name| HeaderValue::from_bytes(name).ok()) {

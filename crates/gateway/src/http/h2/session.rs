@@ -1,5 +1,5 @@
 //! What the streams of one HTTP/2 connection share: who the peer is, which streams there are, and when the connection has
-//! been of no use for too long. Time is an argument.
+//! been of no use for too long, or of harm.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -14,9 +14,11 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::rt::Executor;
+use millrace_protocol::http::Refusal;
 use slab::Slab;
 use tokio::task::AbortHandle;
 
+use super::inflow::Inflow;
 use crate::adapter::CROWDED;
 use crate::http::{Body, BodyError, Visitor};
 use crate::listener::{ListenerState, Seat, Seats};
@@ -37,6 +39,12 @@ pub(in crate::http) struct Session {
     leaving: Cell<Option<u64>>,
     /// The stream whose task hyper is about to start.
     newest: Cell<Option<usize>>,
+    /// Since when the peer takes nothing at all.
+    blocked: Cell<Option<u64>>,
+    /// Requests that the peer took back before they were answered, less what it earned since: how many, as of when.
+    taken_back: Cell<(u64, u64)>,
+    /// The peer takes back too many.
+    floods: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -44,6 +52,8 @@ struct Entry {
     task: Option<AbortHandle>,
     /// Since when something is there for the peer and it takes nothing.
     blocked: Option<u64>,
+    /// The request's body, if it has one.
+    inflow: Option<Rc<Inflow>>,
 }
 
 /// A stream of the session; dropping it ends it.
@@ -51,6 +61,8 @@ pub(super) struct Guest {
     session: Rc<Session>,
     key: usize,
     place: Place,
+    /// It has an answer.
+    answered: Cell<bool>,
 }
 
 /// Where a stream that becomes a socket gets its seat.
@@ -82,6 +94,9 @@ impl Session {
             used: Cell::new(false),
             leaving: Cell::new(None),
             newest: Cell::new(None),
+            blocked: Cell::new(None),
+            taken_back: Cell::default(),
+            floods: Cell::new(false),
         })
     }
 
@@ -112,6 +127,41 @@ impl Session {
                 session: Rc::clone(self),
                 taken: Rc::default(),
             },
+            answered: Cell::new(false),
+        }
+    }
+
+    pub(super) fn log_refusal(&self, refusal: Refusal) {
+        self.peer.log_refusal(refusal);
+    }
+
+    pub(super) fn count_read(&self, bytes: usize) {
+        self.shard.count_read(bytes);
+    }
+
+    /// The peer took so many bytes, or, without `progress`, none of those there are.
+    pub(super) fn wrote(&self, progress: bool, bytes: usize) {
+        self.shard.count_written(bytes);
+        let since = self.blocked.get().unwrap_or_else(|| self.shard.now());
+        self.blocked.set((!progress).then_some(since));
+    }
+
+    /// Whether the peer takes back too many requests: each may have cost work that nobody sees.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.floods.get()
+    }
+
+    fn count_taken_back(&self) {
+        let limits = &self.peer.listener.config.limits;
+        let (count, since) = self.taken_back.get();
+        let now = self.shard.now();
+        let per_second = u64::from(limits.control_frames_per_second);
+        let earned = now.saturating_sub(since).saturating_mul(per_second) / 1000;
+        let count = count.saturating_sub(earned) + 1;
+        let since = if earned == 0 { since } else { now };
+        self.taken_back.set((count, since));
+        if count > u64::from(limits.control_frames_burst) {
+            self.floods.set(true);
         }
     }
 
@@ -164,9 +214,15 @@ impl Session {
     /// Looks at its deadlines and says when to look again. `Err`: it is to be dropped.
     pub(in crate::http) fn look(&self, now: u64) -> Result<u64, ()> {
         let limits = &self.peer.listener.config.limits;
-        let write = self.shard.write_timeout();
+        let write = millis(self.shard.write_timeout());
+        let late = |since: u64| now >= since.saturating_add(write);
+        if self.blocked.get().is_some_and(late) {
+            return Err(());
+        }
         for (_, entry) in &*self.streams.borrow() {
-            let late = |since: u64| now >= since.saturating_add(millis(write));
+            if let Some(inflow) = &entry.inflow {
+                inflow.look(now, limits);
+            }
             if entry.blocked.is_some_and(late)
                 && let Some(task) = &entry.task
             {
@@ -224,10 +280,19 @@ impl Guest {
         &self.session.shard
     }
 
-    /// What serves the stream.
-    pub(super) fn task(&self) -> Option<AbortHandle> {
-        let streams = self.session.streams.borrow();
-        streams.get(self.key)?.task.clone()
+    /// Watches over the request's body, of which `most` bytes may come.
+    pub(super) fn watch(&self, most: u64) -> Option<Rc<Inflow>> {
+        let mut streams = self.session.streams.borrow_mut();
+        let entry = streams.get_mut(self.key)?;
+        let inflow = Inflow::new(Rc::clone(self.shard()), most, entry.task.clone()?);
+        entry.inflow = Some(Rc::clone(&inflow));
+        Some(inflow)
+    }
+
+    /// There is an answer.
+    pub(super) fn answered(&self) {
+        self.answered.set(true);
+        self.shard().count_request();
     }
 }
 
@@ -236,6 +301,9 @@ impl Drop for Guest {
         let session = &self.session;
         session.streams.borrow_mut().try_remove(self.key);
         session.idle_since.set(session.shard.now());
+        if !self.answered.get() {
+            session.count_taken_back();
+        }
         if self.place.taken.get() {
             session.give_seat_back();
         }
@@ -271,6 +339,7 @@ pub(super) struct Paced {
 
 impl Paced {
     pub(super) fn new(body: Body, guest: Guest) -> Self {
+        guest.answered();
         Self {
             body,
             guest: Some(guest),
@@ -291,7 +360,13 @@ impl HttpBody for Paced {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let piece = Pin::new(&mut self.body).poll_frame(cx);
+        let piece = match &mut self.body {
+            // h2 holds what it was given until the peer takes it: a whole answer would wait where nobody watches it
+            Body::Full(Some(bytes)) if bytes.len() > PIECE => {
+                Poll::Ready(Some(Ok(Frame::data(bytes.split_to(PIECE)))))
+            }
+            body => Pin::new(body).poll_frame(cx),
+        };
         if let Some(Guest { session, key, .. }) = &self.guest {
             let blocked = piece.is_ready().then(|| session.shard.now());
             session.entry(*key, |entry| entry.blocked = blocked);
@@ -307,3 +382,6 @@ impl HttpBody for Paced {
         self.body.size_hint()
     }
 }
+
+/// Bytes of an answer given away at once: a frame of the usual size.
+const PIECE: usize = 16 * 1024;
