@@ -5,6 +5,7 @@ import test from 'ava';
 import { ask } from './support/ask.mjs';
 import { until } from './support/deadline.mjs';
 import { connectOptions } from './support/http.mjs';
+import { request, talk } from './support/http-connection.mjs';
 import { ownServer, sharedServer, worker } from './support/server.mjs';
 
 const LIMIT = 1_000_000;
@@ -87,7 +88,33 @@ function announced(address, length) {
 
 test('a handler need not read the body', async (t) => {
   t.is((await post('/hello', pattern(10_000))).text, 'hello');
+  // nor need it come: the answer does not wait for it, and is the last
+  const half = request('POST /hello HTTP/1.1', ['Content-Length: 900000'], { body: pattern(100_000) });
+  const client = talk(t, server.addresses[0]).write(half);
+  const { status, headers, body } = await client.answer();
+  t.deepEqual({ status, body, connection: headers.connection }, { status: 200, body: 'hello', connection: 'close' });
+  t.is(await client.closed(), '');
 });
+
+for (const [what, status, headers, body, ends] of [
+  ['of a few bytes stands still', 408, ['Content-Length: 10'], 'half'],
+  ['stands still', 408, ['Content-Length: 100000'], 'half'],
+  ['stands still between chunks', 408, ['Transfer-Encoding: chunked'], '4\r\nhalf\r\n'],
+  ['ends too early', 400, ['Content-Length: 100000'], 'half', true],
+  ['ends between chunks', 400, ['Transfer-Encoding: chunked'], '4\r\nhalf\r\n', true],
+  ['has a chunk that is none', 400, ['Transfer-Encoding: chunked'], '4\r\nhalf\r\nno chunk\r\n'],
+]) {
+  test(`${status}: a body that a handler reads ${what}`, async (t) => {
+    const own = await ownServer(t, { workerPath: worker('fetch'), threads: 1, limits: { bodyTimeoutMs: 300 } });
+    const client = talk(t, own.addresses[0]).write(request('POST /text HTTP/1.1', headers, { body }));
+    if (ends) client.half();
+    const answer = await client.answer();
+    t.is(answer.status, status);
+    t.is(answer.headers.connection, 'close');
+    t.is(await client.closed(), '');
+    t.is((await ask(own.addresses[0], '/hello')).text, 'hello');
+  });
+}
 
 test('the signal aborts when the client leaves, and so does an endless answer', async (t) => {
   const own = await ownServer(t, { workerPath: worker('fetch'), threads: 1 });
