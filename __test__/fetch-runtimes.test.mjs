@@ -1,7 +1,10 @@
 // `fetch` handlers in every runtime: the server is started there in a child process and asked from here.
 
+import net from 'node:net';
 import test from 'ava';
 import { ask } from './support/ask.mjs';
+import { until } from './support/deadline.mjs';
+import { connectOptions } from './support/http.mjs';
 
 import { inEach } from './support/runtimes.mjs';
 import { open, worker } from './support/server.mjs';
@@ -104,6 +107,32 @@ async function* inPieces(...pieces) {
 async function* chunks(bytes) {
   for (let left = bytes; left > 0; left -= 50_000) yield Buffer.alloc(Math.min(left, 50_000));
 }
+
+inEach(test, 'who leaves is noticed: signals abort, and what waits for a piece is let go', async (t, { launch }) => {
+  const server = await launch({ workerPath: worker('fetch'), threads: 1 });
+  const aborts = async () => JSON.parse((await ask(server.addresses[0], '/aborts')).text);
+  for (const [path, begun, seen] of [
+    ['/gives-up', 'asked', 'gave up'],
+    ['/iterator', 'iterating', 'returned'],
+    ['/node-stream', 'reading', 'destroyed'],
+  ]) {
+    const socket = net.connect(connectOptions(server.addresses[0]));
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await until(async () => (await aborts()).includes(begun), begun);
+    socket.resetAndDestroy();
+    await until(async () => (await aborts()).includes(seen), seen);
+  }
+  t.deepEqual(await server.errors(), []);
+});
+
+inEach(test, 'large uploads and answers, as fast as they are taken', async (t, { launch }) => {
+  const limits = { bodyBytes: 64 * 2 ** 20 };
+  const server = await launch({ workerPath: worker('fetch'), threads: 1, limits });
+  const size = 30 * 2 ** 20;
+  const answer = await ask(server.addresses[0], '/echo', { method: 'POST', body: chunks(size) });
+  t.is(answer.bytes.length, size);
+  t.is((await ask(server.addresses[0], '/count', { method: 'POST', body: chunks(size) })).text, String(size));
+});
 
 inEach(test, 'handlers on the calling thread, without a module', async (t, { launch }) => {
   const server = await launch();
