@@ -76,6 +76,40 @@ test('options that are not built yet are unknown', (t) => {
   }
 });
 
+test('the options of a listener for Redis clients are checked', (t) => {
+  const at = 'options.bind';
+  const bob = { name: 'bob', password: 'b' };
+  for (const [more, message] of [
+    [
+      { address: '0.0.0.0:1' },
+      `${at} needs a password, users or allowAnyone: "0.0.0.0:1" can be reached by other machines`,
+    ],
+    [{ address: ':1' }, `${at} needs a password, users or allowAnyone: ":1" can be reached by other machines`],
+    [{ password: '' }, `${at}.password must be a text that is not empty, not an empty one`],
+    [{ users: [] }, `${at}.users must be an array of users, not an empty one`],
+    [{ users: [bob, bob] }, `${at}.users[1].name must be another one than those before, not "bob"`],
+    [{ users: [{ name: 'bob' }] }, `${at}.users[0].password must be a text that is not empty, not undefined`],
+    [{ users: [{ ...bob, channel: [] }] }, `unknown option ${at}.users[0].channel`],
+    [{ users: [{ ...bob, channels: 'a' }] }, `${at}.users[0].channels must be an array of texts, not "a"`],
+    [{ users: [{ ...bob, keys: [1] }] }, `${at}.users[0].keys[0] must be a text of at most 1024 bytes, not 1`],
+    [{ publishAs: 'json' }, `${at}.publishAs must be 'auto', 'text' or 'binary', not "json"`],
+    [{ allowAnyone: 1 }, `${at}.allowAnyone must be true or false, not 1`],
+    [{ static: '.' }, `${at}.static is for listeners with protocol 'http'`],
+    [{ protocol: 'http', password: 'x' }, `${at}.password is for listeners with protocol 'resp'`],
+    [{ protocol: 'redis' }, `${at}.protocol must be 'http' or 'resp', not "redis"`],
+  ]) {
+    t.is(messageOf({ bind: { address: '127.0.0.1:1', protocol: 'resp', ...more }, ...MODULE }), message);
+  }
+  for (const address of ['localhost:1', '[::1]:1', '127.3.2.1:1', 'unix:/tmp/s']) {
+    t.is(messageOf({ bind: { address, protocol: 'resp' }, ...MODULE }), 'accepted');
+  }
+  const bind = { address: ':1', protocol: 'resp', users: [{ ...bob, commands: ['GET'] }], publishAs: 'text' };
+  t.deepEqual(parseStartOptions({ bind, static: '/srv', events: true, ...MODULE }, true).listeners[0].resp, {
+    users: [{ ...bob, commands: ['get'] }],
+    publishAs: 'text',
+  });
+});
+
 test('the options of TLS are checked', (t) => {
   const pem = '-----BEGIN CERTIFICATE-----';
   const [cert, key] = [pem, '/key.pem'];

@@ -16,6 +16,7 @@ export type { GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './limi
 export type { LogLevel, LogLine } from './log.js';
 export type { Listener, Origins, StartOptions } from './options.js';
 export type { PathOptions } from './paths.js';
+export type { RespOptions, RespUser } from './resp.js';
 export type { StaticOptions } from './static.js';
 export type { ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
 export type { Data, Name, Pattern, SendOptions, Target } from './target.js';

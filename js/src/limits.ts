@@ -51,6 +51,8 @@ export interface ListenerLimits {
   controlFramesBurst?: number;
   /** Messages per second of one connection, above which it is not read; 0 is off. Default 0. */
   messagesPerSecond?: number;
+  /** Channels and patterns that one connection subscribes to by its own commands (RESP); refused above. Default 10,000. */
+  subscriptionsPerSocket?: number;
   /** Bytes that the listener keeps of static files in memory; 0 is off. Default 32 MiB. */
   staticCacheBytes?: number;
   /** Bytes of a static file that is kept in memory. Default 65,536. */
@@ -137,6 +139,7 @@ export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
   controlFramesPerSecond: COUNT,
   controlFramesBurst: COUNT,
   messagesPerSecond: COUNT_OR_OFF,
+  subscriptionsPerSocket: COUNT,
   staticCacheBytes: { least: 0, most: 2 ** 40 },
   staticCacheFileBytes: { least: 0, most: 2 ** 31 - 1 },
   staticCheckMs: TIME_OR_OFF,

@@ -25,17 +25,21 @@ import {
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
 import { PATH_KEYS, type PathOptions, type PathPlan, readPaths } from './paths.js';
 import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
+import { RESP_KEYS, type RespOptions, type RespPlan, readResp } from './resp.js';
 import { readStatic, type StaticOptions, type StaticPlan } from './static.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
 import type { WorkerModule } from './worker/module.js';
 import { type FetchApp, readWorkers, type WorkerPlan } from './worker-options.js';
 
 /** One address to listen on, with options of its own. */
-export interface Listener extends PathOptions {
+export interface Listener extends PathOptions, RespOptions {
   /** `"ip:port"`, `"[ipv6]:port"`, `"localhost:port"`, `":port"` (every interface) or `"unix:/path"`. Port 0 picks a free one. */
   address: string;
-  /** The protocol spoken there. Default `'http'`: WebSocket, after an HTTP/1.1 upgrade. */
-  protocol?: 'http';
+  /**
+   * The protocol spoken there. Default `'http'`: WebSockets, event streams, files and requests. `'resp'`: the Redis
+   * protocol, for clients of Redis that publish, subscribe and use the keys.
+   */
+  protocol?: 'http' | 'resp';
   /** As in `StartOptions`, for this listener. */
   origins?: Origins;
   /** As in `StartOptions`, for this listener. */
@@ -128,6 +132,7 @@ export type ListenerPlan = {
   reusePort?: boolean;
   tls?: TlsPlan;
   static?: StaticPlan[];
+  resp?: RespPlan;
 } & PathPlan &
   ProxyPlan &
   ListenerLimits;
@@ -246,6 +251,7 @@ const LISTENER_KEYS = [
   'static',
   ...PATH_KEYS,
   ...PROXY_KEYS,
+  ...RESP_KEYS,
   'limits',
 ];
 const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
@@ -282,6 +288,8 @@ function readBind(
       address: address as string,
       origins: readOrigins(listener?.['origins'], `${at}.origins`, problems) ?? defaults.origins,
     };
+    const resp = readResp(listener ?? NOTHING, at, address, problems);
+    if (resp !== undefined) plan.resp = resp;
     const tls = readTls(listener?.['tls'], `${at}.tls`, problems) ?? defaults.tls;
     if (tls) plan.tls = tls;
     Object.assign(plan, readPaths(listener ?? NOTHING, at, defaults.paths, problems));
@@ -308,8 +316,8 @@ function readListener(value: unknown, at: string, problems: string[]): Fields {
   }
   const listener = readObject(value, at, LISTENER_KEYS, problems);
   const protocol = listener['protocol'];
-  if (protocol !== undefined && protocol !== 'http') {
-    problems.push(`${at}.protocol must be 'http', not ${shown(protocol)}`);
+  if (protocol !== undefined && protocol !== 'http' && protocol !== 'resp') {
+    problems.push(`${at}.protocol must be 'http' or 'resp', not ${shown(protocol)}`);
   }
   return listener;
 }

@@ -4,6 +4,8 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use millrace_core::PatternError;
+
 use crate::tls::TlsError;
 
 /// A parsed bind address.
@@ -60,6 +62,9 @@ pub enum ListenError {
     /// It cannot speak TLS as configured.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A pattern of a user cannot be one.
+    #[error("users: {0}")]
+    Pattern(#[from] PatternError),
 }
 
 impl ListenError {
@@ -69,7 +74,9 @@ impl ListenError {
             Self::InvalidAddress(_) => "ERR_MILLRACE_INVALID_ADDRESS",
             Self::InUse { .. } => "ERR_MILLRACE_ADDRESS_IN_USE",
             Self::Bind { .. } => "ERR_MILLRACE_BIND_FAILED",
-            Self::Directory { .. } | Self::Static { .. } => "ERR_MILLRACE_INVALID_OPTION",
+            Self::Directory { .. } | Self::Static { .. } | Self::Pattern(_) => {
+                "ERR_MILLRACE_INVALID_OPTION"
+            }
             Self::NotRunning => "ERR_MILLRACE_NOT_RUNNING",
             Self::Tls(error) => error.code(),
         }

@@ -69,6 +69,56 @@ pub struct ListenerConfig {
     pub trusted: Trusted,
     /// Every connection begins with a header of the PROXY protocol, and comes from a trusted address.
     pub proxy_protocol: bool,
+    /// What is spoken there.
+    pub protocol: Protocol,
+}
+
+/// What a listener speaks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP, and what it carries: WebSockets, event streams, files, requests.
+    #[default]
+    Http,
+    /// The Redis protocol.
+    Resp(RespConfig),
+}
+
+/// Who may do what on a listener that speaks the Redis protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RespConfig {
+    /// The password of the user `default`, who may do everything. Without it and without users, everybody is that user.
+    pub password: Option<String>,
+    /// More users.
+    pub users: Vec<RespUser>,
+    /// What others receive of what is published there.
+    pub publish_as: PublishAs,
+}
+
+/// A user of a listener that speaks the Redis protocol.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RespUser {
+    /// Given with the password.
+    pub name: String,
+    /// Compared in constant time.
+    pub password: String,
+    /// Patterns of the channels it may publish to and subscribe to; `None`: all.
+    pub channels: Option<Vec<String>>,
+    /// Patterns of the keys it may read and write; `None`: all.
+    pub keys: Option<Vec<String>>,
+    /// The commands it may use, in lower case; `None`: all.
+    pub commands: Option<Vec<String>>,
+}
+
+/// The kind of messages that are published as bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PublishAs {
+    /// Text where the bytes are valid UTF-8, else binary.
+    #[default]
+    Auto,
+    /// Text; bytes that are no UTF-8 are refused.
+    Text,
+    /// Binary.
+    Binary,
 }
 
 /// Paths at which a listener shows the gateway's state; `None`: nowhere.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use millrace_core::{Core, ShardIndex, ShardSet, SocketId};
 
+use crate::adapter::RespCommon;
 use crate::config::GatewayConfig;
 use crate::frame::Ledger;
 use crate::listener::{ListenerState, Seats};
@@ -34,6 +35,7 @@ pub struct Gateway {
     workers: Roster,
     notices: Notices,
     seats: Seats,
+    resp: RespCommon,
     epoch: Instant,
     state: Mutex<State>,
     /// I/O shards running; 0 while not started.
@@ -80,6 +82,7 @@ impl Gateway {
             workers: Roster::new(),
             notices: Notices::new(),
             seats: Seats::new(),
+            resp: RespCommon::new(),
             epoch: Instant::now(),
             state: Mutex::new(State::default()),
             shards: AtomicUsize::new(0),
@@ -127,6 +130,11 @@ impl Gateway {
 
     pub(crate) fn seats(&self) -> &Seats {
         &self.seats
+    }
+
+    /// What connections that speak RESP know of each other.
+    pub(crate) fn resp(&self) -> &RespCommon {
+        &self.resp
     }
 
     pub(crate) fn handler_times(&self) -> &Histogram {

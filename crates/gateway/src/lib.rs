@@ -27,7 +27,10 @@ mod uplink;
 mod worker;
 
 pub use address::{BindAddress, ListenError};
-pub use config::{GatewayConfig, Immutable, ListenerConfig, Origins, StaticConfig, StatusPaths};
+pub use config::{
+    GatewayConfig, Immutable, ListenerConfig, Origins, Protocol, PublishAs, RespConfig, RespUser,
+    StaticConfig, StatusPaths,
+};
 pub use frame::HEAD_ROOM;
 pub use gateway::{Forwardable, Gateway, Listening, StartError};
 pub use millrace_core::{

@@ -77,6 +77,8 @@ limits! {
         control_frames_burst: u32 = 1000, "closed with 1008, HTTP/2 without a code";
         /// Messages per second of one connection; zero is off.
         messages_per_second: u32 = 0, "reading pauses";
+        /// Channels and patterns that one connection is subscribed to by its own commands (RESP).
+        subscriptions_per_socket: usize = 10_000, "the command is refused with an error";
         /// Bytes that the listener keeps of static files in memory; zero is off.
         static_cache_bytes: usize = 32 * 1024 * 1024, "what nobody asks for is dropped";
         /// Bytes of a static file that is kept in memory.
@@ -145,6 +147,12 @@ limits! {
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
         /// Bytes of an answer that its handler writes ahead of the client, without waiting for it, for ten seconds.
         answer_ahead_bytes: usize = 16 * 1024 * 1024, "the answer is cut, and reported";
+        /// Time that the answer to a wrong password (RESP) waits, and with it all answers to further ones of that address.
+        wrong_password_delay: Duration = Duration::from_millis(500), "the answer waits that long";
+        /// Passwords of one address whose answers wait.
+        passwords_waiting: u32 = 20, "the connection is closed with an error";
+        /// Addresses that gave wrong passwords lately and are remembered.
+        addresses_remembered: usize = 10_000, "further ones count as one";
         /// Lines that the I/O threads log and JavaScript has not taken yet.
         log_lines_waiting: usize = 1_024, "the line is dropped and counted";
         /// Lines that the I/O threads log in one second.

@@ -16,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::net::UnixListener;
 use tokio::sync::Notify;
 
+use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
 use crate::address::Bound;
 use crate::config::ListenerConfig;
@@ -42,6 +43,8 @@ pub(crate) struct ListenerState {
     pub(crate) keep_alive: HeaderValue,
     /// The directories it serves.
     pub(crate) files: Option<Files>,
+    /// Where it speaks RESP.
+    pub(crate) resp: Option<Arc<RespTerms>>,
     stopping: AtomicBool,
 }
 
@@ -108,6 +111,7 @@ impl ListenerState {
         config: ListenerConfig,
         tls: Option<Terms>,
         files: Option<Files>,
+        resp: Option<Arc<RespTerms>>,
     ) -> Self {
         let decoder = Arc::new(DecoderConfig {
             message_bytes: config.limits.message_bytes,
@@ -132,6 +136,7 @@ impl ListenerState {
             inspector,
             keep_alive,
             files,
+            resp,
             stopping: AtomicBool::new(false),
         }
     }
@@ -376,7 +381,7 @@ fn deal(
     };
     let target = gateway.next_shard();
     if target == shard.index() {
-        return crate::http::adopt(shard, stream, peer);
+        return crate::adapter::adopt(shard, stream, peer);
     }
     hand_over(gateway, target, stream, peer);
 }

@@ -1,6 +1,7 @@
 //! Configuration objects from JavaScript, which has checked them: every number is whole and in range.
 //! Owns the names of the options; the defaults are the gateway's.
 
+mod resp;
 mod tls;
 
 use std::ffi::CStr;
@@ -78,6 +79,7 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
         trusted: trusted(&options)?,
         files: options.list(c"static", static_files)?,
         websocket_paths: options.texts(c"websocketPaths")?,
+        protocol: resp::protocol(&options)?,
         ..ListenerConfig::default()
     };
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
@@ -110,6 +112,10 @@ fn listener_limits(options: &Options<'_>, limits: &mut ListenerLimits) -> Outcom
     )?;
     options.number(c"controlFramesBurst", &mut limits.control_frames_burst)?;
     options.number(c"messagesPerSecond", &mut limits.messages_per_second)?;
+    options.number(
+        c"subscriptionsPerSocket",
+        &mut limits.subscriptions_per_socket,
+    )?;
     options.number(c"staticCacheBytes", &mut limits.static_cache_bytes)?;
     options.number(c"staticCacheFileBytes", &mut limits.static_cache_file_bytes)?;
     options.duration(c"staticCheckMs", &mut limits.static_check)

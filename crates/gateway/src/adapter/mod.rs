@@ -3,20 +3,37 @@
 
 pub(crate) mod files;
 mod requests;
+mod resp;
 mod sse;
 pub(crate) mod status;
 pub(crate) mod websocket;
 
 use std::borrow::Cow;
+use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
-use millrace_core::Kind;
+use millrace_core::{Kind, ShardSet, SocketId};
+use millrace_protocol::resp::Version;
 
 use crate::close_reason::CloseReason;
+use crate::gateway::Gateway;
 use crate::http::{Answer, Asked, Exchange, plain};
+use crate::listener::Peer;
 use crate::message::Message;
+use crate::shard::Shard;
+use crate::stream::Stream;
 pub(crate) use requests::Requests;
+pub(crate) use resp::{Common as RespCommon, Terms as RespTerms};
+
+/// Takes an accepted connection over on this shard, in the protocol of its listener.
+pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {
+    match peer.listener.resp.clone() {
+        None => crate::http::adopt(shard, stream, peer),
+        Some(terms) => resp::adopt(shard, stream, peer, &terms),
+    }
+}
 
 /// Answers an HTTP request: the endpoints in the order of their precedence.
 pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
@@ -73,7 +90,7 @@ pub(crate) trait Adapter {
     /// Bytes received of a message not yet complete; `None` between messages.
     fn unfinished(&self) -> Option<usize>;
 
-    /// Whether its peer only listens: it answers neither a sign-of-life question nor a goodbye.
+    /// Whether its peer answers neither a sign-of-life question nor a goodbye, and sends nothing for the worker.
     fn is_one_way(&self) -> bool {
         false
     }
@@ -92,11 +109,29 @@ pub(crate) trait Intake {
     /// Bytes to answer with at once.
     fn reply(&mut self, encode: &mut dyn FnMut(&mut Vec<u8>));
 
+    /// Answers when everything that was posted to this shard so far is delivered, and this time has passed. Take nothing
+    /// more now.
+    fn answer_later(&mut self, answer: Vec<u8>, delay: Duration);
+
+    /// A complete message of so many bytes was answered and is not for the worker. `false`: take nothing more now.
+    fn answered(&mut self, bytes: usize) -> bool;
+
+    /// Where the connection stands.
+    fn site(&mut self) -> Site<'_>;
+
     /// Something complete arrived: the peer lives.
     fn alive(&mut self);
 
     /// Milliseconds since the gateway was made.
     fn now(&self) -> u64;
+}
+
+/// A connection's place in its gateway.
+pub(crate) struct Site<'a> {
+    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) socket: SocketId,
+    /// The shards that something is posted to: they are woken once the input is taken.
+    pub(crate) touched: &'a mut ShardSet,
 }
 
 /// The forms in which a message goes onto a wire. Connections of one encoding share frames.
@@ -106,11 +141,15 @@ pub(crate) enum Encoding {
     WebSocket,
     /// Server-Sent Events.
     Sse,
+    /// RESP, version 2.
+    Resp2,
+    /// RESP, version 3.
+    Resp3,
 }
 
 impl Encoding {
     /// How many there are.
-    pub(crate) const COUNT: usize = 2;
+    pub(crate) const COUNT: usize = 4;
 
     /// How many do not say the channel; they come first.
     pub(crate) const SILENT: usize = 2;
@@ -119,6 +158,8 @@ impl Encoding {
         match self {
             Self::WebSocket => 0,
             Self::Sse => 1,
+            Self::Resp2 => 2,
+            Self::Resp3 => 3,
         }
     }
 
@@ -132,6 +173,8 @@ impl Encoding {
         match self {
             Self::WebSocket => websocket::append_message(message.kind, message.payload, out),
             Self::Sse => sse::append_message(message.kind, message.payload, out),
+            Self::Resp2 => resp::append_message(Version::Resp2, message, out),
+            Self::Resp3 => resp::append_message(Version::Resp3, message, out),
         }
     }
 
@@ -141,12 +184,19 @@ impl Encoding {
             let pattern = via.pattern.map_or(0, |pattern| pattern.as_bytes().len());
             via.channel.as_bytes().len() + pattern
         });
-        let names = if self.says_channel() { names } else { 0 };
-        let mut out = Vec::with_capacity(message.payload.len() + names + LONGEST_HEADER);
+        let around = if self.says_channel() {
+            names + SPOKEN_BYTES
+        } else {
+            LONGEST_HEADER
+        };
+        let mut out = Vec::with_capacity(message.payload.len() + around);
         self.append(message, &mut out);
         out
     }
 }
 
-/// Bytes that any encoding puts around a payload.
+/// Bytes that an encoding puts around a payload.
 const LONGEST_HEADER: usize = 10;
+
+/// … and around a payload and names, nearly always at most.
+const SPOKEN_BYTES: usize = 60;

@@ -49,7 +49,7 @@ pub(crate) async fn admit(
         return Err(plain(StatusCode::SERVICE_UNAVAILABLE, CROWDED));
     }
     let (connection, admission) =
-        shard.reserve(worker, &visitor.listener, (address, seat), adapter);
+        shard.reserve(worker, &visitor.listener, (address, seat), |_| adapter);
     let certificate = visitor.certificate.as_deref();
     if !introduce(shard, &connection, (address, certificate), request) {
         return Err(unavailable());

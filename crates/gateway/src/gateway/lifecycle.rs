@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use millrace_core::ShardIndex;
 
 use super::Gateway;
+use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
 use crate::address::{self, ListenError};
-use crate::config::{GatewayConfig, ListenerConfig};
+use crate::config::{GatewayConfig, ListenerConfig, Protocol};
 use crate::limits::MAX_SHARDS;
 use crate::listener::{ListenerState, Listening as Accepting, Stopping};
 use crate::notice::Notice;
@@ -129,6 +130,10 @@ impl Gateway {
         let tls = config.tls.take();
         let tls = tls.map(|tls| Terms::new(&tls)).transpose()?;
         let files = Files::open(&config)?;
+        let resp = match &config.protocol {
+            Protocol::Http => None,
+            Protocol::Resp(resp) => Some(Arc::new(RespTerms::new(resp, &config.limits)?)),
+        };
         // not under the lock: looking for a unix socket's owner may take a moment
         let (bound, address) = address::bind(&config.address, config.reuse_port)?;
         let mut state = self.state.lock();
@@ -138,7 +143,7 @@ impl Gateway {
         }
         state.next_listener += 1;
         let id = state.next_listener;
-        let listener = Arc::new(ListenerState::new(id, config, tls, files));
+        let listener = Arc::new(ListenerState::new(id, config, tls, files, resp));
         state.listeners.push(Arc::clone(&listener));
         let home = usize::try_from(id).unwrap_or_default() % shards;
         if let Some(home) = shard_index(home) {

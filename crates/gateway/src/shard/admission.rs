@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use millrace_core::SocketInfo;
+use millrace_core::{SocketId, SocketInfo};
 use tokio::sync::oneshot;
 
 use super::Shard;
@@ -29,7 +29,7 @@ impl Shard {
         worker: Arc<Worker>,
         listener: &Arc<ListenerState>,
         (address, seat): (Option<IpAddr>, Seat),
-        adapter: Box<dyn Adapter>,
+        adapter: impl FnOnce(SocketId) -> Box<dyn Adapter>,
     ) -> (Shared, oneshot::Receiver<Admission>) {
         let (sender, receiver) = oneshot::channel();
         let now = self.now.get();
@@ -51,11 +51,26 @@ impl Shard {
             listener: Arc::clone(listener),
             touched: Cell::new(false),
             waker: Cell::new(None),
-            io: RefCell::new(Io::new(Phase::Pending(sender), adapter, rate, now)),
+            io: RefCell::new(Io::new(Phase::Pending(sender), adapter(socket), rate, now)),
             seat: Cell::new(Some(seat)),
         });
         entry.insert(Rc::clone(&connection));
         (connection, receiver)
+    }
+
+    /// Takes a connection in that no worker is told of: it is accepted at once.
+    pub(crate) fn take_in(
+        &self,
+        listener: &Arc<ListenerState>,
+        place: (Option<IpAddr>, Seat),
+        adapter: impl FnOnce(SocketId) -> Box<dyn Adapter>,
+    ) -> Shared {
+        let nobody = Arc::clone(self.gateway.workers().nobody());
+        let (connection, answer) = self.reserve(nobody, listener, place, adapter);
+        self.admit(&connection, Ok(Box::new(Acceptance::default())));
+        // held until now: without anybody who waits for it, the connection would be taken for one that left
+        drop(answer);
+        connection
     }
 
     /// Tells the worker. False: it was retired this moment, and the connection is forgotten.

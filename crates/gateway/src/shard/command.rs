@@ -53,6 +53,12 @@ pub(crate) enum Command {
         code: u16,
         reason: Box<str>,
     },
+    /// An adapter answers its peer, behind what was posted before.
+    Answer {
+        slot: u32,
+        socket: SocketId,
+        answer: Box<[u8]>,
+    },
     /// `handleOpen` answered.
     Admit {
         slot: u32,

@@ -17,6 +17,7 @@ pub(crate) mod poster;
 mod rate;
 mod recipients;
 mod stop;
+mod taking;
 mod timers;
 mod transfer;
 mod turn;

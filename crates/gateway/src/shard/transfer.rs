@@ -2,7 +2,6 @@
 //! on writing when the kernel has room again. Over 400 lines because both directions pause and
 //! resume each other. The first attempt to write is the turn's.
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::panic::AssertUnwindSafe;
@@ -11,20 +10,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use millrace_core::Kind;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::Shard;
-use super::connection::{Credit, Io, Phase, Shared, Wait};
+use super::connection::{Io, Phase, Shared, Wait};
 use super::outbox::Outbox;
-use super::rate::Rate;
-use crate::adapter::Intake;
+use super::taking::{Taken, Taking};
 use crate::close_reason::CloseReason;
 use crate::frame::Ledger;
 use crate::stream::Stream;
-use crate::worker::Worker;
-use crate::worker::queue;
-use crate::worker::record::{RecordKind, record_bytes};
 
 /// A connection's task. Ends when the connection is gone.
 pub(super) struct Driver {
@@ -173,30 +167,28 @@ impl Shard {
             rate,
             times,
             phase,
+            wait,
             ..
         } = &mut *io;
         let now = self.now.get();
-        let mut taking = Taking {
-            shard: self,
-            worker: &connection.worker,
-            slot: connection.worker_slot.get(),
-            intake: None,
-            credit,
-            outbox,
-            rate: rate.as_deref_mut(),
-            now,
-            alive: false,
-            delivered: 0,
-            delivered_bytes: 0,
-            replied: false,
-            discard: !matches!(phase, Phase::Open),
-        };
+        let discard = !matches!(phase, Phase::Open);
+        let rate = rate.as_deref_mut();
+        let mut taking = Taking::new(self, connection, (credit, outbox, rate), discard);
         let mut alive_again = false;
         let result = adapter.input(bytes, &mut taking);
-        let (alive, replied) = (taking.alive, taking.replied);
-        let (delivered, delivered_bytes) = (taking.delivered, taking.delivered_bytes);
         // unlocks the worker's queue: closing may lock it again
-        drop(taking);
+        let Taken {
+            alive,
+            replied,
+            delivered,
+            delivered_bytes,
+            answer_later,
+            mut touched,
+        } = taking.taken();
+        self.gateway.wake(&mut touched);
+        if answer_later {
+            *wait = Wait::InLine;
+        }
         if alive {
             let answered = std::mem::replace(&mut times.ping, 0) > 0;
             times.alive = now;
@@ -226,6 +218,9 @@ impl Shard {
             );
         }
         if replied {
+            if io.outbox.wants_flush() && matches!(io.phase, Phase::Open) {
+                self.flush(connection, io);
+            }
             self.touch(connection);
         }
         match result {
@@ -284,6 +279,23 @@ impl Shard {
         if io.outbox.is_empty() && io.times.blocked == 0 {
             Self::said(connection, io);
         }
+    }
+
+    /// What the adapter said behind everything that was posted before is appended, and reading goes on.
+    pub(super) fn answer(&self, connection: &Shared, answer: &[u8]) {
+        let io = &mut *connection.io.borrow_mut();
+        if !io.is_live() {
+            return;
+        }
+        io.outbox
+            .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
+        io.outbox.append_control(self.gateway.ledger(), |out| {
+            out.extend_from_slice(answer);
+        });
+        io.wait = Wait::Never;
+        self.restart_clocks(io);
+        self.touch(connection);
+        connection.wake();
     }
 
     /// The outbox fell below its low water: reading goes on, and the application may send more.
@@ -384,82 +396,3 @@ fn write_out(
 
 /// Frames in one vectored write.
 const SLICES: usize = 64;
-
-/// An adapter's view of the connection while it decodes.
-struct Taking<'a> {
-    shard: &'a Shard,
-    worker: &'a Arc<Worker>,
-    slot: u32,
-    /// The worker's queue, locked from the first message on.
-    intake: Option<queue::Intake<'a>>,
-    credit: &'a mut Credit,
-    outbox: &'a mut Outbox,
-    rate: Option<&'a mut Rate>,
-    now: u64,
-    alive: bool,
-    delivered: u64,
-    delivered_bytes: u64,
-    replied: bool,
-    /// The connection is closing: its messages are nobody's any more.
-    discard: bool,
-}
-
-impl Intake for Taking<'_> {
-    fn deliver(
-        &mut self,
-        kind: Kind,
-        ascii: bool,
-        payload: Cow<'_, [u8]>,
-    ) -> Result<bool, CloseReason> {
-        if self.discard {
-            return Ok(true);
-        }
-        let handlers = self.worker.handlers();
-        let (record, handled) = match kind {
-            Kind::Text => (RecordKind::Text, handlers.text),
-            Kind::Binary => (RecordKind::Binary, handlers.binary),
-        };
-        if !handled {
-            return Err(CloseReason::NO_HANDLER);
-        }
-        if self.intake.is_none() {
-            self.intake = self.worker.queue().intake();
-        }
-        // a retired worker's connections are about to be closed
-        let Some(intake) = &mut self.intake else {
-            return Ok(false);
-        };
-        let length = payload.len();
-        let batch = intake.message(record, self.slot, ascii, payload);
-        self.delivered += 1;
-        self.delivered_bytes += u64::try_from(length).unwrap_or_default();
-        self.credit.spend(batch, record_bytes(length));
-        let limits = &self.shard.limits;
-        let room = intake.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
-        let slowed = self.rate.as_mut().is_some_and(|rate| {
-            rate.spend(self.now);
-            rate.wait(self.now) > 0
-        });
-        Ok(room && !slowed && !self.credit.is_spent(limits))
-    }
-
-    fn reply(&mut self, encode: &mut dyn FnMut(&mut Vec<u8>)) {
-        if self.discard {
-            return;
-        }
-        self.replied = true;
-        let shard = self.shard;
-        self.outbox
-            .lend(|| shard.spare.borrow_mut().pop().unwrap_or_default());
-        self.outbox
-            .append_control(shard.gateway.ledger(), |out| encode(out));
-    }
-
-    fn alive(&mut self) {
-        self.alive = true;
-    }
-
-    fn now(&self) -> u64 {
-        self.now
-    }
-}

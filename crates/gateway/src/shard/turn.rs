@@ -114,7 +114,7 @@ impl Shard {
                 self.recipients.borrow_mut().leave(channel, subscriber);
             }
             Command::Adopt(incoming) => match crate::stream::Stream::from_raw(incoming.stream) {
-                Ok(stream) => crate::http::adopt(self, stream, incoming.peer),
+                Ok(stream) => crate::adapter::adopt(self, stream, incoming.peer),
                 Err(error) => self
                     .gateway
                     .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
@@ -133,6 +133,7 @@ impl Shard {
             Command::Hold { slot, socket, .. }
             | Command::Release { slot, socket, .. }
             | Command::Close { slot, socket, .. }
+            | Command::Answer { slot, socket, .. }
             | Command::Admit { slot, socket, .. } => {
                 if let Some(connection) = self.find(slot, socket) {
                     self.obey_for(&connection, command);
@@ -211,6 +212,7 @@ impl Shard {
                 self.close_by_application(connection, code, reason);
             }
             Command::Admit { answer, .. } => self.admit(connection, answer),
+            Command::Answer { answer, .. } => self.answer(connection, &answer),
             _ => {}
         }
     }

@@ -36,6 +36,13 @@ pub trait Doorbell: Send + Sync {
     fn ring(&self);
 }
 
+/// The door of nobody.
+struct Silence;
+
+impl Doorbell for Silence {
+    fn ring(&self) {}
+}
+
 /// Which handlers a worker's module exports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(
@@ -131,6 +138,13 @@ impl Worker {
             handler_times: Histogram::default(),
             loop_delays: LoopDelays::new(),
         }
+    }
+
+    /// Stands for no worker: takes nothing, handles nothing, is never rung.
+    pub(crate) fn nobody() -> Self {
+        let nobody = Self::new(0, Handlers::default(), Arc::new(Silence), Weak::new());
+        drop(nobody.queue.retire());
+        nobody
     }
 
     /// Positive, unique in its gateway, never reused.

@@ -17,6 +17,8 @@ pub(crate) struct Roster {
     takes_requests: AtomicBool,
     /// Closes of dead workers' connections, until somebody can handle them.
     orphans: Mutex<Vec<PendingClose>>,
+    /// In the place of a worker where a connection is nothing that one is told of.
+    nobody: Arc<Worker>,
 }
 
 #[derive(Debug, Default)]
@@ -34,7 +36,13 @@ impl Roster {
             next: AtomicUsize::new(0),
             takes_requests: AtomicBool::new(false),
             orphans: Mutex::new(Vec::new()),
+            nobody: Arc::new(Worker::nobody()),
         }
+    }
+
+    /// Is told nothing.
+    pub(crate) fn nobody(&self) -> &Arc<Worker> {
+        &self.nobody
     }
 
     /// Registers a worker for connections and hands it the closes that found nobody.

@@ -67,6 +67,8 @@ impl<'a> Reply<'a> {
 
     /// Bytes.
     pub fn bulk(&mut self, bytes: &[u8]) {
+        // at once, or else the last two bytes of a long one double the buffer
+        self.out.reserve(bytes.len() + BULK_AROUND);
         self.head(b'$', bytes.len());
         self.out.extend_from_slice(bytes);
         self.out.extend_from_slice(b"\r\n");
@@ -184,6 +186,9 @@ impl<'a> Reply<'a> {
         self.out.extend_from_slice(b"\r\n");
     }
 }
+
+/// Bytes around those of a bulk reply, at most.
+const BULK_AROUND: usize = 24;
 
 #[cfg(test)]
 mod tests {

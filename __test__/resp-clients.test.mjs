@@ -1,0 +1,174 @@
+// The clients that people use, each with one script against a real redis-server and against Millrace: equal results.
+import { execFile, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import test from 'ava';
+import Ioredis from 'ioredis';
+import { createClient } from 'redis';
+
+import { until, within } from './support/deadline.mjs';
+import { needingRedis, REDIS_BENCHMARK, REDIS_CLI, Redis } from './support/redis.mjs';
+import { ownServer, worker } from './support/server.mjs';
+import { exitOf } from './support/teardown.mjs';
+
+const run = promisify(execFile);
+const here = path.dirname(fileURLToPath(import.meta.url));
+const redis = Redis.of(test);
+const withRedis = needingRedis(test.serial);
+
+/** Plays a script to both servers, each given by its port; the results are equal. */
+function same(title, script) {
+  withRedis(title, async (t) => {
+    const bind = { address: '127.0.0.1:0', protocol: 'resp' };
+    const server = await ownServer(t, { workerPath: worker('echo'), threads: 1, ioThreads: 2, bind });
+    const port = Number(server.addresses[0].split(':')[1]);
+    await redis.cli('FLUSHALL');
+    const expected = await script(t, redis.port);
+    t.deepEqual(await script(t, port), expected);
+  });
+}
+
+/** Publishes until somebody has heard it: some clients do not say when they are subscribed. */
+async function heardBy(count, heard) {
+  await until(
+    () => heard.length >= count,
+    () => `${count} messages, not ${JSON.stringify(heard)}`,
+  );
+}
+
+const message = ({ message: text }) => text;
+
+same('ioredis', async (t, port) => {
+  const clients = [new Ioredis(port, { lazyConnect: true }), new Ioredis(port, { lazyConnect: true })];
+  t.teardown(() => clients.map((client) => client.disconnect()));
+  const [client, subscriber] = clients;
+  const heard = [];
+  subscriber.on('message', (...words) => heard.push(words));
+  subscriber.on('pmessage', (...words) => heard.push(words));
+  await Promise.all(clients.map((one) => one.connect()));
+  const results = [
+    await client.ping(),
+    await client.set('k', 'v'),
+    await client.get('k'),
+    await client.mset({ a: 1, b: 2 }),
+    await client.mget('a', 'b', 'c'),
+    await client.incrby('n', 5),
+    await client.del('a', 'b'),
+    await client.keys('*').then((keys) => keys.toSorted()),
+    await client.scan(0).then(([cursor, keys]) => [cursor, keys.toSorted()]),
+    await client.get('k', 'too many').catch(message),
+    await client.call('nosuch').catch(message),
+    await client
+      .pipeline()
+      .set('p', 1)
+      .incr('p')
+      .incr('k')
+      .get('p')
+      .exec()
+      .then((all) => all.map(String)),
+    await subscriber.subscribe('one', 'two'),
+    await subscriber.psubscribe('t*'),
+    await client.publish('one', 'grüße'),
+    await client.publish('two', Buffer.from('bytes')),
+  ];
+  await heardBy(3, heard);
+  results.push(await subscriber.unsubscribe('one', 'two'), await subscriber.punsubscribe('t*'));
+  results.push(heard, await subscriber.ping(), await client.quit());
+  return results;
+});
+
+for (const RESP of [2, 3]) {
+  same(`node-redis, RESP${RESP}`, async (t, port) => {
+    const client = createClient({ url: `redis://127.0.0.1:${port}`, RESP });
+    client.on('error', () => {});
+    await client.connect();
+    const subscriber = await client
+      .duplicate()
+      .on('error', () => {})
+      .connect();
+    t.teardown(() => [client, subscriber].map((one) => one.isOpen && one.destroy()));
+    const heard = [];
+    const hear = (...words) => heard.push(words);
+    const results = [
+      await client.ping(),
+      await client.set('k', 'v'),
+      await client.set('k', 'w', { condition: 'NX' }),
+      await client.get('k'),
+      await client.mGet(['k', 'nothing']),
+      await client.incrBy('n', 5),
+      await client.exists(['k', 'n', 'x']),
+      await client.getDel('k'),
+      await client.dbSize(),
+      await client.sendCommand(['GET']).catch(({ message: text }) => text),
+      await Promise.all([client.set('p', '1'), client.incr('p'), client.get('p')]),
+      await subscriber.subscribe('one', hear),
+      await subscriber.pSubscribe('t*', hear),
+      await subscriber.sSubscribe('shard', hear),
+      await client.publish('one', 'grüße'),
+      await client.publish('two', 'pattern'),
+      await client.sPublish('shard', 'sharded'),
+      await client.pubSubChannels(),
+      await client.pubSubNumPat(),
+    ];
+    await heardBy(3, heard);
+    await subscriber.unsubscribe('one');
+    await subscriber.pUnsubscribe();
+    await subscriber.sUnsubscribe('shard');
+    results.push(heard, await subscriber.ping(), await client.publish('one', 'nobody'));
+    await Promise.all([client.close(), subscriber.close()]);
+    return results;
+  });
+}
+
+same("Python's redis", async (_t, port) => {
+  const { stdout } = await run('/usr/bin/python3', [path.join(here, 'support/resp_script.py'), String(port)]);
+  return JSON.parse(stdout);
+});
+
+/** What redis-cli prints for these lines on its input. */
+async function cli(t, port, lines, args = []) {
+  const child = spawn(REDIS_CLI, ['-p', String(port), ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  t.teardown(() => child.kill());
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (printed += chunk));
+  child.stdin.end(`${lines.join('\n')}\n`);
+  t.is(await within(exitOf(child), 'the end of redis-cli'), 0, printed);
+  return printed;
+}
+
+same('redis-cli, typed at', async (t, port) => [
+  await cli(t, port, ['PING', 'SET k "a b\\n"', 'GET k', 'GET', 'nosuch a b', 'SELECT 1x', 'DEL k', 'QUIT']),
+  await cli(t, port, ['HELLO 3 SETNAME me', 'CLIENT GETNAME', 'GET nothing', 'PUBSUB NUMSUB a'].slice(1), ['-3']),
+  await cli(t, port, ['PUBLISH a b', 'INCR n', 'MGET n x'], ['--csv']),
+]);
+
+withRedis('redis-cli is told that nobody watches, and subscribes', async (t) => {
+  const bind = { address: '127.0.0.1:0', protocol: 'resp' };
+  const server = await ownServer(t, { workerPath: worker('echo'), threads: 1, ioThreads: 1, bind });
+  const port = server.addresses[0].split(':')[1];
+  t.regex(await cli(t, port, ['MONITOR', 'PING']), /ERR MONITOR is not supported here.*\n+PONG/s);
+  const child = spawn(REDIS_CLI, ['-p', port, 'SUBSCRIBE', 'room'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => child.kill());
+  let printed = '';
+  child.stdout.on('data', (chunk) => (printed += chunk));
+  await until(async () => (await server.call('send', 'room', 'hello')) > 0, 'redis-cli to subscribe');
+  await until(
+    () => printed.includes('message\nroom\nhello\n'),
+    () => `the message in ${printed}`,
+  );
+  t.true(printed.startsWith('subscribe\nroom\n1\n'));
+});
+
+withRedis('redis-benchmark completes', async (t) => {
+  t.true(existsSync(REDIS_BENCHMARK));
+  const bind = { address: '127.0.0.1:0', protocol: 'resp' };
+  const server = await ownServer(t, { workerPath: worker('echo'), threads: 1, ioThreads: 1, bind });
+  const port = server.addresses[0].split(':')[1];
+  const tests = 'set,get,ping_inline,ping_mbulk,incr,mset';
+  for (const more of [[], ['-P', '16', '-3']]) {
+    const { stdout } = await run(REDIS_BENCHMARK, ['-p', port, '-t', tests, '-n', '2000', '-q', '--csv', ...more]);
+    t.is(stdout.trim().split('\n').length, 7, stdout);
+  }
+});

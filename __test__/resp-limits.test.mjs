@@ -1,0 +1,125 @@
+// Redis clients that send what is no request, too much, or never read: they are bounded, and others do not notice.
+import test from 'ava';
+
+import { until } from './support/deadline.mjs';
+import { connect, request } from './support/resp.mjs';
+import { ownServer, worker } from './support/server.mjs';
+
+const options = (limits, more) => ({
+  workerPath: worker('echo'),
+  threads: 1,
+  ioThreads: 1,
+  bind: { address: '127.0.0.1:0', protocol: 'resp', limits, ...more },
+});
+const over = (t, server) => connect(t, server.addresses[0]);
+
+test('announced lengths take no memory', async (t) => {
+  const server = await ownServer(t, options({ messageBytes: 2 ** 31 - 1 }));
+  const clients = await Promise.all(Array.from({ length: 50 }, () => over(t, server)));
+  for (const client of clients) await client.ask('PING');
+  const { rss } = await server.usage();
+  for (const client of clients) client.send(Buffer.from('*1048576\r\n$1000000000\r\nx'));
+  const other = await over(t, server);
+  t.is(await other.ask('PING'), '+PONG\r\n');
+  t.true((await server.usage()).rss < rss + 20 * 2 ** 20);
+});
+
+test('an argument over messageBytes is refused as Redis does', async (t) => {
+  const server = await ownServer(t, options({ messageBytes: 1000 }));
+  const client = await over(t, server);
+  t.is(await client.ask('ECHO', 'x'.repeat(1000)), `$1000\r\n${'x'.repeat(1000)}\r\n`);
+  client.send(Buffer.from('*2\r\n$4\r\nECHO\r\n$1001\r\n'));
+  t.is(await client.next(), '-ERR Protocol error: invalid bulk length\r\n');
+  await client.over();
+});
+
+test('all arguments together are bounded as well', async (t) => {
+  const server = await ownServer(t, options({ messageBytes: 1000 }));
+  const client = await over(t, server);
+  client.send(...['MSET', ...Array.from({ length: 400 }, () => 'x'.repeat(900))]);
+  t.is(await client.next(), '-ERR Protocol error: too big request\r\n');
+  await client.over();
+});
+
+test('noise ends the connection, and nothing else', async (t) => {
+  const server = await ownServer(t, options());
+  const steady = await over(t, server);
+  let seed = 7;
+  for (let round = 0; round < 100; round++) {
+    const noise = Buffer.from(
+      Array.from({ length: 300 }, () => {
+        seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+        return round % 2 ? seed % 256 : '*$:0129\r\n"\'\\x- '.charCodeAt(seed % 17);
+      }),
+    );
+    const client = await over(t, server);
+    client.send(noise);
+    client.end();
+    await client.over();
+    t.is(await steady.ask('PING'), '+PONG\r\n');
+  }
+});
+
+test('a client that does not read its replies is not read, and goes on when it does', async (t) => {
+  const server = await ownServer(t, options());
+  const client = await over(t, server);
+  await client.ask('SET', 'k', 'x'.repeat(100_000));
+  client.pause();
+  const before = (await server.call('stats')).messagesIn;
+  const commands = Buffer.concat(Array.from({ length: 2000 }, () => request('GET', 'k')));
+  client.send(commands);
+  let seen = -1;
+  await until(async () => {
+    const { messagesIn, outboxBytes } = await server.call('stats');
+    const stands = messagesIn === seen && outboxBytes > 0;
+    seen = messagesIn;
+    return stands;
+  }, 'the reading to pause');
+  t.true(seen - before < 1000, `${seen - before} commands were taken`);
+  const { outboxBytes } = await server.call('stats');
+  t.true(outboxBytes < 2 ** 20, `${outboxBytes} bytes wait`);
+  client.resume();
+  const replies = await client.take(2000);
+  t.true(replies.every((reply) => reply.length === 100_011));
+});
+
+test('a subscriber that does not read is closed when its outbox is full', async (t) => {
+  const server = await ownServer(t, { ...options(), limits: { outboxBytes: 100_000 } });
+  const slow = await over(t, server);
+  await slow.ask('SUBSCRIBE', 'c');
+  slow.pause();
+  const publisher = await over(t, server);
+  const payload = 'x'.repeat(100_000);
+  await until(async () => (await publisher.ask('PUBLISH', 'c', payload)) === ':0\r\n', 'the subscriber to be closed');
+  const { overflowCloses } = await server.call('stats');
+  t.is(overflowCloses, 1);
+});
+
+test('subscriptions are bounded', async (t) => {
+  const server = await ownServer(t, options({ subscriptionsPerSocket: 3 }));
+  const client = await over(t, server);
+  client.send('SUBSCRIBE', 'a', 'b', 'c', 'd', 'e');
+  await client.take(3);
+  t.regex(await client.next(), /^-ERR .*3 subscriptions/);
+  t.is(await client.ask('SUBSCRIBE', 'a'), '*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:3\r\n');
+  t.regex(await client.ask('PSUBSCRIBE', 'p*'), /^-ERR /);
+});
+
+test('messagesPerSecond slows a client down', async (t) => {
+  const server = await ownServer(t, options({ messagesPerSecond: 10 }));
+  const client = await over(t, server);
+  const started = performance.now();
+  client.send(Buffer.concat(Array.from({ length: 25 }, () => request('PING'))));
+  await client.take(25);
+  t.true(performance.now() - started > 1000);
+});
+
+test('an address with too many connections is told so', async (t) => {
+  const server = await ownServer(t, { ...options(), limits: { connectionsPerAddress: 2 } });
+  const [one, two] = [await over(t, server), await over(t, server)];
+  t.is(await one.ask('PING'), '+PONG\r\n');
+  t.is(await two.ask('PING'), '+PONG\r\n');
+  const three = await over(t, server);
+  t.is(await three.next(), '-ERR max number of clients reached\r\n');
+  await three.over();
+});

@@ -1,0 +1,281 @@
+// The same bytes to a real redis-server and to Millrace: the answers are the same bytes, in RESP2 and RESP3. What has to
+// differ (ids, times, addresses, versions) is masked by the list below, and only there.
+import test from 'ava';
+
+import { needingRedis, Redis } from './support/redis.mjs';
+import { connect } from './support/resp.mjs';
+import { ownServer, worker } from './support/server.mjs';
+
+const redis = Redis.of(test);
+const withRedis = needingRedis(test.serial);
+const OPTIONS = {
+  workerPath: worker('echo'),
+  threads: 1,
+  ioThreads: 2,
+  bind: { address: '127.0.0.1:0', protocol: 'resp' },
+};
+
+/** What may differ, by the name of a script's step. */
+const MASKS = {
+  version: [/\$\d+\r\nversion\r\n\$\d+\r\n[^\r]*\r\n/, 'VERSION'],
+  id: [/(\$2\r\nid\r\n|^):\d+\r\n/, '$1ID'],
+  time: [/\$\d+\r\n\d+\r\n\$\d+\r\n\d+\r\n/, 'TIME'],
+};
+
+/** Plays a script to both: each step is `[connection, ...words]`, or `[connection, N]` for N more pushes. */
+async function compare(t, version, steps, { masks = [], args } = {}) {
+  const [real, ours] = [redis.port, await ownServer(t, args ?? OPTIONS)];
+  const answers = [];
+  for (const address of [`127.0.0.1:${real}`, ours.addresses[0]]) {
+    const clients = new Map();
+    const seen = [];
+    for (const [name, ...words] of steps) {
+      if (!clients.has(name)) {
+        const client = await connect(t, address);
+        clients.set(name, client);
+        if (name === 'a' && address.endsWith(`:${real}`)) await client.ask('FLUSHALL');
+        if (version === 3) await client.ask('HELLO', '3');
+      }
+      const client = clients.get(name);
+      const count = typeof words.at(-1) === 'number' ? words.pop() : 1;
+      if (words.length > 0) client.send(...words);
+      const shown = words.map((word) => word.toString('latin1')).join(' ');
+      const replies = await client.take(count);
+      seen.push([name, shown, ...replies.map((reply) => masked(reply, masks))]);
+    }
+    for (const [name, client] of clients) {
+      // an answer to this and nothing before it
+      seen.push([name, 'left', client.left]);
+      client.end();
+      await client.over();
+    }
+    answers.push(seen);
+  }
+  t.deepEqual(answers[1], answers[0]);
+}
+
+const masked = (reply, names) => names.reduce((text, name) => text.replace(...MASKS[name]), reply);
+const inline = (line) => Buffer.from(`${line}\r\n`, 'latin1');
+
+for (const version of [2, 3]) {
+  const like = (title, steps, options) =>
+    withRedis(`RESP${version}: ${title}`, (t) => compare(t, version, steps, options));
+
+  like('connections', [
+    ['a', 'PING'],
+    ['a', 'ping', 'hello'],
+    ['a', 'PING', 'a', 'b'],
+    ['a', inline('PING')],
+    ['a', inline('PING "a\\x41\\n"')],
+    ['a', inline("  echo   'it\\'s'  ")],
+    ['a', Buffer.from('\r\n\r\nPING\r\n')],
+    ['a', Buffer.from('*0\r\n*-1\r\n*1\r\n$4\r\nPING\r\n')],
+    ['a', Buffer.from('*1\r\n$4\r\nPINGxx')],
+    ['a', 'ECHO', 'x\r\ny'],
+    ['a', 'ECHO'],
+    ['a', 'ECHO', 'a', 'b'],
+    ['a', 'SELECT', '0'],
+    ['a', 'SELECT', 'x'],
+    ['a', 'SELECT', '99'],
+    ['a', 'SELECT'],
+    ['a', 'CLIENT', 'GETNAME'],
+    ['a', 'CLIENT', 'SETNAME', 'me'],
+    ['a', 'CLIENT', 'GETNAME'],
+    ['a', 'CLIENT', 'SETNAME', 'a b'],
+    ['a', 'CLIENT', 'SETNAME', ''],
+    ['a', 'CLIENT', 'GETNAME'],
+    ['a', 'CLIENT', 'SETNAME'],
+    ['a', 'CLIENT', 'NO-EVICT', 'on'],
+    ['a', 'CLIENT', 'NO-EVICT', 'maybe'],
+    ['a', 'CLIENT', 'nosuch'],
+    ['a', 'CLIENT'],
+    ['a', 'CLIENT', 'LIST', 'ID', 'x'],
+    ['a', 'CLIENT', 'LIST', 'ID', '999999999'],
+    ['a', 'CLIENT', 'LIST', 'TYPE', 'nosuch'],
+    ['a', 'CLIENT', 'LIST', 'TYPE', 'replica'],
+    ['a', 'CLIENT', 'LIST', 'nosuch'],
+    ['a', 'AUTH', 'x'],
+    ['a', 'AUTH', 'default', 'x'],
+    ['a', 'AUTH', 'nobody', 'x'],
+    ['a', 'AUTH', 'a', 'b', 'c'],
+    ['a', 'AUTH'],
+    ['a', 'RESET'],
+    ['a', 'PING'],
+    ['a', 'QUIT'],
+  ]);
+
+  like(
+    'HELLO',
+    [
+      ['a', 'HELLO', '4'],
+      ['a', 'HELLO', '1'],
+      ['a', 'HELLO', 'x'],
+      ['a', 'HELLO', '3', 'SETNAME', 'a b'],
+      ['a', 'HELLO', '3', 'SETNAME'],
+      ['a', 'HELLO', '3', 'AUTH', 'x'],
+      ['a', 'HELLO', '3', 'AUTH', 'nobody', 'x'],
+      ['a', 'HELLO', '3', 'nosuch'],
+      ['a', 'HELLO'],
+      ['a', 'HELLO', '3', 'AUTH', 'default', 'x', 'SETNAME', 'me'],
+      ['a', 'CLIENT', 'GETNAME'],
+      ['a', 'HELLO', '2'],
+      ['a', 'HELLO', '3'],
+      ['a', 'CLIENT', 'ID'],
+      ['a', 'RESET'],
+      ['a', 'GET', 'nothing'],
+    ],
+    { masks: ['version', 'id'] },
+  );
+
+  like('unknown commands and wrong numbers of arguments', [
+    ['a', 'nosuch'],
+    ['a', 'nosuch', 'a', 'b\r\nc'],
+    ['a', 'nosuch', 'x'.repeat(200), 'y'],
+    ['a', 'nosuch', 'x'.repeat(100), 'y'.repeat(100), 'z'],
+    ['a', 'n'.repeat(300), 'x'],
+    ['a', ''],
+    ['a', 'GET'],
+    ['a', 'get', 'a', 'b'],
+    ['a', 'SET', 'a'],
+    ['a', 'MSET', 'a', 'b', 'c'],
+    ['a', 'MSET', 'a'],
+    ['a', 'PUBLISH', 'a'],
+    ['a', 'SUBSCRIBE'],
+    ['a', 'PUBSUB'],
+    ['a', 'PUBSUB', 'nosuch'],
+    ['a', 'PUBSUB', 'numpat', 'x'],
+    ['a', 'PUBSUB', 'CHANNELS', 'a', 'b'],
+    ['a', 'COMMAND', 'nosuch'],
+    ['a', 'COMMAND', 'COUNT', 'x'],
+    ['a', 'COMMAND', 'INFO', 'nosuch'],
+    ['a', 'COMMAND', 'DOCS', 'nosuch'],
+    ['a', 'TIME', 'x'],
+    ['a', 'DBSIZE', 'x'],
+  ]);
+
+  like('keys', [
+    ['a', 'GET', 'k'],
+    ['a', 'SET', 'k', 'v'],
+    ['a', 'GET', 'k'],
+    ['a', 'SET', 'k', 'w', 'GET'],
+    ['a', 'SET', 'k', 'w', 'NX'],
+    ['a', 'SET', 'n', 'w', 'XX'],
+    ['a', 'SET', 'n', 'w', 'NX'],
+    ['a', 'SET', 'n', 'x', 'XX', 'GET'],
+    ['a', 'SET', 'n', 'x', 'NX', 'GET'],
+    ['a', 'SET', 'm', 'x', 'nx', 'get'],
+    ['a', 'SET', 'k', 'x', 'NX', 'XX'],
+    ['a', 'SET', 'k', 'x', 'nosuch'],
+    ['a', 'SET', 'k', 'x', 'KEEPTTL'],
+    ['a', 'SET', '', ''],
+    ['a', 'GET', ''],
+    ['a', 'SETNX', 'k', 'y'],
+    ['a', 'SETNX', 'fresh', 'y'],
+    ['a', 'GETDEL', 'fresh'],
+    ['a', 'GETDEL', 'fresh'],
+    ['a', 'EXISTS', 'k', 'k', 'nothing'],
+    ['a', 'MSET', 'x', '1', 'y', '2', 'x', '3'],
+    ['a', 'MGET', 'x', 'y', 'nothing'],
+    ['a', 'DBSIZE'],
+    ['a', 'DEL', 'x', 'x', 'nothing', 'y'],
+    ['a', 'INCR', 'i'],
+    ['a', 'INCRBY', 'i', '41'],
+    ['a', 'INCRBY', 'i', '-50'],
+    ['a', 'GET', 'i'],
+    ['a', 'INCRBY', 'i', 'x'],
+    ['a', 'INCRBY', 'i', '9223372036854775808'],
+    ['a', 'INCR', 'k'],
+    ['a', 'SET', 'i', '9223372036854775807'],
+    ['a', 'INCR', 'i'],
+    ['a', 'INCRBY', 'i', '-9223372036854775808'],
+    ['a', 'SET', 'i', ' 1'],
+    ['a', 'INCR', 'i'],
+    ['a', 'DEL', 'k', 'n', 'm', 'i', ''],
+    ['a', 'KEYS', '*'],
+    ['a', 'SCAN', '0'],
+    ['a', 'SET', 'one', '1'],
+    ['a', 'KEYS', 'o?[a-f]'],
+    ['a', 'KEYS', 'x*'],
+    ['a', 'SCAN', '0', 'MATCH', 'o*', 'COUNT', '100'],
+    ['a', 'SCAN', '0', 'TYPE', 'list'],
+    ['a', 'SCAN', 'x'],
+    ['a', 'SCAN', '0', 'COUNT', 'x'],
+    ['a', 'SCAN', '0', 'COUNT', '0'],
+    ['a', 'SCAN', '0', 'nosuch', '0'],
+    ['a', 'SCAN', '0', 'MATCH'],
+    ['a', 'SCAN'],
+  ]);
+
+  like('publish and subscribe', [
+    ['a', 'SUBSCRIBE', 'one', 'two', 'one', 3],
+    ['a', 'PSUBSCRIBE', 't*', '[a-o]ne', 2],
+    ['b', 'PUBSUB', 'NUMSUB', 'one', 'two', 'three'],
+    ['b', 'PUBSUB', 'NUMSUB'],
+    ['b', 'PUBSUB', 'NUMPAT'],
+    ['b', 'PUBSUB', 'CHANNELS', 'on*'],
+    ['b', 'PUBSUB', 'CHANNELS', 'x'],
+    ['b', 'PUBLISH', 'nobody', 'x'],
+    ['b', 'PUBLISH', 'one', 'hello'],
+    ['a', 2],
+    ['b', 'PUBLISH', 'three', Buffer.from([0, 255, 13, 10])],
+    ['a', 1],
+    ['a', 'PING'],
+    ['a', 'PING', 'word'],
+    ['a', 'GET', 'k'],
+    ['a', 'PUBLISH', 'one', 'own', ...(version === 3 ? [3] : [])],
+    ['a', 'UNSUBSCRIBE', 'two', 'nosuch', 2],
+    ['a', 'UNSUBSCRIBE'],
+    ['a', 'UNSUBSCRIBE'],
+    ['a', 'PUNSUBSCRIBE', 't*', '[a-o]ne', 2],
+    ['a', 'PUNSUBSCRIBE'],
+    ['a', 'GET', 'k'],
+    ['a', 'SSUBSCRIBE', 'one', 'two', 2],
+    ['a', 'SUBSCRIBE', 'one'],
+    ['b', 'PUBSUB', 'SHARDCHANNELS', 'o*'],
+    ['b', 'PUBSUB', 'SHARDNUMSUB', 'one', 'x'],
+    ['b', 'PUBSUB', 'CHANNELS'],
+    ['b', 'SPUBLISH', 'one', 'sharded'],
+    ['a', 1],
+    ['b', 'PUBLISH', 'one', 'plain'],
+    ['a', 1],
+    ['b', 'PUBLISH', 'two', 'not to shard channels'],
+    ['a', 'SUNSUBSCRIBE', 'one'],
+    ['a', 'SUNSUBSCRIBE'],
+    ['a', 'SUNSUBSCRIBE'],
+    ['a', 'RESET'],
+    ['b', 'PUBLISH', 'one', 'x'],
+    ['a', 'PING'],
+    ['b', 'SUBSCRIBE', ''],
+    ['a', 'PUBLISH', '', 'to the empty name'],
+    ['b', 1],
+    ['b', 'QUIT'],
+  ]);
+
+  like('INFO and TIME', [['a', 'TIME']], { masks: ['time'] });
+}
+
+/** What Redis says before it ends a connection. */
+for (const [name, bytes] of Object.entries({
+  'a count that is none': '*x\r\n',
+  'too many arguments': '*2147483648\r\n',
+  'a length that is none': '*1\r\n$x\r\n',
+  'a negative length': '*1\r\n$-5\r\n',
+  'something else than an argument': '*1\r\n:1\r\n',
+  'an empty line instead of an argument': '*1\r\n\r\n',
+  'a quote that does not close': 'get "a\r\n',
+  'an endless line': 'x'.repeat(70_000),
+  'an endless count': `*${'1'.repeat(70_000)}`,
+  'an endless length': `*1\r\n$${'1'.repeat(70_000)}`,
+})) {
+  withRedis(`the last words: ${name}`, async (t) => {
+    const ours = await ownServer(t, OPTIONS);
+    const words = [];
+    for (const address of [`127.0.0.1:${redis.port}`, ours.addresses[0]]) {
+      const client = await connect(t, address);
+      client.send(Buffer.from(`PING\r\n${bytes}`));
+      await client.over();
+      words.push(client.left);
+    }
+    t.is(words[1], words[0]);
+  });
+}

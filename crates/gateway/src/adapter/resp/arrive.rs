@@ -1,0 +1,107 @@
+//! How an accepted connection becomes a socket that speaks RESP: no handshake, no handler.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use millrace_core::Tally;
+use millrace_protocol::resp::{Decoder, Version};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::AsyncWriteExt;
+
+use super::Resp;
+use super::clients::Client;
+use super::session::{Session, Terms};
+use crate::arrival::arrive;
+use crate::listener::Peer;
+use crate::shard::Shard;
+use crate::stream::Stream;
+
+/// Takes a connection over on this shard.
+pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer, terms: &Arc<Terms>) {
+    let local = local_address(&stream);
+    let config = &peer.listener.config;
+    if !peer.crowded && !config.proxy_protocol && peer.listener.tls.is_none() {
+        return begin(shard, stream, peer, (terms, local));
+    }
+    let (shard, terms) = (Rc::clone(shard), Arc::clone(terms));
+    tokio::task::spawn_local(enter(shard, stream, peer, (terms, local)));
+}
+
+/// Goes through what the listener asks for first.
+async fn enter(
+    shard: Rc<Shard>,
+    stream: Stream,
+    mut peer: Peer,
+    (terms, local): (Arc<Terms>, Option<SocketAddr>),
+) {
+    let timeout = peer.listener.config.limits.handshake_timeout;
+    let Some(mut stream) = arrive(&shard, stream, &mut peer, timeout).await else {
+        return;
+    };
+    if peer.crowded {
+        // a peer that is gone already needs no reason
+        let _gone = tokio::time::timeout(CROWDED_TIMEOUT, async {
+            stream.write_all(CROWDED).await?;
+            stream.shutdown().await
+        })
+        .await;
+        return;
+    }
+    begin(&shard, stream, peer, (&terms, local));
+}
+
+fn begin(
+    shard: &Rc<Shard>,
+    stream: Stream,
+    peer: Peer,
+    (terms, local): (&Arc<Terms>, Option<SocketAddr>),
+) {
+    if peer.listener.is_stopping() {
+        return;
+    }
+    let gateway = shard.gateway();
+    let address = peer.address.map(|ip| SocketAddr::new(ip, peer.port));
+    let user = terms.access.anyone();
+    let name = user.as_ref().map_or("default", |user| user.name.as_str());
+    let now = shard.elapsed();
+    let place = (peer.address, peer.seat);
+    let connection = shard.take_in(&peer.listener, place, |id| {
+        let client = Arc::new(Client::new(id, (address, local), name, now));
+        gateway.resp().clients.enter(&client);
+        Box::new(Resp {
+            decoder: Decoder::new(),
+            session: Session {
+                terms: Arc::clone(terms),
+                gateway: Arc::clone(gateway),
+                client,
+                version: Version::Resp2,
+                user: user.clone(),
+                tally: Tally::default(),
+            },
+        })
+    });
+    shard.connected(&connection, stream, &Bytes::new());
+}
+
+/// This side's address. Has the kernel ask peers that are silent for long whether they still live, since RESP has no
+/// such question.
+fn local_address(stream: &Stream) -> Option<SocketAddr> {
+    let Stream::Tcp(stream) = stream else {
+        return None;
+    };
+    // where it cannot be had, a peer that vanished is noticed with the next message to it
+    let _without = SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENCE));
+    stream.local_addr().ok()
+}
+
+/// As Redis's default.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// What a peer is told whose address has too many connections.
+const CROWDED: &[u8] = b"-ERR max number of clients reached\r\n";
+
+/// Time for it to read that.
+const CROWDED_TIMEOUT: Duration = Duration::from_secs(1);

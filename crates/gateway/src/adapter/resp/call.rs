@@ -1,0 +1,209 @@
+//! One command of one connection: found, judged as Redis judges it, run, answered.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_protocol::resp::{Reply, Request, Version};
+
+use super::access::User;
+use super::session::Session;
+use super::table::{self, Command, Uses};
+use crate::adapter::{Intake, Site};
+
+/// A command that runs.
+pub(super) struct Call<'c> {
+    pub(super) session: &'c mut Session,
+    pub(super) request: Request<'c>,
+    pub(super) command: &'static Command,
+    intake: &'c mut dyn Intake,
+}
+
+/// What follows a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// The next one.
+    Next,
+    /// Its answer, before anything else is taken.
+    Wait,
+    /// The end, which the peer asked for.
+    End,
+    /// The end, which it did not.
+    Refuse,
+}
+
+/// Runs a request.
+pub(super) fn run<'c>(
+    session: &'c mut Session,
+    request: Request<'c>,
+    intake: &'c mut dyn Intake,
+) -> Flow {
+    let command = match table::find(&request) {
+        Ok(command) => command,
+        Err(unknown) => {
+            let version = session.version;
+            let text = unknown.text(&request);
+            intake.reply(&mut |out| Reply::new(version, out).error(&text));
+            return Flow::Next;
+        }
+    };
+    session.client.asks(command.name, intake.now());
+    let mut call = Call {
+        session,
+        request,
+        command,
+        intake,
+    };
+    match call.objection() {
+        None => (command.run)(&mut call),
+        Some(text) => call.error(text),
+    }
+}
+
+impl<'c> Call<'c> {
+    /// An argument; those that the command has to have are there.
+    pub(super) fn argument(&self, index: usize) -> &'c [u8] {
+        self.request.get(index).unwrap_or_default()
+    }
+
+    /// The arguments from this one on.
+    pub(super) fn arguments(&self, from: usize) -> impl Iterator<Item = &'c [u8]> + use<'c> {
+        self.request.iter().skip(from)
+    }
+
+    pub(super) fn reply(&mut self, write: impl Fn(&mut Reply<'_>)) -> Flow {
+        let version = self.session.version;
+        self.intake
+            .reply(&mut |out| write(&mut Reply::new(version, out)));
+        Flow::Next
+    }
+
+    pub(super) fn ok(&mut self) -> Flow {
+        self.reply(|reply| reply.simple("OK"))
+    }
+
+    /// An error with its code.
+    pub(super) fn error(&mut self, text: impl AsRef<[u8]>) -> Flow {
+        self.reply(|reply| reply.error(text.as_ref()))
+    }
+
+    pub(super) fn integer(&mut self, number: usize) -> Flow {
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        self.reply(|reply| reply.integer(number))
+    }
+
+    /// Answers behind everything that was posted to this shard so far.
+    pub(super) fn reply_behind(&mut self, write: impl Fn(&mut Reply<'_>)) -> Flow {
+        self.reply_after(Duration::ZERO, write)
+    }
+
+    /// The same, and not before this time has passed.
+    pub(super) fn reply_after(&mut self, delay: Duration, write: impl Fn(&mut Reply<'_>)) -> Flow {
+        let mut answer = Vec::new();
+        write(&mut Reply::new(self.session.version, &mut answer));
+        self.intake.answer_later(answer, delay);
+        Flow::Wait
+    }
+
+    /// Answers with replies that are written already, behind everything that was posted to this shard so far.
+    pub(super) fn answer_behind(&mut self, replies: Vec<u8>) -> Flow {
+        self.intake.answer_later(replies, Duration::ZERO);
+        Flow::Wait
+    }
+
+    /// Answers with replies that are written already.
+    pub(super) fn answer(&mut self, replies: &[u8]) -> Flow {
+        self.intake.reply(&mut |out| out.extend_from_slice(replies));
+        Flow::Next
+    }
+
+    /// Answers after this time; at once if it is none.
+    pub(super) fn reply_after_or_now(
+        &mut self,
+        delay: Duration,
+        write: impl Fn(&mut Reply<'_>),
+    ) -> Flow {
+        if delay.is_zero() {
+            return self.reply(write);
+        }
+        self.reply_after(delay, write)
+    }
+
+    /// Where the connection stands in the gateway.
+    pub(super) fn site(&mut self) -> Site<'_> {
+        self.intake.site()
+    }
+
+    /// Milliseconds since the gateway was made.
+    pub(super) fn now(&self) -> u64 {
+        self.intake.now()
+    }
+
+    pub(super) fn ip(&self) -> Option<IpAddr> {
+        self.session.client.address.map(|address| address.ip())
+    }
+
+    /// The wrong number of arguments.
+    pub(super) fn wrong_arity(&mut self) -> Flow {
+        let name = self.command.name;
+        self.error(format!(
+            "ERR wrong number of arguments for '{name}' command"
+        ))
+    }
+
+    /// Why the command may not run, in the order in which Redis looks.
+    fn objection(&self) -> Option<String> {
+        let Command { name, arity, .. } = *self.command;
+        let count = i64::try_from(self.request.count()).unwrap_or(i64::MAX);
+        if arity >= 0 && count != arity || count < -arity {
+            return Some(format!(
+                "ERR wrong number of arguments for '{name}' command"
+            ));
+        }
+        let Some(user) = &self.session.user else {
+            return (!self.command.for_strangers)
+                .then(|| "NOAUTH Authentication required.".to_owned());
+        };
+        if let Some(objection) = self.not_permitted(user) {
+            return Some(objection);
+        }
+        if self.session.only_listens() && !self.command.for_listeners {
+            return Some(format!(
+                "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed \
+                 in this context"
+            ));
+        }
+        None
+    }
+
+    fn not_permitted(&self, user: &Arc<User>) -> Option<String> {
+        let name = self.command.name;
+        if !self.command.for_strangers && !user.may_run(name) {
+            return Some(format!(
+                "NOPERM User {} has no permissions to run the '{name}' command",
+                user.name
+            ));
+        }
+        let mut names = self.command.used(&self.request);
+        let (permitted, what) = match self.command.uses {
+            Uses::Nothing => (true, ""),
+            Uses::EveryKey => (user.may_use_every_key(), "keys"),
+            Uses::Keys(..) => (names.all(|key| user.may_use_key(key)), "keys"),
+            Uses::Channel | Uses::Channels => (
+                names.all(|channel| user.may_use_channel(channel)),
+                "channels",
+            ),
+            Uses::Patterns => (
+                names.all(|pattern| user.may_use_pattern(pattern)),
+                "channels",
+            ),
+        };
+        (!permitted)
+            .then(|| format!("NOPERM No permissions to access one of the {what} used as arguments"))
+    }
+}
+
+/// Whether replies to `HELLO 3` and the like are those of version 3.
+pub(super) fn is_newer(version: Version) -> bool {
+    version == Version::Resp3
+}

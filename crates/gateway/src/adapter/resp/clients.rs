@@ -1,0 +1,144 @@
+//! The connections that speak RESP, on all shards, as `CLIENT LIST` shows them. Owns what they tell of themselves.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use millrace_core::{SocketId, Tally};
+use millrace_protocol::resp::Version;
+
+use crate::sync::{AtomicU64, Mutex, Ordering};
+
+/// See the module; in the order of their ids. As many as there are connections.
+#[derive(Debug)]
+pub(super) struct Clients {
+    all: Mutex<BTreeMap<u64, Arc<Client>>>,
+}
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) id: SocketId,
+    pub(super) address: Option<SocketAddr>,
+    pub(super) local: Option<SocketAddr>,
+    /// When it came, in milliseconds since the gateway was made.
+    since: u64,
+    /// When it last asked for something.
+    active: AtomicU64,
+    told: Mutex<Told>,
+}
+
+/// What may change.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told {
+    pub(super) name: Vec<u8>,
+    pub(super) library: Vec<u8>,
+    pub(super) library_version: Vec<u8>,
+    pub(super) user: String,
+    pub(super) version: Version,
+    /// The name of the last command.
+    pub(super) command: &'static str,
+}
+
+impl Clients {
+    pub(super) fn new() -> Self {
+        Self {
+            all: Mutex::new(BTreeMap::new()),
+        }
+    }
+
+    pub(super) fn enter(&self, client: &Arc<Client>) {
+        self.all.lock().insert(client.id.get(), Arc::clone(client));
+    }
+
+    pub(super) fn leave(&self, id: SocketId) {
+        self.all.lock().remove(&id.get());
+    }
+
+    /// All, or those with one of these ids.
+    pub(super) fn list(&self, ids: Option<&[u64]>) -> Vec<Arc<Client>> {
+        let all = self.all.lock();
+        match ids {
+            None => all.values().cloned().collect(),
+            Some(ids) => ids.iter().filter_map(|id| all.get(id)).cloned().collect(),
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.all.lock().len()
+    }
+}
+
+impl Client {
+    pub(super) fn new(
+        id: SocketId,
+        (address, local): (Option<SocketAddr>, Option<SocketAddr>),
+        user: &str,
+        now: u64,
+    ) -> Self {
+        Self {
+            id,
+            address,
+            local,
+            since: now,
+            active: AtomicU64::new(now),
+            told: Mutex::new(Told {
+                user: user.to_owned(),
+                ..Told::default()
+            }),
+        }
+    }
+
+    /// It asks for something now.
+    pub(super) fn asks(&self, command: &'static str, now: u64) {
+        self.active.store(now, Ordering::Relaxed);
+        self.told.lock().command = command;
+    }
+
+    pub(super) fn change(&self, change: impl FnOnce(&mut Told)) {
+        change(&mut self.told.lock());
+    }
+
+    pub(super) fn told(&self) -> Told {
+        self.told.lock().clone()
+    }
+
+    /// Its line, as Redis has it, without its end.
+    pub(super) fn append_line(&self, tally: Tally, now: u64, line: &mut Vec<u8>) {
+        let told = self.told();
+        let seconds = |since: u64| now.saturating_sub(since) / 1000;
+        let address = |address: Option<SocketAddr>| {
+            address.map_or_else(|| "/:0".to_owned(), |address| address.to_string())
+        };
+        let listens = tally.total() > 0;
+        let mut text = String::new();
+        // writing to a string cannot fail
+        let _written = write!(
+            text,
+            "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={} db=0 sub={} psub={} ssub={} multi=-1 qbuf=0 \
+             qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={} \
+             redir=-1 resp={} lib-name={} lib-ver={}",
+            self.id.get(),
+            address(self.address),
+            address(self.local),
+            String::from_utf8_lossy(&told.name),
+            seconds(self.since),
+            seconds(self.active.load(Ordering::Relaxed)),
+            if listens { "P" } else { "N" },
+            tally.channels,
+            tally.patterns,
+            tally.sharded,
+            if told.command.is_empty() {
+                "NULL"
+            } else {
+                told.command
+            },
+            told.user,
+            if told.version == Version::Resp3 { 3 } else { 2 },
+            String::from_utf8_lossy(&told.library),
+            String::from_utf8_lossy(&told.library_version),
+        );
+        line.extend_from_slice(text.as_bytes());
+    }
+}

@@ -1,0 +1,235 @@
+//! Listening and publishing. The core keeps who listens to what; here is how it is asked for and confirmed.
+
+use millrace_core::{EnterError, Kind, Name, Pattern, Space, Tally, Target, Topic};
+use millrace_protocol::resp::Reply;
+
+use super::call::{Call, Flow};
+use crate::config::PublishAs;
+use crate::limits::FixedLimits;
+
+pub(super) fn subscribe(call: &mut Call<'_>) -> Flow {
+    enter_all(call, Space::Channel, b"subscribe")
+}
+
+pub(super) fn psubscribe(call: &mut Call<'_>) -> Flow {
+    enter_all(call, Space::Pattern, b"psubscribe")
+}
+
+pub(super) fn ssubscribe(call: &mut Call<'_>) -> Flow {
+    enter_all(call, Space::Sharded, b"ssubscribe")
+}
+
+pub(super) fn unsubscribe(call: &mut Call<'_>) -> Flow {
+    leave(call, Space::Channel, b"unsubscribe")
+}
+
+pub(super) fn punsubscribe(call: &mut Call<'_>) -> Flow {
+    leave(call, Space::Pattern, b"punsubscribe")
+}
+
+pub(super) fn sunsubscribe(call: &mut Call<'_>) -> Flow {
+    leave(call, Space::Sharded, b"sunsubscribe")
+}
+
+pub(super) fn publish(call: &mut Call<'_>) -> Flow {
+    let channel = call.argument(1);
+    publish_to(call, Topic::Channel(channel))
+}
+
+pub(super) fn spublish(call: &mut Call<'_>) -> Flow {
+    let channel = call.argument(1);
+    publish_to(call, Topic::Sharded(channel))
+}
+
+/// Leaves everything, without a word.
+pub(super) fn exit_all(call: &mut Call<'_>) {
+    let site = call.site();
+    for name in site.gateway.core().topics_of(site.socket) {
+        let topic = topic(name.space(), name.as_bytes());
+        site.gateway.exit(site.socket, topic, site.touched);
+    }
+    call.session.tally = Tally::default();
+}
+
+fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
+    for name in call.arguments(1) {
+        let entered = if name.len() > FixedLimits::default().channel_name_bytes {
+            Err("ERR the channel's name is too long".to_owned())
+        } else {
+            let most = call.session.terms.subscriptions;
+            let site = call.site();
+            site.gateway
+                .enter(site.socket, topic(space, name), most, site.touched)
+                .map_err(|error| refusal(&error))
+        };
+        match entered {
+            Ok(tally) => {
+                call.session.tally = tally;
+                call.reply(|reply| confirm(reply, kind, Some(name), count(space, tally)));
+            }
+            // those behind it would fail as well, or be confirmed in its place
+            Err(text) => return call.error(text),
+        }
+    }
+    Flow::Next
+}
+
+fn refusal(error: &EnterError) -> String {
+    format!("ERR {error}")
+}
+
+/// Leaves what is named, or all of a kind. What was published before comes before the confirmation, and nothing after it.
+fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
+    let mut answer = Vec::new();
+    let mut reply = Reply::new(call.session.version, &mut answer);
+    let listened = call.session.listens();
+    let all = if call.request.count() > 1 {
+        Vec::new()
+    } else {
+        let socket = call.session.client.id;
+        let mut all = call.session.gateway.core().topics_of(socket);
+        all.retain(|name| name.space() == space);
+        all
+    };
+    let given: Vec<&[u8]> = call.arguments(1).collect();
+    let named = given.into_iter().chain(all.iter().map(Name::as_bytes));
+    let mut left_any = false;
+    for name in named {
+        left_any = true;
+        let site = call.site();
+        let tally = site
+            .gateway
+            .exit(site.socket, topic(space, name), site.touched);
+        call.session.tally = tally;
+        confirm(&mut reply, kind, Some(name), count(space, tally));
+    }
+    if !left_any {
+        confirm(&mut reply, kind, None, count(space, call.session.tally));
+    }
+    if listened {
+        call.answer_behind(answer)
+    } else {
+        call.answer(&answer)
+    }
+}
+
+/// Confirms a change: what, of which name, and how many are left.
+fn confirm(reply: &mut Reply<'_>, kind: &[u8], name: Option<&[u8]>, left: usize) {
+    reply.push(3);
+    reply.bulk(kind);
+    reply.optional(name);
+    reply.integer(i64::try_from(left).unwrap_or(i64::MAX));
+}
+
+/// As Redis counts: shard channels apart.
+fn count(space: Space, tally: Tally) -> usize {
+    match space {
+        Space::Sharded => tally.sharded,
+        Space::Channel | Space::Pattern => tally.channels + tally.patterns,
+    }
+}
+
+fn topic(space: Space, name: &[u8]) -> Topic<'_> {
+    match space {
+        Space::Channel => Topic::Channel(name),
+        Space::Sharded => Topic::Sharded(name),
+        Space::Pattern => Topic::Pattern(name),
+    }
+}
+
+fn publish_to(call: &mut Call<'_>, topic: Topic<'_>) -> Flow {
+    let payload = call.argument(2);
+    let kind = match call.session.terms.publish_as {
+        PublishAs::Binary => Kind::Binary,
+        _ if std::str::from_utf8(payload).is_ok() => Kind::Text,
+        PublishAs::Auto => Kind::Binary,
+        PublishAs::Text => return call.error("ERR the message is not valid UTF-8"),
+    };
+    let site = call.site();
+    let (gateway, touched) = (site.gateway, site.touched);
+    let posted = match topic {
+        Topic::Sharded(name) => gateway.send_sharded(name, kind, payload, touched),
+        Topic::Channel(name) | Topic::Pattern(name) => {
+            gateway.send(&[Target::Channel(name)], kind, payload, &[], touched)
+        }
+    };
+    if call.session.listens() {
+        // it may be told to this connection: then that comes first
+        let posted = i64::try_from(posted).unwrap_or(i64::MAX);
+        return call.reply_behind(|reply| reply.integer(posted));
+    }
+    call.integer(posted)
+}
+
+pub(super) fn channels(call: &mut Call<'_>) -> Flow {
+    list(call, Space::Channel)
+}
+
+pub(super) fn shard_channels(call: &mut Call<'_>) -> Flow {
+    list(call, Space::Sharded)
+}
+
+pub(super) fn numsub(call: &mut Call<'_>) -> Flow {
+    count_each(call, Space::Channel)
+}
+
+pub(super) fn shard_numsub(call: &mut Call<'_>) -> Flow {
+    count_each(call, Space::Sharded)
+}
+
+pub(super) fn numpat(call: &mut Call<'_>) -> Flow {
+    let count = call.session.gateway.core().pattern_count();
+    call.integer(count)
+}
+
+fn list(call: &mut Call<'_>, space: Space) -> Flow {
+    if call.request.count() > 3 {
+        let part = call.argument(1);
+        let text = &b"ERR unknown subcommand or wrong number of arguments for '"[..];
+        return call.error([text, part, b"'. Try PUBSUB HELP."].concat());
+    }
+    let pattern = match call.request.get(2).map(Pattern::new).transpose() {
+        Ok(pattern) => pattern,
+        Err(error) => return call.error(format!("ERR {error}")),
+    };
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    call.session
+        .gateway
+        .core()
+        .names(space, &mut |name: &Name| {
+            let matches = |pattern: &Pattern| pattern.matches(name.as_bytes());
+            if bytes <= LIST_BYTES && pattern.as_ref().is_none_or(matches) {
+                bytes += name.as_bytes().len();
+                found.push(name.clone());
+            }
+        });
+    if bytes > LIST_BYTES {
+        return call.error("ERR the list is too long: ask for fewer");
+    }
+    call.reply(|reply| {
+        reply.array(found.len());
+        for name in &found {
+            reply.bulk(name.as_bytes());
+        }
+    })
+}
+
+fn count_each(call: &mut Call<'_>, space: Space) -> Flow {
+    let counts: Vec<(&[u8], usize)> = call
+        .arguments(2)
+        .map(|name| {
+            let core = call.session.gateway.core();
+            (name, core.subscribers(topic(space, name)))
+        })
+        .collect();
+    call.reply(|reply| {
+        reply.array(counts.len() * 2);
+        for (name, count) in &counts {
+            reply.bulk(name);
+            reply.integer(i64::try_from(*count).unwrap_or(i64::MAX));
+        }
+    })
+}
+
+/// Bytes of names listed at once.
+const LIST_BYTES: usize = 64 * 1024 * 1024;

@@ -1,0 +1,89 @@
+//! What a connection that speaks RESP has said so far: which version, who it is, what it listens to.
+
+use std::sync::Arc;
+
+use millrace_core::Tally;
+use millrace_protocol::resp::{RequestLimits, Version};
+
+use super::access::{Access, User};
+use super::clients::Client;
+use crate::config::{PublishAs, RespConfig};
+use crate::gateway::Gateway;
+use crate::limits::ListenerLimits;
+
+/// What every connection of a listener has in common.
+#[derive(Debug)]
+pub(crate) struct Terms {
+    pub(super) access: Access,
+    pub(super) publish_as: PublishAs,
+    /// Bytes of an argument.
+    argument_bytes: usize,
+    /// Channels and patterns of a connection.
+    pub(super) subscriptions: usize,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) terms: Arc<Terms>,
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) client: Arc<Client>,
+    pub(super) version: Version,
+    /// `None`: it has to say who it is.
+    pub(super) user: Option<Arc<User>>,
+    /// What it listens to by its own commands.
+    pub(super) tally: Tally,
+}
+
+impl Terms {
+    /// As configured; patterns that are too long are refused.
+    pub(crate) fn new(
+        config: &RespConfig,
+        limits: &ListenerLimits,
+    ) -> Result<Self, millrace_core::PatternError> {
+        Ok(Self {
+            access: Access::new(config)?,
+            publish_as: config.publish_as,
+            argument_bytes: limits.message_bytes,
+            subscriptions: limits.subscriptions_per_socket,
+        })
+    }
+}
+
+impl Session {
+    /// Bounds of its requests.
+    pub(super) fn limits(&self) -> RequestLimits {
+        RequestLimits {
+            argument_bytes: self.terms.argument_bytes,
+            stranger: self.user.is_none(),
+        }
+    }
+
+    /// Whether it listens to anything.
+    pub(super) fn listens(&self) -> bool {
+        self.tally.total() > 0
+    }
+
+    /// Whether it may only listen, because its replies would look like messages.
+    pub(super) fn only_listens(&self) -> bool {
+        self.version == Version::Resp2 && self.listens()
+    }
+
+    /// It is this user from now on, or a stranger.
+    pub(super) fn become_user(&mut self, user: Option<Arc<User>>) {
+        let name = user.as_ref().map_or("default", |user| user.name.as_str());
+        self.client.change(|told| name.clone_into(&mut told.user));
+        self.user = user;
+    }
+
+    pub(super) fn speak(&mut self, version: Version) {
+        self.version = version;
+        self.client.change(|told| told.version = version);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.gateway.resp().clients.leave(self.client.id);
+    }
+}

@@ -1,0 +1,204 @@
+//! What there is to know of a command, and how one is found. The commands themselves are listed beside this.
+
+use millrace_protocol::resp::Request;
+
+use super::call::{Call, Flow};
+use super::commands::COMMANDS;
+
+/// A command, or a part of one: `client|id`.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) name: &'static str,
+    /// Arguments, its name included; negative: at least so many.
+    pub(super) arity: i64,
+    pub(super) run: fn(&mut Call<'_>) -> Flow,
+    /// The words that Redis describes it with.
+    pub(super) flags: &'static str,
+    pub(super) categories: &'static str,
+    pub(super) uses: Uses,
+    pub(super) group: &'static str,
+    pub(super) since: &'static str,
+    pub(super) summary: &'static str,
+    /// May run before it is known who asks.
+    pub(super) for_strangers: bool,
+    /// May run while the connection listens, in version 2.
+    pub(super) for_listeners: bool,
+}
+
+/// What of the arguments needs permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Uses {
+    Nothing,
+    /// Those from 1 to this one (negative: from the end), every so manieth.
+    Keys(i64, usize),
+    EveryKey,
+    /// The first is a channel.
+    Channel,
+    /// All are channels.
+    Channels,
+    /// All are patterns.
+    Patterns,
+}
+
+/// Why no command was found.
+#[derive(Debug)]
+pub(super) enum Unknown {
+    /// Nothing has this name.
+    Command,
+    /// The command has no such part.
+    Part,
+    /// It is there in Redis, and here not for this reason.
+    Refused(&'static str),
+}
+
+/// Finds what a request asks for.
+pub(super) fn find(request: &Request<'_>) -> Result<&'static Command, Unknown> {
+    let mut buffer = [0; LONGEST_NAME];
+    let name = lower(&mut buffer, request.get(0).unwrap_or_default(), None);
+    let command = name.and_then(named);
+    let Some(command) = command else {
+        let refused = name.and_then(|name| REFUSED.iter().find(|one| one.0.as_bytes() == name));
+        return Err(refused.map_or(Unknown::Command, |one| Unknown::Refused(one.1)));
+    };
+    let Some(part) = request.get(1).filter(|_| command.has_parts()) else {
+        return Ok(command);
+    };
+    let mut buffer = [0; LONGEST_NAME];
+    lower(&mut buffer, command.name.as_bytes(), Some(part))
+        .and_then(named)
+        .ok_or(Unknown::Part)
+}
+
+/// The command of this name, in lower case.
+pub(super) fn named(name: &[u8]) -> Option<&'static Command> {
+    let at = COMMANDS.binary_search_by(|one| one.name.as_bytes().cmp(name));
+    at.ok().and_then(|at| COMMANDS.get(at))
+}
+
+/// Those that are no part of another.
+pub(super) fn commands() -> impl Iterator<Item = &'static Command> {
+    COMMANDS.iter().filter(|one| !one.name.contains('|'))
+}
+
+/// Writes a name in lower case, and behind a bar that of its part; `None`: longer than any.
+fn lower<'b>(
+    buffer: &'b mut [u8; LONGEST_NAME],
+    name: &[u8],
+    part: Option<&[u8]>,
+) -> Option<&'b [u8]> {
+    let length = name.len() + part.map_or(0, |part| part.len() + 1);
+    let parts = part.map(|part| b"|".iter().chain(part));
+    let bytes = name.iter().chain(parts.into_iter().flatten());
+    let target = buffer.get_mut(..length)?;
+    for (to, from) in target.iter_mut().zip(bytes) {
+        *to = from.to_ascii_lowercase();
+    }
+    Some(target)
+}
+
+impl Command {
+    /// Whether it only leads to its parts.
+    pub(super) fn has_parts(&self) -> bool {
+        matches!(self.name, "client" | "command" | "pubsub")
+    }
+
+    /// Its parts.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &'static Command> + use<> {
+        let name = self.name;
+        COMMANDS.iter().filter(move |one| {
+            one.name
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with('|'))
+        })
+    }
+
+    /// The arguments that need permission.
+    pub(super) fn used<'r>(
+        &self,
+        request: &Request<'r>,
+    ) -> impl Iterator<Item = &'r [u8]> + use<'r> {
+        let count = request.count();
+        let (end, step) = match self.uses {
+            Uses::Nothing | Uses::EveryKey => (1, 1),
+            Uses::Channel => (2, 1),
+            Uses::Channels | Uses::Patterns => (count, 1),
+            Uses::Keys(last, step) => {
+                let last = usize::try_from(last).unwrap_or(count - 1);
+                (last + 1, step)
+            }
+        };
+        let taken = request.iter().take(end.min(count)).skip(1);
+        taken.step_by(step)
+    }
+}
+
+impl Unknown {
+    /// The error.
+    pub(super) fn text(&self, request: &Request<'_>) -> Vec<u8> {
+        let name = first(request.get(0).unwrap_or_default());
+        match self {
+            Self::Refused(reason) => {
+                let name = String::from_utf8_lossy(name).to_ascii_uppercase();
+                format!("ERR {name} is not supported here: {reason}").into_bytes()
+            }
+            Self::Part => {
+                let part = first(request.get(1).unwrap_or_default());
+                let name = name.to_ascii_uppercase();
+                [
+                    &b"ERR unknown subcommand '"[..],
+                    part,
+                    b"'. Try ",
+                    &name,
+                    b" HELP.",
+                ]
+                .concat()
+            }
+            Self::Command => {
+                let mut text = [
+                    &b"ERR unknown command '"[..],
+                    name,
+                    b"', with args beginning with: ",
+                ]
+                .concat();
+                let mut shown = 0;
+                for argument in request.iter().skip(1) {
+                    if shown >= SHOWN_BYTES {
+                        break;
+                    }
+                    let argument = argument.get(..SHOWN_BYTES - shown).unwrap_or(argument);
+                    text.push(b'\'');
+                    text.extend_from_slice(argument);
+                    text.extend_from_slice(b"' ");
+                    shown += argument.len() + 3;
+                }
+                text
+            }
+        }
+    }
+}
+
+/// What is shown of a name.
+fn first(name: &[u8]) -> &[u8] {
+    name.get(..SHOWN_BYTES).unwrap_or(name)
+}
+
+/// Bytes shown of what nobody knows.
+const SHOWN_BYTES: usize = 128;
+
+/// Longer than the longest name.
+const LONGEST_NAME: usize = 32;
+
+/// What a client may expect and does not find.
+const REFUSED: [(&str, &str); 8] = [
+    ("discard", NO_TRANSACTIONS),
+    ("eval", NO_SCRIPTS),
+    ("evalsha", NO_SCRIPTS),
+    ("exec", NO_TRANSACTIONS),
+    ("monitor", "nobody watches what others do"),
+    ("multi", NO_TRANSACTIONS),
+    ("unwatch", NO_TRANSACTIONS),
+    ("watch", NO_TRANSACTIONS),
+];
+
+const NO_TRANSACTIONS: &str = "there are no transactions";
+const NO_SCRIPTS: &str = "there are no scripts";

@@ -1,0 +1,173 @@
+//! What an adapter may do while it decodes: deliver to the worker, answer, change the core. Owns what comes of it until
+//! the bytes are taken.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_core::{Kind, ShardSet};
+
+use super::Shard;
+use super::connection::{Connection, Credit};
+use super::inbox::Command;
+use super::outbox::Outbox;
+use super::rate::Rate;
+use crate::adapter::{Intake, Site};
+use crate::close_reason::CloseReason;
+use crate::worker::queue;
+use crate::worker::record::{RecordKind, record_bytes};
+
+/// See the module.
+pub(super) struct Taking<'a> {
+    shard: &'a Shard,
+    connection: &'a Connection,
+    /// The worker's queue, locked from the first message on.
+    intake: Option<queue::Intake<'a>>,
+    credit: &'a mut Credit,
+    outbox: &'a mut Outbox,
+    rate: Option<&'a mut Rate>,
+    /// The connection is closing: its messages are nobody's any more.
+    discard: bool,
+    taken: Taken,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(super) struct Taken {
+    pub(super) alive: bool,
+    pub(super) replied: bool,
+    pub(super) delivered: u64,
+    pub(super) delivered_bytes: u64,
+    /// An answer is on its way through the inbox.
+    pub(super) answer_later: bool,
+    /// Shards that something was posted to.
+    pub(super) touched: ShardSet,
+}
+
+impl<'a> Taking<'a> {
+    pub(super) fn new(
+        shard: &'a Shard,
+        connection: &'a Connection,
+        (credit, outbox, rate): (&'a mut Credit, &'a mut Outbox, Option<&'a mut Rate>),
+        discard: bool,
+    ) -> Self {
+        Self {
+            shard,
+            connection,
+            intake: None,
+            credit,
+            outbox,
+            rate,
+            discard,
+            taken: Taken::default(),
+        }
+    }
+
+    pub(super) fn taken(self) -> Taken {
+        self.taken
+    }
+
+    /// Counts a message. Whether its sender may go on.
+    fn count(&mut self, bytes: usize) -> bool {
+        self.taken.delivered += 1;
+        self.taken.delivered_bytes += u64::try_from(bytes).unwrap_or_default();
+        let now = self.shard.now.get();
+        !self.rate.as_mut().is_some_and(|rate| {
+            rate.spend(now);
+            rate.wait(now) > 0
+        })
+    }
+}
+
+impl Intake for Taking<'_> {
+    fn deliver(
+        &mut self,
+        kind: Kind,
+        ascii: bool,
+        payload: Cow<'_, [u8]>,
+    ) -> Result<bool, CloseReason> {
+        if self.discard {
+            return Ok(true);
+        }
+        let worker = &self.connection.worker;
+        let handlers = worker.handlers();
+        let (record, handled) = match kind {
+            Kind::Text => (RecordKind::Text, handlers.text),
+            Kind::Binary => (RecordKind::Binary, handlers.binary),
+        };
+        if !handled {
+            return Err(CloseReason::NO_HANDLER);
+        }
+        if self.intake.is_none() {
+            self.intake = worker.queue().intake();
+        }
+        // a retired worker's connections are about to be closed
+        let Some(intake) = &mut self.intake else {
+            return Ok(false);
+        };
+        let length = payload.len();
+        let slot = self.connection.worker_slot.get();
+        let batch = intake.message(record, slot, ascii, payload);
+        self.credit.spend(batch, record_bytes(length));
+        let limits = &self.shard.limits;
+        let room = intake.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
+        let unhurried = self.count(length);
+        Ok(room && unhurried && !self.credit.is_spent(limits))
+    }
+
+    fn reply(&mut self, encode: &mut dyn FnMut(&mut Vec<u8>)) {
+        if self.discard {
+            return;
+        }
+        self.taken.replied = true;
+        let shard = self.shard;
+        self.outbox
+            .lend(|| shard.spare.borrow_mut().pop().unwrap_or_default());
+        self.outbox
+            .append_control(shard.gateway.ledger(), |out| encode(out));
+    }
+
+    fn answer_later(&mut self, answer: Vec<u8>, delay: Duration) {
+        self.taken.answer_later = true;
+        let shard = self.shard.index;
+        let command = Command::Answer {
+            slot: self.connection.slot,
+            socket: self.connection.socket,
+            answer: answer.into(),
+        };
+        let gateway = &self.shard.gateway;
+        if delay.is_zero() {
+            gateway.inboxes().post(shard, command);
+            self.taken.touched.insert(shard);
+            return;
+        }
+        let gateway = Arc::clone(gateway);
+        tokio::task::spawn_local(async move {
+            tokio::time::sleep(delay).await;
+            gateway.inboxes().post(shard, command);
+            gateway.inboxes().wake_bits(1 << shard.get());
+        });
+    }
+
+    fn answered(&mut self, bytes: usize) -> bool {
+        let unhurried = self.count(bytes);
+        let limit = self.shard.limits.outbox_read_pause_bytes;
+        unhurried && !self.outbox.wants_flush() && self.outbox.charge() <= limit
+    }
+
+    fn alive(&mut self) {
+        self.taken.alive = true;
+    }
+
+    fn now(&self) -> u64 {
+        self.shard.now.get()
+    }
+
+    fn site(&mut self) -> Site<'_> {
+        Site {
+            gateway: &self.shard.gateway,
+            socket: self.connection.socket,
+            touched: &mut self.taken.touched,
+        }
+    }
+}

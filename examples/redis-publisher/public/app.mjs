@@ -1,0 +1,34 @@
+// Shows what sensors say, whoever published it.
+const list = document.querySelector('#sensors');
+const state = document.querySelector('#state');
+const rows = new Map();
+
+function connect() {
+  const socket = new WebSocket(`ws://${location.host}`);
+  socket.onopen = () => {
+    state.textContent = 'Waiting for figures';
+  };
+  socket.onmessage = ({ data }) => {
+    const { sensor, litres, turn } = JSON.parse(data);
+    const { meter, figure } = rows.get(sensor) ?? addRow(sensor);
+    meter.value = litres;
+    figure.textContent = `${litres.toFixed(1)} l/s`;
+    state.textContent = `Turn ${turn}`;
+  };
+  socket.onclose = () => {
+    state.textContent = 'Away, trying again';
+    setTimeout(connect, 1000);
+  };
+}
+
+function addRow(sensor) {
+  const [name, bar, figure] = ['dt', 'dd', 'dd'].map((tag) => list.appendChild(document.createElement(tag)));
+  name.textContent = sensor;
+  const meter = bar.appendChild(document.createElement('meter'));
+  meter.max = 150;
+  const row = { meter, figure };
+  rows.set(sensor, row);
+  return row;
+}
+
+connect();
