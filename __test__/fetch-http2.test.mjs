@@ -115,6 +115,7 @@ test('a stream that is reset aborts the signal of its request alone', async (t) 
 test('HEAD, no content, pieces, failures', async (t) => {
   const { session } = await served(t);
   const get = (path, more) => ask(session, { ':path': path, ...more });
+  t.like(await get('/plain', { ':method': 'HEAD' }), { status: 201, body: '' });
   t.like(await get('/no-content'), { status: 204, body: '' });
   t.is((await get('/pieces')).body, 'one two three');
   t.deepEqual((await get('/plain')).headers['set-cookie'], ['a=1', 'b=2']);

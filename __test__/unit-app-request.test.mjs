@@ -159,6 +159,11 @@ test('the middlewares of programs for Express parse the body', async (t) => {
   t.is((await post(['content-type', 'text/plain'], 'text')).body, '"text"');
   t.is((await post(JSON_TYPE, '{')).status, 400);
   t.is((await post(JSON_TYPE, `"${'x'.repeat(20)}"`)).status, 413);
+  for (const make of [json, urlencoded]) {
+    for (const limit of ['10mb', -1, Number.NaN, null]) {
+      t.throws(() => make({ limit }), { instanceOf: TypeError, message: /options\.limit must be a number of bytes/ });
+    }
+  }
 });
 
 for (const late of [false, true]) {
