@@ -29,6 +29,7 @@ mod sync;
 pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
 pub use crate::id::{ChannelId, SocketId};
+pub use crate::keys::{Held, Update};
 pub use crate::name::{Name, Space, Topic};
 pub use crate::pattern::{Pattern, PatternError};
 pub use crate::post::{Kind, Match, Post, Recipient};

@@ -58,7 +58,7 @@ impl Core {
             channels: Sharded::new(ChannelTable::new),
             sockets: Sharded::new(SocketTable::new),
             dangling: Mutex::new(DanglingTable::default()),
-            keys: Sharded::new(|_| KeyTable::new(hasher.clone())),
+            keys: Sharded::new(|_| KeyTable::default()),
             opened: AtomicU64::new(0),
             hasher,
         }
@@ -77,10 +77,6 @@ impl Core {
     /// The table of a socket, of all virtual sockets on it, and of its real socket.
     fn socket_table(&self, id: SocketId) -> MutexGuard<'_, SocketTable> {
         self.sockets.lock(id.get() - 1)
-    }
-
-    fn key_table(&self, key: &[u8]) -> MutexGuard<'_, KeyTable> {
-        self.keys.lock(lock_bits(self.hasher.hash_one(key)))
     }
 
     /// Visits the channels and patterns of sockets that no longer exist.

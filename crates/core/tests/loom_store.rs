@@ -6,10 +6,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use bytes::Bytes;
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use millrace_core::Core;
+use millrace_core::{Core, Update};
 
 const A: Bytes = Bytes::from_static(b"a");
 const B: Bytes = Bytes::from_static(b"b");
+
+/// Nothing expires, so nobody asks for the time.
+fn never() -> u64 {
+    panic!("nothing expires")
+}
 
 #[test]
 fn of_two_first_writers_one_wins() {
@@ -17,12 +22,12 @@ fn of_two_first_writers_one_wins() {
         let core = Arc::new(Core::new());
         let other = thread::spawn({
             let core = Arc::clone(&core);
-            move || core.set_key_if(b"k", Some(A), None)
+            move || core.set_key_if(b"k", Some(A), None, never)
         });
-        let here = core.set_key_if(b"k", Some(B), None);
+        let here = core.set_key_if(b"k", Some(B), None, never);
         let there = other.join().expect("does not panic");
         assert!(here != there, "exactly one");
-        assert_eq!(core.key(b"k"), Some(if here { B } else { A }));
+        assert_eq!(core.key(b"k", never), Some(if here { B } else { A }));
     });
 }
 
@@ -30,15 +35,33 @@ fn of_two_first_writers_one_wins() {
 fn a_value_is_taken_once() {
     loom::model(|| {
         let core = Arc::new(Core::new());
-        core.set_key(b"k", Some(A));
+        core.set_key(b"k", Some(A), never);
         let other = thread::spawn({
             let core = Arc::clone(&core);
-            move || core.set_key(b"k", None)
+            move || core.set_key(b"k", None, never)
         });
-        let here = core.set_key_if(b"k", None, Some(b"a"));
+        let here = core.set_key_if(b"k", None, Some(b"a"), never);
         let there = other.join().expect("does not panic");
         assert_eq!(here, there.is_none());
-        assert_eq!(core.key(b"k"), None);
+        assert_eq!(core.key(b"k", never), None);
+    });
+}
+
+#[test]
+fn what_expired_is_written_once() {
+    loom::model(|| {
+        let core = Arc::new(Core::new());
+        core.update_key(b"k", never, |_| {
+            let until = Some(5);
+            (Update::Set { value: A, until }, ())
+        });
+        let other = thread::spawn({
+            let core = Arc::clone(&core);
+            move || core.set_key_if(b"k", Some(A), None, || 5)
+        });
+        let here = core.set_key_if(b"k", Some(B), None, || 5);
+        assert!(here != other.join().expect("does not panic"), "exactly one");
+        assert_eq!(core.key(b"k", never), Some(if here { B } else { A }));
     });
 }
 

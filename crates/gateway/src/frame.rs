@@ -28,9 +28,10 @@ pub(crate) struct Publication {
     ledger: Arc<Ledger>,
 }
 
-/// The frames that say where a message was sent: one for each encoding and way that was asked for.
+/// The frames that say where a message was sent: one for each encoding and way that was asked for, which
+/// mostly is none.
 #[derive(Debug)]
-struct Named(Mutex<Vec<NamedFrame>>);
+struct Named(OnceLock<Box<Mutex<Vec<NamedFrame>>>>);
 
 #[derive(Debug)]
 struct NamedFrame {
@@ -146,7 +147,7 @@ impl Publication {
 
 impl Named {
     fn new() -> Self {
-        Self(Mutex::new(Vec::new()))
+        Self(OnceLock::new())
     }
 
     /// Others who ask at the same time wait for the frame instead of making it again.
@@ -156,7 +157,8 @@ impl Named {
         origin: Option<(ChannelId, &Name)>,
         make: impl FnOnce() -> Frame,
     ) -> Frame {
-        let mut frames = self.0.lock();
+        let frames = self.0.get_or_init(|| Box::new(Mutex::new(Vec::new())));
+        let mut frames = frames.lock();
         let known = frames.iter().find(|known| {
             known.encoding == encoding
                 && match (&known.origin, origin) {

@@ -23,7 +23,7 @@ use crate::uplink::Uplink;
 use crate::worker::{Roster, Worker};
 
 pub use lifecycle::{Listening, StartError};
-pub use messaging::Forwardable;
+pub use messaging::{Forwardable, unix_ms};
 
 /// See the module.
 pub struct Gateway {
@@ -116,8 +116,7 @@ impl Gateway {
 
     /// For a change of the core made on this node.
     pub(crate) fn poster<'p, 'm>(&'p self, touched: &'p mut ShardSet) -> Poster<'p, 'm> {
-        let uplink = self.uplink.get().map(|uplink| &**uplink);
-        Poster::new(&self.inboxes, &self.ledger, touched, uplink)
+        Poster::new(&self.inboxes, &self.ledger, touched, Some(&self.uplink))
     }
 
     pub(crate) fn workers(&self) -> &Roster {

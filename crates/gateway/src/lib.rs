@@ -32,10 +32,11 @@ pub use config::{
     StaticConfig, StatusPaths,
 };
 pub use frame::HEAD_ROOM;
-pub use gateway::{Forwardable, Gateway, Listening, StartError};
+pub use gateway::{Forwardable, Gateway, Listening, StartError, unix_ms};
 pub use millrace_core::{
-    Annotation, AnnotationError, ChannelState, Core, Counts, EnterError, Kind, Name, Pattern,
+    Annotation, AnnotationError, ChannelState, Core, Counts, EnterError, Held, Kind, Name, Pattern,
     PatternError, Reach, ShardSet, SocketId, SocketState, Space, Tally, Target, TokenError, Topic,
+    Update,
 };
 pub use notice::Notice;
 pub use proxy::{TrustError, Trusted};

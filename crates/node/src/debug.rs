@@ -1,6 +1,6 @@
 //! What `getDebugState` shows. Owns the shapes of its answers; changes nothing.
 
-use millrace_gateway::{Annotation, ChannelState, Handlers, SocketState};
+use millrace_gateway::{Annotation, ChannelState, Handlers, SocketState, unix_ms};
 
 use crate::arguments;
 use crate::bind::Bound;
@@ -166,7 +166,7 @@ fn keys<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
             .map(|value| show_pair(js, key, &value))
             .transpose();
     }
-    let pairs = gateway.core().keys(MOST);
+    let pairs = gateway.core().keys(MOST, unix_ms());
     let list = js.array(pairs.len())?;
     for (index, (key, value)) in (0_u32..).zip(&pairs) {
         js.scoped(|js| js.set_element(list, index, show_pair(js, key, value)?))?;

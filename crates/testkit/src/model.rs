@@ -11,8 +11,8 @@ pub struct Model {
     pub sockets: BTreeMap<u64, Socket>,
     /// Reference counts by what the subscription is to and socket id.
     pub channels: BTreeMap<Topic, BTreeMap<u64, u16>>,
-    /// The key/value store.
-    pub keys: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The key/value store: values, and when they expire.
+    pub keys: BTreeMap<Vec<u8>, (Vec<u8>, Option<u64>)>,
 }
 
 /// What a subscription is to.
@@ -179,7 +179,7 @@ impl Model {
     pub fn set_key_if(&mut self, key: &[u8], new: Option<Vec<u8>>, check: Option<&[u8]>) -> bool {
         let allowed = match (self.keys.get(key), check) {
             (None, None) => true,
-            (Some(present), Some(check)) => present == check,
+            (Some((present, _)), Some(check)) => present == check,
             (None, Some(_)) | (Some(_), None) => false,
         };
         if allowed {
@@ -190,10 +190,26 @@ impl Model {
 
     /// Stores or deletes a value; the one before.
     pub fn set_key(&mut self, key: &[u8], new: Option<Vec<u8>>) -> Option<Vec<u8>> {
+        self.set_until(key, new.map(|value| (value, None)))
+            .map(|(value, _)| value)
+    }
+
+    /// Stores a value until some time, or deletes it; what was there.
+    pub fn set_until(
+        &mut self,
+        key: &[u8],
+        new: Option<(Vec<u8>, Option<u64>)>,
+    ) -> Option<(Vec<u8>, Option<u64>)> {
         match new {
-            Some(value) => self.keys.insert(key.to_vec(), value),
+            Some(entry) => self.keys.insert(key.to_vec(), entry),
             None => self.keys.remove(key),
         }
+    }
+
+    /// Time passes.
+    pub fn expire(&mut self, now: u64) {
+        self.keys
+            .retain(|_, (_, until)| until.is_none_or(|until| now < until));
     }
 
     /// What a direct message leads to.

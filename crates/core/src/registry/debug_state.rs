@@ -117,13 +117,12 @@ impl Core {
     }
 
     /// At most `limit` keys with their values, in no particular order.
-    pub fn keys(&self, limit: usize) -> Vec<(Bytes, Bytes)> {
+    pub fn keys(&self, limit: usize, now: u64) -> Vec<(Bytes, Bytes)> {
         let mut pairs = Vec::new();
-        for table in self.keys.each() {
-            let left = limit - pairs.len();
-            let some = table.iter().take(left);
-            pairs.extend(some.map(|(key, value)| (Bytes::copy_from_slice(key), value.clone())));
-        }
+        self.scan_keys(0, limit, now, &mut |key, value| {
+            pairs.push((Bytes::copy_from_slice(key), value.clone()));
+        });
+        pairs.truncate(limit);
         pairs
     }
 
@@ -145,7 +144,7 @@ impl Core {
         counts.patterns = patterns.len();
         counts.subscriptions += patterns.subscriptions();
         drop(patterns);
-        counts.keys = self.keys.each().map(|table| table.len()).sum();
+        counts.keys = self.key_count();
         counts
     }
 }

@@ -1,23 +1,105 @@
-//! The key/value store. Owns its three operations, each atomic.
+//! The key/value store. Owns its operations, each atomic on its key. Time is milliseconds of Unix time,
+//! asked for only where something can expire.
 
 use bytes::Bytes;
 
 use super::Core;
+use crate::keys::{Held, KeyTable, PLACES, Place, Update, lock_shard};
+use crate::sync::MutexGuard;
 
 impl Core {
     /// The value of a key.
-    pub fn key(&self, key: &[u8]) -> Option<Bytes> {
-        self.key_table(key).get(key).cloned()
+    pub fn key(&self, key: &[u8], now: impl FnOnce() -> u64) -> Option<Bytes> {
+        let place = self.place(key);
+        self.key_table(place).get(place, now).cloned()
     }
 
-    /// Stores a value, or deletes the key where there is none; returns the value before.
-    pub fn set_key(&self, key: &[u8], value: Option<Bytes>) -> Option<Bytes> {
-        self.key_table(key).set(key, value)
+    /// Shows a key to `change` and does what it answers, all under the key's lock: `change` must not call
+    /// back, and be quick.
+    pub fn update_key<R>(
+        &self,
+        key: &[u8],
+        now: impl FnOnce() -> u64,
+        change: impl FnOnce(Option<Held<'_>>) -> (Update, R),
+    ) -> R {
+        let place = self.place(key);
+        self.key_table(place).update(place, now, change)
+    }
+
+    /// Stores a value for ever, or deletes the key where there is none; returns the value before.
+    pub fn set_key(
+        &self,
+        key: &[u8],
+        value: Option<Bytes>,
+        now: impl FnOnce() -> u64,
+    ) -> Option<Bytes> {
+        self.update_key(key, now, |held| {
+            (Update::to(value), held.map(|held| held.value.clone()))
+        })
     }
 
     /// Does what [`set_key`](Self::set_key) does if the present value equals `check`, where `None` means
     /// absent; returns whether it did.
-    pub fn set_key_if(&self, key: &[u8], new: Option<Bytes>, check: Option<&[u8]>) -> bool {
-        self.key_table(key).set_if(key, new, check)
+    pub fn set_key_if(
+        &self,
+        key: &[u8],
+        new: Option<Bytes>,
+        check: Option<&[u8]>,
+        now: impl FnOnce() -> u64,
+    ) -> bool {
+        self.update_key(key, now, |held| {
+            if held.map(|held| &held.value[..]) == check {
+                (Update::to(new), true)
+            } else {
+                (Update::Keep, false)
+            }
+        })
+    }
+
+    /// Shows about `count` keys, at least one, from a cursor on; the next cursor. 0 begins, and comes when
+    /// all were shown. A key that is there from the first call to the last is shown exactly once. Each lock
+    /// shard is looked at under its lock, so `visit` must not call back. Cursors are below 2^52.
+    pub fn scan_keys(
+        &self,
+        cursor: u64,
+        count: usize,
+        now: u64,
+        visit: &mut dyn FnMut(&[u8], &Bytes),
+    ) -> u64 {
+        if cursor >= PLACES {
+            return 0;
+        }
+        let mut left = count.max(1);
+        for (shard, table) in (0..).zip(self.keys.each()) {
+            if shard >= lock_shard(cursor)
+                && let Some(next) = table.scan(cursor, &mut left, now, visit)
+            {
+                return next;
+            }
+        }
+        0
+    }
+
+    /// How many keys there are, some that have expired among them.
+    pub fn key_count(&self) -> usize {
+        self.keys.each().map(|table| table.len()).sum()
+    }
+
+    fn place<'a>(&self, key: &'a [u8]) -> Place<'a> {
+        Place::new(self.hasher.hash_one(key), key)
+    }
+
+    fn key_table(&self, place: Place<'_>) -> MutexGuard<'_, KeyTable> {
+        self.keys.lock(lock_shard(place.at))
+    }
+}
+
+impl Update {
+    /// A value for ever, or none.
+    fn to(value: Option<Bytes>) -> Self {
+        match value {
+            Some(value) => Self::Set { value, until: None },
+            None => Self::Delete,
+        }
     }
 }

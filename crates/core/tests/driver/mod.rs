@@ -3,6 +3,7 @@
 
 mod compare;
 mod mirror;
+mod store;
 mod topics;
 
 use std::collections::HashSet;
@@ -27,6 +28,8 @@ pub(crate) struct Driver {
     used: HashSet<u64>,
     opened: u32,
     said: u32,
+    /// In milliseconds.
+    now: u64,
 }
 
 /// Runs operations from a new core on.
@@ -49,6 +52,7 @@ impl Driver {
             used: HashSet::new(),
             opened: 0,
             said: 0,
+            now: 0,
         }
     }
 
@@ -67,7 +71,7 @@ impl Driver {
             27 => self.enter_or_exit(first, second, third),
             28 => self.publish_here(first, second, third),
             29 => self.token(first, second),
-            30 => self.set_key(first, second),
+            30 => self.set_key(first, second, third),
             _ => self.set_key_if(first, second, seventh),
         }
     }
@@ -176,25 +180,6 @@ impl Driver {
         }
     }
 
-    fn set_key(&mut self, a: u8, b: u8) {
-        let before = self.core.set_key(&name(a), value(b).map(Into::into));
-        assert_eq!(
-            before,
-            self.model.set_key(&name(a), value(b)).map(Into::into)
-        );
-    }
-
-    fn set_key_if(&mut self, a: u8, b: u8, g: u8) {
-        let check = value(g);
-        let done = self
-            .core
-            .set_key_if(&name(a), value(b).map(Into::into), check.as_deref());
-        assert_eq!(
-            done,
-            self.model.set_key_if(&name(a), value(b), check.as_deref())
-        );
-    }
-
     fn close_all(&mut self) {
         for id in ids(&self.ids) {
             self.core.close(id, &mut self.mirror);
@@ -268,10 +253,6 @@ fn name(byte: u8) -> Vec<u8> {
         1 => vec![0xff; 300],
         short => vec![b'a' + short],
     }
-}
-
-fn value(byte: u8) -> Option<Vec<u8>> {
-    (!byte.is_multiple_of(4)).then(|| vec![byte % 4; usize::from(byte % 4) - 1])
 }
 
 /// Mostly no shard is full.

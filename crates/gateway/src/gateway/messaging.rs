@@ -3,11 +3,12 @@
 //! share one wake-up.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use millrace_core::{
-    Annotation, Core, EnterError, Kind, PatternError, Reach, ShardSet, SocketId, Tally, Target,
-    TokenError, Topic,
+    Annotation, Core, EnterError, Held, Kind, PatternError, Reach, ShardSet, SocketId, Tally,
+    Target, TokenError, Topic, Update,
 };
 
 use super::Gateway;
@@ -248,17 +249,36 @@ impl Gateway {
 
     /// A copy of a key's value.
     pub fn key(&self, key: &[u8]) -> Option<Bytes> {
-        self.core.key(key)
+        self.core.key(key, unix_ms)
     }
 
     /// Sets or, without a value, deletes a key; returns what it was.
     pub fn set_key(&self, key: &[u8], value: Option<Bytes>) -> Option<Bytes> {
-        self.core.set_key(key, value)
+        self.core.set_key(key, value, unix_ms)
     }
 
     /// Compare and set; see [`Core::set_key_if`].
     pub fn set_key_if(&self, key: &[u8], new: Option<Bytes>, check: Option<&[u8]>) -> bool {
-        self.core.set_key_if(key, new, check)
+        self.core.set_key_if(key, new, check, unix_ms)
+    }
+
+    /// See [`Core::update_key`].
+    pub fn update_key<R>(
+        &self,
+        key: &[u8],
+        change: impl FnOnce(Option<Held<'_>>) -> (Update, R),
+    ) -> R {
+        self.core.update_key(key, unix_ms, change)
+    }
+
+    /// See [`Core::scan_keys`].
+    pub fn scan_keys(
+        &self,
+        cursor: u64,
+        count: usize,
+        visit: &mut dyn FnMut(&[u8], &Bytes),
+    ) -> u64 {
+        self.core.scan_keys(cursor, count, unix_ms(), visit)
     }
 
     /// The registry, for a look at its state.
@@ -318,4 +338,12 @@ impl Gateway {
                 .collect(),
         }
     }
+}
+
+/// The clock by which keys expire: milliseconds of Unix time.
+pub fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    })
 }

@@ -3,7 +3,7 @@
 
 use std::cell::OnceCell;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use millrace_core::{
     Annotation, ChannelId, Core, Kind, Match, Name, Post, Recipient, Route, ShardIndex, ShardSet,
@@ -22,7 +22,7 @@ pub(crate) struct Poster<'p, 'm> {
     ledger: &'p Arc<Ledger>,
     touched: &'p mut ShardSet,
     /// Who tells other nodes, where there are any; `None` also for what came from one.
-    uplink: Option<&'p dyn Uplink>,
+    uplink: Option<&'p OnceLock<Arc<dyn Uplink>>>,
     noted: bool,
     unannotated: u32,
     gone: u32,
@@ -69,7 +69,7 @@ impl<'p> Poster<'p, '_> {
         inboxes: &'p Inboxes,
         ledger: &'p Arc<Ledger>,
         touched: &'p mut ShardSet,
-        uplink: Option<&'p dyn Uplink>,
+        uplink: Option<&'p OnceLock<Arc<dyn Uplink>>>,
     ) -> Self {
         Self {
             inboxes,
@@ -250,14 +250,14 @@ impl<'m> Post for Poster<'_, 'm> {
     }
 
     fn wanted(&mut self, name: &Name, wanted: bool) {
-        if let Some(uplink) = self.uplink {
+        if let Some(uplink) = self.uplink.and_then(OnceLock::get) {
             uplink.wanted(name, wanted);
             self.noted = true;
         }
     }
 
     fn upstream(&mut self, channel: Topic<'_>, message: &Outgoing<'m>) {
-        if let Some(uplink) = self.uplink {
+        if let Some(uplink) = self.uplink.and_then(OnceLock::get) {
             uplink.publish(channel, &message.share(self.ledger));
             self.noted = true;
         }
@@ -292,7 +292,7 @@ impl<'m> Post for Poster<'_, 'm> {
 impl Drop for Poster<'_, '_> {
     fn drop(&mut self) {
         if self.noted
-            && let Some(uplink) = self.uplink
+            && let Some(uplink) = self.uplink.and_then(OnceLock::get)
         {
             uplink.wake();
         }
