@@ -11,6 +11,19 @@
  */
 import { getKey, setKey, setKeyIf } from 'millrace';
 
+/** Which node of how many this is: ids that it gives are of no other. */
+let place = { node: 0, nodes: 1 };
+
+/** @param {{ node: number, nodes: number }} own */
+export function setPlace(own) {
+  place = own;
+}
+
+/** @param {number} socketId @returns {number} the member's id, of no other on any node */
+export function memberId(socketId) {
+  return socketId * place.nodes + place.node;
+}
+
 /** Messages that a newcomer is shown. */
 export const HISTORY_LENGTH = 50;
 /** Members of one room. */
@@ -82,12 +95,15 @@ export function record(room, said) {
 }
 
 /**
- * The present time, or one more than `previous` if the clock has not moved on: it grows from one
- * call to the next, and goes on growing after the store was emptied or the server restarted.
+ * The present time, or one more than `previous` if the clock has not moved on, and then the next number that
+ * is this node's: it grows from one call to the next, and goes on growing after the store was emptied or the
+ * server restarted.
  * @param {number} [previous]
  */
 function later(previous = 0) {
-  return Math.max(Date.now(), previous + 1);
+  const next = Math.max(Date.now(), previous + 1);
+  const { node, nodes } = place;
+  return next + ((node - (next % nodes) + nodes) % nodes);
 }
 
 /** @param {string} room */

@@ -6,6 +6,7 @@
  * --host localhost  (or HOST) 0.0.0.0 lets other machines in, a phone for instance
  * --threads 4       worker threads
  * --cert, --key     PEM files: https: and wss:, over HTTP/2
+ * --backplane URL   with --node 1 --nodes 2: one of several that work together, see ../cluster
  */
 import { parseArgs } from 'node:util';
 import { start } from 'millrace';
@@ -22,15 +23,20 @@ const { values } = parseArgs({
     threads: { type: 'string', default: '4' },
     cert: { type: 'string' },
     key: { type: 'string' },
+    backplane: { type: 'string' },
+    node: { type: 'string', default: '0' },
+    nodes: { type: 'string', default: '1' },
   },
 });
-const { cert, key } = values;
+const { backplane, cert, key } = values;
 const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined;
 
 const chat = await start({
   bind: `${values.host}:${values.port}`,
   workerPath: new URL('./worker.mjs', import.meta.url),
   threads: Number(values.threads),
+  workerArg: { node: Number(values.node), nodes: Number(values.nodes) },
+  ...(backplane !== undefined && { backplane }),
   // The page: browser, page and WebSocket see one host and one port, so 'same-host' is all the protection needed.
   static: { directory: new URL('./public/', import.meta.url), headers: HEADERS },
   origins: 'same-host',

@@ -7,9 +7,14 @@
  */
 import { MillraceError, send, setToken, subscribe, unsubscribe } from 'millrace';
 import { problem, readRequest } from './protocol.mjs';
-import { enter, history, leave, ROOM_SIZE, record } from './rooms.mjs';
+import { enter, history, leave, memberId, ROOM_SIZE, record, setPlace } from './rooms.mjs';
 
 /** @typedef {{ alias: string, room: string }} Seat  who a connection is, and where */
+
+/** @param {{ node: number, nodes: number }} place which node of how many this is */
+export function handleStart(place) {
+  setPlace(place);
+}
 
 /**
  * @param {string} text
@@ -23,7 +28,7 @@ export function handleTextMessage(text, socketId, token) {
   else if (request.type === 'join') join(socketId, request, seat);
   else if (seat === undefined) reply(socketId, problem('not-joined', 'Join a room first.'));
   else if (request.type === 'message') say(socketId, request.body, seat);
-  else broadcast(seat.room, { type: 'typing', from: socketId, alias: seat.alias }, socketId);
+  else broadcast(seat.room, { type: 'typing', from: memberId(socketId), alias: seat.alias }, socketId);
 }
 
 /**
@@ -55,7 +60,7 @@ function join(socketId, { alias, room }, seat) {
   // Subscribed before the list is read: what happens in between arrives twice, never not at all,
   // and the page knows the second by its version or id.
   subscribe(socketId, channelOf(room));
-  const presence = enter(room, { id: socketId, alias });
+  const presence = enter(room, { id: memberId(socketId), alias });
   if (presence === undefined) {
     unsubscribe(socketId, channelOf(room));
     seatAt(socketId, NO_SEAT);
@@ -63,9 +68,9 @@ function join(socketId, { alias, room }, seat) {
     return;
   }
   const { version, members } = presence;
-  const timestamp = Date.now();
-  reply(socketId, { type: 'joined', id: socketId, alias, room, members, version, history: history(room), timestamp });
-  broadcast(room, { type: 'user-joined', id: socketId, alias, version, timestamp }, socketId);
+  const [id, timestamp] = [memberId(socketId), Date.now()];
+  reply(socketId, { type: 'joined', id, alias, room, members, version, history: history(room), timestamp });
+  broadcast(room, { type: 'user-joined', id, alias, version, timestamp }, socketId);
 }
 
 /**
@@ -74,7 +79,7 @@ function join(socketId, { alias, room }, seat) {
  * @param {Seat} seat
  */
 function say(socketId, body, { alias, room }) {
-  broadcast(room, { type: 'chat-message', ...record(room, { from: socketId, alias, body }) });
+  broadcast(room, { type: 'chat-message', ...record(room, { from: memberId(socketId), alias, body }) });
 }
 
 /**
@@ -83,9 +88,10 @@ function say(socketId, body, { alias, room }) {
  */
 function depart(socketId, { alias, room }) {
   unsubscribe(socketId, channelOf(room));
-  const version = leave(room, socketId);
+  const id = memberId(socketId);
+  const version = leave(room, id);
   if (version === undefined) return;
-  broadcast(room, { type: 'user-left', id: socketId, alias, version, timestamp: Date.now() });
+  broadcast(room, { type: 'user-left', id, alias, version, timestamp: Date.now() });
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The native addon: its interface, and that it is loaded once per thread and of the right version. */
 
 import { openAddon, VERSION } from './addon.js';
+import type { ClusterInfo } from './cluster.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { LogLine } from './log.js';
 import { addonOfThread, hasState, isOfThisThread, type NativeState } from './runtime.js';
@@ -54,6 +55,9 @@ export interface NativeGateway {
   stats(): Omit<Stats, 'residentBytes'>;
   /** An error was reported to the application. */
   countError(): void;
+  askCluster(channels: Name[]): number;
+  /** `undefined`: it is not there yet. */
+  clusterAnswer(ticket: number): ClusterInfo | undefined;
 }
 
 /**
@@ -113,6 +117,7 @@ export interface NativeWorker {
 export type Notice =
   | { kind: 'listenersStopped'; ticket: number; cut: number }
   | { kind: 'stopped' }
+  | { kind: 'backplaneReady' }
   | { kind: 'workerUnresponsive'; worker: number; ms: number }
   | { kind: 'error'; code: ErrorCode; message: string };
 
@@ -174,6 +179,8 @@ const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   debugState: 'function',
   stats: 'function',
   countError: 'function',
+  askCluster: 'function',
+  clusterAnswer: 'function',
 };
 
 /** What a worker of the addon must have. */

@@ -8,6 +8,11 @@ export const ERROR_CODES = {
   ERR_MILLRACE_ALREADY_ANSWERED: 'A request was answered a second time; the first answer counts.',
   ERR_MILLRACE_ALREADY_STARTED:
     'An option that the first `start` of a gateway fixes was given again with another value, or another thread started the gateway.',
+  ERR_MILLRACE_BACKPLANE_DROPPED:
+    'Messages to other nodes were dropped and counted: more than `limits.backplaneQueue` waited, or one was too large.',
+  ERR_MILLRACE_BACKPLANE_LOST:
+    'There is no link to the other nodes; it is tried again, and what is sent meanwhile waits. As a rejection: it was not up within `waitMs`.',
+  ERR_MILLRACE_BACKPLANE_REFUSED: "The backplane's server refused a message or a subscription; the message says why.",
   ERR_MILLRACE_BINDING_FOREIGN:
     'A worker got another native addon than the thread that started it: its file was replaced while the process ran, or the package is installed twice.',
   ERR_MILLRACE_BINDING_MISMATCH: 'The native addon belongs to another version of the package; install it again.',

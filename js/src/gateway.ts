@@ -1,6 +1,7 @@
 /** A gateway's methods, and which gateway the module functions of this thread mean. Converts nothing: the native side checks. */
 
 import { binding, type NativeGateway } from './binding.js';
+import { askCluster, type ClusterInfo } from './cluster.js';
 import { MillraceError } from './errors.js';
 import { parseReplaceOptions, parseStopOptions, type StartOptions } from './options.js';
 import { ownWorkerData } from './runtime.js';
@@ -186,6 +187,11 @@ export class Gateway {
   getDebugState(mode: string, key?: number | Name): unknown;
   getDebugState(mode: string, key?: number | Name): unknown {
     return this.#inOrder().debugState(mode, key);
+  }
+
+  /** See the module function `clusterInfo`. */
+  async clusterInfo(channels: Name[] = []): Promise<ClusterInfo> {
+    return askCluster(this.#inOrder(), channels);
   }
 
   /** See the module function `stats`. */

@@ -5,11 +5,14 @@
  */
 
 import { binding } from './binding.js';
+import type { ClusterInfo } from './cluster.js';
 import { Gateway, type Server, threadGateway } from './gateway.js';
 import type { StartOptions } from './options.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 
+export type { BackplaneOptions, BackplaneTls } from './backplane.js';
+export type { ClusterInfo, ClusterNode } from './cluster.js';
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
 export type { Gateway, Server } from './gateway.js';
 export type { GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './limits.js';
@@ -18,7 +21,7 @@ export type { Listener, Origins, StartOptions } from './options.js';
 export type { PathOptions } from './paths.js';
 export type { RespOptions, RespUser } from './resp.js';
 export type { StaticOptions } from './static.js';
-export type { ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
+export type { BackplaneStats, ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
 export type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 export type { TlsIdentity, TlsOptions, TlsSource } from './tls.js';
 export type { AnswerBody, PlainAnswer } from './worker/fetch/answer.js';
@@ -228,6 +231,22 @@ export function getDebugState(mode: string, key?: number | Name): unknown {
 /** Counters and sizes of the gateway at this moment. */
 export function stats(): Stats {
   return threadGateway().stats();
+}
+
+/**
+ * Asks all nodes that the backplane joins: which there are, and how many subscribers channels have on all of them. Takes a
+ * round trip, and at most about a second. Without a backplane, this node is all there is.
+ *
+ * @param channels at most 1,000
+ * @throws {TypeError} (as a rejection) naming the bad argument
+ * @example
+ * ```ts
+ * const { nodes, subscribers } = await clusterInfo(['room-1']);
+ * console.log(`${subscribers[0]} in the room, on ${nodes.length} nodes`);
+ * ```
+ */
+export function clusterInfo(channels?: Name[]): Promise<ClusterInfo> {
+  return threadGateway().clusterInfo(channels);
 }
 
 /**

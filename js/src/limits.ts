@@ -95,6 +95,12 @@ export interface GatewayLimits {
   workerTimeoutMs?: number;
   /** Time a worker thread may take to import its module and finish `handleStart`; ended after it, 0 is off. Default 60,000. */
   workerStartTimeoutMs?: number;
+  /** Messages to other nodes that wait for the backplane; the oldest is dropped and counted above. Default 65,536. */
+  backplaneQueue?: number;
+  /** Bytes of these, each charged its length + 64. Default 64 MiB. */
+  backplaneQueueBytes?: number;
+  /** Bytes of one message to or from other nodes; dropped or passed over, and counted above. Default 16 MiB. */
+  backplaneMessageBytes?: number;
   /** Time for a closing handshake before the connection is cut. Default 5,000. */
   closeTimeoutMs?: number;
   /** Time for an asynchronous handler before its connection is closed with 1011; 0 is off. Default 5,000. */
@@ -161,6 +167,9 @@ export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy'>
   shardInboxBytes: BYTES,
   workerTimeoutMs: TIME_OR_OFF,
   workerStartTimeoutMs: TIME_OR_OFF,
+  backplaneQueue: COUNT,
+  backplaneQueueBytes: BYTES,
+  backplaneMessageBytes: { least: 1, most: 2 ** 29 },
   closeTimeoutMs: TIME,
   handlerTimeoutMs: TIME_OR_OFF,
 };

@@ -1,6 +1,7 @@
 /** The options of `start`: their types, and the parser that reports every problem at once. Changes nothing it is given. */
 
 import { isIPv4, isIPv6 } from 'node:net';
+import { type BackplaneOptions, type BackplanePlan, readBackplane } from './backplane.js';
 import type { MillraceError } from './errors.js';
 import {
   type Fields,
@@ -89,6 +90,11 @@ export interface StartOptions extends PathOptions {
    * the kernel has it and allows it (containers often do not), ordinary writes elsewhere. Fixed by the first call.
    */
   ioUring?: boolean;
+  /**
+   * The link to other nodes, so that several processes or machines act as one: `'redis://localhost:6379'`,
+   * `'nats://localhost:4222'`, or more about it. Fixed by the first call.
+   */
+  backplane?: string | BackplaneOptions;
   /** Bounds; those of the gateway are fixed by the first call. */
   limits?: Limits;
   /** Which browser origins may connect. Default `'*'`. */
@@ -145,6 +151,7 @@ export interface StartPlan {
   listeners: ListenerPlan[];
   workers: WorkerPlan | undefined;
   gateway: GatewayPlan;
+  backplane: BackplanePlan | undefined;
   handlerTimeoutMs: number | undefined;
   workerStartTimeoutMs: number | undefined;
   onError: ((error: MillraceError) => void) | undefined;
@@ -174,6 +181,7 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
         : readBind(root['bind'], { limits, origins, websocketPaths, reusePort, tls, files, paths, proxy }, problems),
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
+    backplane: readBackplane(root['backplane'], 'options.backplane', problems),
     handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
     workerStartTimeoutMs: limits['workerStartTimeoutMs'] as number | undefined,
     onError: readFunction<MillraceError>(root['onError'], 'options.onError', problems),
@@ -229,6 +237,7 @@ const START_KEYS = [
   'workerArg',
   'ioThreads',
   'ioUring',
+  'backplane',
   'limits',
   'origins',
   'tls',

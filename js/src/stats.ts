@@ -63,10 +63,53 @@ export interface Stats {
    * entry `i` counts those below 2^i µs and not below half of it; the last also takes everything longer.
    */
   handlerTimes: number[];
+  /** The link to other nodes, if there is one. */
+  backplane?: BackplaneStats;
   /** Resident memory of the process, in bytes. */
   residentBytes: number;
   /** The registered workers. */
   workers: WorkerStats[];
+}
+
+/**
+ * The link to other nodes at one moment. What was published here is `sent`, `queued`, `inFlight`, `dropped`, `unconfirmed` or
+ * `refused`; what other nodes published to a channel subscribed here is `received` or `missed`.
+ */
+export interface BackplaneStats {
+  /** `connecting`: it has never been up; `lost`: it was, and is tried again. */
+  state: 'connecting' | 'ready' | 'lost';
+  /** For how long it has been so. */
+  sinceMs: number;
+  /** Messages that the server has taken. */
+  sent: number;
+  /** Messages that wait to be sent. */
+  queued: number;
+  /** Bytes of these. */
+  queuedBytes: number;
+  /** Messages on their way, of which the server has not said yet that it has taken them. */
+  inFlight: number;
+  /** Messages that were not sent: too many waited (the oldest are dropped), one was too large, or the gateway was stopped. */
+  dropped: number;
+  /** Messages that were on their way when the link was lost: the server may have taken them or not. */
+  unconfirmed: number;
+  /** Messages and subscriptions that the server refused. */
+  refused: number;
+  /** Messages that came from other nodes, and from whoever else publishes. */
+  received: number;
+  /** Of these, those of nobody that is a node. */
+  foreign: number;
+  /** Messages of other nodes that were published and did not come, counted for each channel and pattern that is subscribed. */
+  missed: number;
+  /** Messages of other nodes that came a second time and were not delivered. */
+  duplicates: number;
+  /** What came and was no message: cut, of another version, a text that is no UTF-8, or too long. */
+  malformed: number;
+  /** Times the link was lost. */
+  losses: number;
+  /** Channels and patterns that the server sends to this node. */
+  subscriptions: number;
+  /** Those that are to be and are not yet. */
+  pendingSubscriptions: number;
 }
 
 /** A worker at one moment. */

@@ -3,6 +3,7 @@
  * step fails. Owns what is running; lives on the thread that calls `start`.
  */
 
+import { identityOf, loadBackplane, type NativeBackplane } from './backplane.js';
 import { binding, type NativeGateway, type Notice } from './binding.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { Gateway } from './gateway.js';
@@ -41,6 +42,7 @@ export class Supervisor {
   #last: Promise<unknown> = Promise.resolve();
   #ending: Promise<void> | undefined;
   #whenStopped: (() => void) | undefined;
+  readonly #whenLinked = new Set<() => void>();
 
   constructor(native: NativeGateway, gateway: Gateway, id: number) {
     this.#native = native;
@@ -105,12 +107,14 @@ export class Supervisor {
     const plan = parseStartOptions(options, this.#fixed === undefined);
     const arg = plan.workers === undefined ? undefined : structuredClone(plan.workers.arg);
     const listeners = await Promise.all(plan.listeners.map(readFiles));
+    const backplane = plan.backplane && (await loadBackplane(plan.backplane));
     this.#users += 1;
     const begun: Begun = { addresses: [], listeners: [], tls: new Map() };
     const seats: Seat[] = [];
     const hosts: Host[] = [];
     try {
-      const fixed = await this.#startNative(plan);
+      const fixed = await this.#startNative(plan, backplane);
+      if (plan.backplane !== undefined) await this.#waitForLink(plan.backplane.waitMs);
       if (plan.workers !== undefined) await this.#startWorkers({ ...plan.workers, arg }, fixed, seats, hosts);
       for (const { plan, config } of listeners) {
         const listening = this.#native.listen(config);
@@ -131,9 +135,11 @@ export class Supervisor {
     }
   }
 
-  async #startNative(plan: StartPlan): Promise<Fixed> {
+  async #startNative(plan: StartPlan, backplane: NativeBackplane | undefined): Promise<Fixed> {
     const fixed = this.#fixed;
-    if (fixed === undefined) return this.#startFirst(plan);
+    if (fixed === undefined) return this.#startFirst(plan, backplane);
+    if (plan.backplane !== undefined && identityOf(plan.backplane) !== fixed.backplane)
+      throw alreadyStarted('backplane');
     if (plan.onError !== undefined && plan.onError !== fixed.onError) throw alreadyStarted('onError');
     if (plan.log.onLog !== undefined && plan.log.onLog !== fixed.asked.onLog) throw alreadyStarted('onLog');
     if (plan.log.level !== undefined && plan.log.level !== fixed.asked.level) throw alreadyStarted('logLevel');
@@ -153,7 +159,7 @@ export class Supervisor {
     return fixed;
   }
 
-  async #startFirst(plan: StartPlan): Promise<Fixed> {
+  async #startFirst(plan: StartPlan, backplane: NativeBackplane | undefined): Promise<Fixed> {
     if (this.#native.isRunning()) {
       throw new MillraceError('ERR_MILLRACE_ALREADY_STARTED', 'another thread has started this gateway');
     }
@@ -164,7 +170,7 @@ export class Supervisor {
     const workerStartTimeoutMs = plan.workerStartTimeoutMs ?? WORKER_START_TIMEOUT_MS;
     const log = Log.open(this.#native, plan.log);
     try {
-      await this.#startShards(gateway);
+      await this.#startShards({ ...gateway, ...(backplane !== undefined && { backplane }) });
     } catch (error) {
       // the log, too
       this.#native.ended();
@@ -172,13 +178,14 @@ export class Supervisor {
     }
     const unwatch = watchInspector((attached) => this.#native.suspendLiveness(attached));
     const own = { handlerTimeoutMs, workerStartTimeoutMs };
-    this.#fixed = { gateway, ...own, onError: plan.onError, unwatch, log, asked: plan.log };
+    const identity = plan.backplane && identityOf(plan.backplane);
+    this.#fixed = { gateway, backplane: identity, ...own, onError: plan.onError, unwatch, log, asked: plan.log };
     log?.write('info', 'millrace::gateway', 'started', { gateway: this.#id });
     return this.#fixed;
   }
 
   /** A thread that ended may have left the gateway shutting down; that takes a moment. */
-  async #startShards(gateway: GatewayPlan): Promise<void> {
+  async #startShards(gateway: Record<string, unknown>): Promise<void> {
     const deadline = performance.now() + SHUTDOWN_MS;
     for (;;) {
       // what another thread's run of the gateway left behind
@@ -190,6 +197,24 @@ export class Supervisor {
         if ((error as MillraceError).code !== 'ERR_MILLRACE_SHUTTING_DOWN' || performance.now() > deadline) throw error;
       }
       await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** Waits for the link to other nodes, at most so long. */
+  async #waitForLink(ms: number): Promise<void> {
+    const deadline = performance.now() + ms;
+    while (ms > 0 && this.#native.stats().backplane?.state !== 'ready') {
+      const left = deadline - performance.now();
+      if (left <= 0) {
+        throw new MillraceError('ERR_MILLRACE_BACKPLANE_LOST', `there was no link to the other nodes within ${ms} ms`);
+      }
+      let timer: NodeJS.Timeout | undefined;
+      const ready = new Promise<void>((resolve) => this.#whenLinked.add(resolve));
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, left);
+      });
+      await Promise.race([ready, late]);
+      clearTimeout(timer);
     }
   }
 
@@ -272,6 +297,10 @@ export class Supervisor {
         this.#whenStopped?.();
         this.#whenStopped = undefined;
         break;
+      case 'backplaneReady':
+        for (const resolve of this.#whenLinked) resolve();
+        this.#whenLinked.clear();
+        break;
       case 'workerUnresponsive':
         this.#seats.find((seat) => seat.holds(notice.worker))?.replace(notice.worker, notice.ms);
         break;
@@ -314,6 +343,8 @@ const SHUTDOWN_MS = 5_000;
 /** What the first call of `start` fixed. */
 interface Fixed {
   gateway: GatewayPlan;
+  /** Equal for equal options. */
+  backplane: string | undefined;
   handlerTimeoutMs: number;
   workerStartTimeoutMs: number;
   onError: ((error: MillraceError) => void) | undefined;
@@ -331,6 +362,7 @@ function timeToStop(fixed: Fixed | undefined): number {
 /** Reports of a bound that was met; the others are failures. */
 const BOUNDS_MET: ReadonlySet<ErrorCode> = new Set([
   'ERR_MILLRACE_ACCEPT_FAILED',
+  'ERR_MILLRACE_BACKPLANE_DROPPED',
   'ERR_MILLRACE_HANDLER_TIMEOUT',
   'ERR_MILLRACE_INBOX_FULL',
   'ERR_MILLRACE_NOT_AN_OBJECT',

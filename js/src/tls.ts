@@ -40,7 +40,7 @@ export interface TlsOptions extends Partial<TlsIdentity> {
 }
 
 /** Where something comes from, and the option's name. */
-interface Source {
+export interface Source {
   at: string;
   from: Uint8Array | string;
 }
@@ -124,7 +124,7 @@ export async function loadTls(plan: TlsPlan): Promise<NativeTls> {
   const [own, names, ca] = await Promise.all([
     identity === undefined ? {} : loadIdentity(identity),
     Promise.all(plan.names.map(async ({ name, ...rest }) => ({ name, ...(await loadIdentity(rest)) }))),
-    Promise.all(plan.ca.map(load)),
+    Promise.all(plan.ca.map(loadSource)),
   ]);
   // a file may end without a line break
   const authorities = Buffer.concat(ca.flatMap((one) => [one, LINE_BREAK]));
@@ -157,7 +157,8 @@ function readIdentity(fields: { cert?: unknown; key?: unknown }, at: string, pro
   return cert === undefined || key === undefined ? undefined : { cert, key };
 }
 
-function readAuthorities(value: unknown, at: string, problems: string[]): Source[] {
+/** Checks a certificate of an authority, or several. */
+export function readAuthorities(value: unknown, at: string, problems: string[]): Source[] {
   if (value === undefined) return [];
   const sources = Array.isArray(value)
     ? value.map((one: unknown, index) => readSource(one, `${at}[${index}]`, problems))
@@ -165,7 +166,8 @@ function readAuthorities(value: unknown, at: string, problems: string[]): Source
   return sources.filter((source) => source !== undefined);
 }
 
-function readSource(value: unknown, at: string, problems: string[]): Source | undefined {
+/** Checks one source of PEM. */
+export function readSource(value: unknown, at: string, problems: string[]): Source | undefined {
   if (value instanceof Uint8Array && value.length > 0) return { at, from: Uint8Array.from(value) };
   const text = value instanceof URL && value.protocol === 'file:' ? value.href : value;
   if (typeof text === 'string' && text.includes('-----BEGIN ')) return { at, from: Buffer.from(text) };
@@ -182,11 +184,16 @@ function readSource(value: unknown, at: string, problems: string[]): Source | un
 }
 
 async function loadIdentity({ cert, key }: Sources): Promise<{ cert: Uint8Array; key: Uint8Array }> {
-  const [loadedCert, loadedKey] = await Promise.all([load(cert), load(key)]);
+  const [loadedCert, loadedKey] = await Promise.all([loadSource(cert), loadSource(key)]);
   return { cert: loadedCert, key: loadedKey };
 }
 
-async function load({ at, from }: Source): Promise<Uint8Array> {
+/**
+ * The PEM of a source.
+ *
+ * @throws {MillraceError} ERR_MILLRACE_INVALID_TLS if its file cannot be read
+ */
+export async function loadSource({ at, from }: Source): Promise<Uint8Array> {
   if (typeof from !== 'string') return from;
   try {
     return await readFile(from);

@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use millrace_backplane::Config as BackplaneConfig;
+
 use crate::limits::{GatewayLimits, ListenerLimits};
 use crate::proxy::Trusted;
 use crate::tls::TlsConfig;
@@ -16,6 +18,8 @@ pub struct GatewayConfig {
     pub io_uring: bool,
     /// Bounds.
     pub limits: GatewayLimits,
+    /// The link to other nodes; `None`: there are none. Its bounds are those of `limits`.
+    pub backplane: Option<BackplaneConfig>,
     /// Where the I/O shards log to; `None` keeps what the process has.
     pub log: Option<tracing::Dispatch>,
 }
@@ -27,6 +31,7 @@ impl Default for GatewayConfig {
             io_threads: parallelism.min(crate::limits::MAX_SHARDS),
             io_uring: true,
             limits: GatewayLimits::default(),
+            backplane: None,
             log: None,
         }
     }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use millrace_core::{Core, ShardIndex, ShardSet, SocketId};
 
 use crate::adapter::RespCommon;
+use crate::backplane::Attachment;
 use crate::config::GatewayConfig;
 use crate::frame::Ledger;
 use crate::listener::{ListenerState, Seats};
@@ -32,6 +33,7 @@ pub struct Gateway {
     ledger: Arc<Ledger>,
     /// Set at most once; whoever it is may be idle.
     uplink: OnceLock<Arc<dyn Uplink>>,
+    backplane: Attachment,
     workers: Roster,
     notices: Notices,
     seats: Seats,
@@ -79,6 +81,7 @@ impl Gateway {
             inboxes: Inboxes::new(),
             ledger: Arc::new(Ledger::new()),
             uplink: OnceLock::new(),
+            backplane: Attachment::new(),
             workers: Roster::new(),
             notices: Notices::new(),
             seats: Seats::new(),
@@ -107,11 +110,14 @@ impl Gateway {
         &self.ledger
     }
 
-    /// Tells `uplink` from now on what other nodes have to know; once in a gateway's life.
-    #[cfg(test)]
-    pub(crate) fn set_uplink(&self, uplink: Arc<dyn Uplink>) {
-        let set = self.uplink.set(uplink);
-        debug_assert!(set.is_ok(), "one uplink for life");
+    /// Tells the uplink that `make` makes from now on what other nodes have to know; there is one for life.
+    pub(crate) fn set_uplink(&self, make: impl FnOnce() -> Arc<dyn Uplink>) {
+        self.uplink.get_or_init(make);
+    }
+
+    /// The link to other nodes.
+    pub(crate) fn backplane(&self) -> &Attachment {
+        &self.backplane
     }
 
     /// For a change of the core made on this node.

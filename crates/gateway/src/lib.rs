@@ -7,6 +7,7 @@
 mod adapter;
 mod address;
 mod arrival;
+mod backplane;
 mod close_reason;
 pub mod config;
 mod entrance;
@@ -33,6 +34,11 @@ pub use config::{
 };
 pub use frame::HEAD_ROOM;
 pub use gateway::{Forwardable, Gateway, Listening, StartError, unix_ms};
+pub use millrace_backplane::{
+    Bounds as BackplaneBounds, ClusterInfo, Config as BackplaneConfig,
+    Credentials as BackplaneCredentials, MOST_CHANNELS, Protocol as BackplaneProtocol,
+    Server as BackplaneServer, Stats as BackplaneStats, Tls as BackplaneTls,
+};
 pub use millrace_core::{
     Annotation, AnnotationError, ChannelState, Core, Counts, EnterError, Held, Kind, Name, Pattern,
     PatternError, Reach, ShardSet, SocketId, SocketState, Space, Tally, Target, TokenError, Topic,

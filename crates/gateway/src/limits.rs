@@ -127,6 +127,12 @@ limits! {
         worker_start_timeout: Duration = Duration::from_secs(60), "its thread is ended: `start` fails, a replacement is tried again";
         /// Time a handler's promise may be pending; kept by the workers; zero is off.
         handler_timeout: Duration = Duration::from_secs(5), "closed with 1011";
+        /// Messages to other nodes that wait for the backplane.
+        backplane_queue: usize = 65_536, "the oldest is dropped and counted";
+        /// Bytes of these, each charged its length and 64.
+        backplane_queue_bytes: usize = 64 * 1024 * 1024, "the oldest are dropped and counted";
+        /// Bytes of one message to or from other nodes.
+        backplane_message_bytes: usize = 16 * 1024 * 1024, "it is dropped or passed over, and counted";
         /// Time a closing connection may take to finish its closing handshake.
         close_timeout: Duration = Duration::from_secs(5), "the connection is cut";
     }

@@ -19,6 +19,8 @@ pub enum Notice {
     },
     /// Every I/O shard has ended.
     Stopped,
+    /// The link to other nodes is up, for the first time or again.
+    BackplaneReady,
     /// A worker left its doorbell unanswered; it is retired already and has to be replaced.
     WorkerUnresponsive {
         /// Its id.

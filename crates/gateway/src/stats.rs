@@ -147,6 +147,8 @@ pub struct Stats {
     pub errors: u64,
     /// How long handlers took, sampled, workers that ended included.
     pub handler_times: Times,
+    /// The link to other nodes; `None`: there is none.
+    pub backplane: Option<millrace_backplane::Stats>,
     /// The workers that take connections.
     pub workers: Vec<WorkerStats>,
 }

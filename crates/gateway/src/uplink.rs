@@ -63,7 +63,7 @@ mod tests {
         let gateway = Gateway::new();
         let notes = Arc::new(Notes::default());
         let uplink: Arc<dyn Uplink> = Arc::<Notes>::clone(&notes);
-        gateway.set_uplink(uplink);
+        gateway.set_uplink(|| uplink);
         let mut touched = ShardSet::default();
         let info = SocketInfo {
             address: None,

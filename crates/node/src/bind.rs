@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome};
 use crate::handlers::HandlerThread;
 use crate::js::{Js, Value};
 use crate::log::Logging;
-use crate::{control, debug, handlers, hot, log, replies, stats};
+use crate::{cluster, control, debug, handlers, hot, log, replies, stats};
 
 /// See the module. The shell is never freed: a function may outlive the object it was on.
 pub(crate) struct Bound {
@@ -90,6 +90,8 @@ impl Bound {
             c"debugState" => debug::debug_state,
             c"stats" => stats::stats,
             c"countError" => stats::count_error,
+            c"askCluster" => cluster::ask_cluster,
+            c"clusterAnswer" => cluster::cluster_answer,
         });
         environment.add_bound(bound);
         js.when_collected(object, collected, bound)?;

@@ -1,6 +1,7 @@
 //! Configuration objects from JavaScript, which has checked them: every number is whole and in range.
 //! Owns the names of the options; the defaults are the gateway's.
 
+mod backplane;
 mod resp;
 mod tls;
 
@@ -27,6 +28,7 @@ pub(crate) fn gateway(js: Js<'_>, options: Value<'_>) -> Outcome<GatewayConfig> 
     options.number(c"ioThreads", &mut config.io_threads)?;
     options.boolean(c"ioUring", &mut config.io_uring)?;
     gateway_limits(&options, &mut config.limits)?;
+    config.backplane = backplane::optional(&options)?;
     Ok(config)
 }
 
@@ -48,6 +50,12 @@ fn gateway_limits(options: &Options<'_>, limits: &mut GatewayLimits) -> Outcome<
     options.number(c"workerRequests", &mut limits.worker_requests)?;
     options.number(c"shardInboxBytes", &mut limits.shard_inbox_bytes)?;
     options.duration(c"workerTimeoutMs", &mut limits.worker_timeout)?;
+    options.number(c"backplaneQueue", &mut limits.backplane_queue)?;
+    options.number(c"backplaneQueueBytes", &mut limits.backplane_queue_bytes)?;
+    options.number(
+        c"backplaneMessageBytes",
+        &mut limits.backplane_message_bytes,
+    )?;
     options.duration(c"closeTimeoutMs", &mut limits.close_timeout)?;
     if let Some(policy) = options.text(c"outboxPolicy")? {
         limits.outbox_policy = match policy.as_str() {

@@ -214,6 +214,7 @@ fn show_notice<'s>(js: Js<'s>, notice: &Notice) -> Outcome<Value<'s>> {
             "listenersStopped"
         }
         Notice::Stopped => "stopped",
+        Notice::BackplaneReady => "backplaneReady",
         Notice::WorkerUnresponsive { worker, ms } => {
             js.set(object, c"worker", js.number(f64::from(*worker))?)?;
             js.set(object, c"ms", js.number(numbers::from_u64(*ms))?)?;

@@ -7,6 +7,7 @@
 mod addon;
 mod arguments;
 mod bind;
+mod cluster;
 mod config;
 mod control;
 mod debug;

@@ -1,8 +1,9 @@
 //! What `stats()` shows. Owns the names of the counters in JavaScript; counts nothing.
 
 use std::ffi::CStr;
+use std::time::Duration;
 
-use millrace_gateway::Times;
+use millrace_gateway::{BackplaneStats, Times};
 
 use crate::bind::Bound;
 use crate::entry::Call;
@@ -51,6 +52,9 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
         ],
     )?;
     js.set(object, c"handlerTimes", times(js, &stats.handler_times)?)?;
+    if let Some(own) = &stats.backplane {
+        js.set(object, c"backplane", backplane(js, own)?)?;
+    }
     let workers = js.array(stats.workers.len())?;
     for (index, worker) in (0_u32..).zip(&stats.workers) {
         let entry = js.object()?;
@@ -71,6 +75,41 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
     }
     js.set(object, c"workers", workers)?;
     Ok(Some(object))
+}
+
+fn backplane<'s>(js: Js<'s>, stats: &BackplaneStats) -> Outcome<Value<'s>> {
+    let object = js.object()?;
+    js.set(object, c"state", js.string(stats.state.name())?)?;
+    put(
+        js,
+        object,
+        &[
+            (c"sinceMs", from_u64(millis(stats.since))),
+            (c"sent", from_u64(stats.sent)),
+            (c"queued", from_usize(stats.queued)),
+            (c"queuedBytes", from_usize(stats.queued_bytes)),
+            (c"inFlight", from_u64(stats.in_flight)),
+            (c"dropped", from_u64(stats.dropped)),
+            (c"unconfirmed", from_u64(stats.unconfirmed)),
+            (c"refused", from_u64(stats.refused)),
+            (c"received", from_u64(stats.received)),
+            (c"foreign", from_u64(stats.foreign)),
+            (c"missed", from_u64(stats.missed)),
+            (c"duplicates", from_u64(stats.duplicates)),
+            (c"malformed", from_u64(stats.malformed)),
+            (c"losses", from_u64(stats.losses)),
+            (c"subscriptions", from_u64(stats.subscriptions)),
+            (
+                c"pendingSubscriptions",
+                from_u64(stats.pending_subscriptions),
+            ),
+        ],
+    )?;
+    Ok(object)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// `countError()`: one was reported to the application by JavaScript.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::Node;
 use crate::control::Said;
 use crate::envelope::{Content, Stamp};
-use crate::members::{Member, Reply};
+use crate::members::{ClusterInfo, Member, Reply};
 use crate::outlet::Outgoing;
 
 impl Node {
@@ -60,19 +60,25 @@ impl Node {
             .iter()
             .map(|name| self.local.subscribers(name))
             .collect();
+        if !is_up {
+            return reply(ClusterInfo {
+                nodes: vec![own],
+                subscribers,
+                is_complete: false,
+            });
+        }
         let question = self.members.ask((own, subscribers), reply, now);
         if let Some(question) = question {
             self.say(&Said::Ask(question, channels));
-        }
-        if !is_up {
-            self.members.down(own);
         }
     }
 
     /// Time to see whether answers are late.
     pub(crate) fn expire(&mut self, now: Duration) {
-        let own = self.own();
-        self.members.expire(own, now);
+        if self.members.wakes_at().is_some_and(|at| at <= now) {
+            let own = self.own();
+            self.members.expire(own, now);
+        }
     }
 
     /// Says goodbye to the others.

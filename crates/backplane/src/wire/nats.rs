@@ -140,11 +140,34 @@ impl Nats {
             }
             return Ok(());
         }
-        if lower.contains("permissions violation") || lower.contains("invalid subject") {
-            each(Event::Refused(Topic::Control, &text));
+        if lower.contains("permissions violation") {
+            if let Some(topic) = self.refused(&text) {
+                each(Event::Refused(topic, &text));
+            }
             return Ok(());
         }
         Err(WireError::Ended(text))
+    }
+}
+
+impl Nats {
+    /// The topic whose subject the server names as one that we may not have.
+    fn refused(&mut self, text: &str) -> Option<Topic> {
+        let subject = text.split('"').nth(1)?.as_bytes();
+        let known = self.ids.keys().chain(&self.patterns);
+        let topic = known
+            .into_iter()
+            .find(|topic| self.subject(topic) == subject)?
+            .clone();
+        if let Some(id) = self.ids.remove(&topic) {
+            self.topics.remove(&id);
+        }
+        self.patterns.remove(&topic);
+        // what confirms the others does not confirm this one
+        for barrier in self.expected.iter_mut().chain([&mut self.next]) {
+            barrier.changes.retain(|(changed, _)| *changed != topic);
+        }
+        Some(topic)
     }
 }
 

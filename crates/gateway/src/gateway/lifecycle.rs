@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use millrace_backplane::{ClusterInfo, TlsError as BackplaneTlsError};
 use millrace_core::ShardIndex;
 
 use super::Gateway;
@@ -45,6 +46,9 @@ pub enum StartError {
     /// Not 1 to [`MAX_SHARDS`].
     #[error("ioThreads must be 1 to 64, not {0}")]
     IoThreads(usize),
+    /// The link to other nodes cannot be encrypted.
+    #[error("{0}")]
+    Backplane(#[from] BackplaneTlsError),
     /// The system has no thread for us.
     #[error("an I/O thread could not be started: {0}")]
     Thread(std::io::Error),
@@ -57,6 +61,7 @@ impl StartError {
             Self::AlreadyStarted { .. } => "ERR_MILLRACE_ALREADY_STARTED",
             Self::ShuttingDown => "ERR_MILLRACE_SHUTTING_DOWN",
             Self::IoThreads(_) => "ERR_MILLRACE_INVALID_OPTION",
+            Self::Backplane(_) => "ERR_MILLRACE_INVALID_TLS",
             Self::Thread(_) => "ERR_MILLRACE_SHARD_FAILED",
         }
     }
@@ -80,6 +85,11 @@ impl Gateway {
         if config.io_threads == 0 || config.io_threads > MAX_SHARDS {
             return Err(StartError::IoThreads(config.io_threads));
         }
+        let backplane = config
+            .backplane
+            .clone()
+            .map(|backplane| self.backplane.prepare(backplane, &config.limits))
+            .transpose()?;
         self.notices.set_door(notices);
         self.seats.set_limits(
             config.limits.connections,
@@ -109,6 +119,13 @@ impl Gateway {
                 return Err(StartError::Thread(error));
             }
             state.stats.push(counters);
+            state.shards_left += 1;
+        }
+        if let Some(backplane) = backplane {
+            if let Err(error) = self.backplane.run(self, backplane, config.log.clone()) {
+                self.inboxes.post_all(|| Command::End);
+                return Err(StartError::Thread(error));
+            }
             state.shards_left += 1;
         }
         self.shards.store(config.io_threads, Ordering::SeqCst);
@@ -191,12 +208,14 @@ impl Gateway {
             state.next_ticket += 1;
             state.next_ticket
         };
+        let deadline = Instant::now() + drain.min(LONGEST_DRAIN);
+        self.backplane.may_drain(deadline);
         // the notice comes when the last shard lets go of this; without shards that is now
         let stopping = Arc::new(Stopping {
             gateway: Arc::clone(self),
             ticket,
             listeners: ids.to_vec(),
-            deadline: Instant::now() + drain.min(LONGEST_DRAIN),
+            deadline,
             cut: AtomicU64::new(0),
         });
         self.inboxes
@@ -214,10 +233,22 @@ impl Gateway {
             (state.config.take().is_some(), state.shards_left > 0)
         };
         if running {
+            self.backplane.end();
             self.inboxes.post_all(|| Command::End);
         } else if !ending {
             self.notices.post(Notice::Stopped);
         }
+    }
+
+    /// Asks all nodes how many subscribers these channels have, of which at most
+    /// [`MOST_CHANNELS`](crate::MOST_CHANNELS); returns a ticket for [`cluster_answer`](Self::cluster_answer).
+    pub fn ask_cluster(&self, channels: Vec<Box<[u8]>>) -> u32 {
+        self.backplane.ask(self, channels)
+    }
+
+    /// The answer of all nodes, within about a second.
+    pub fn cluster_answer(&self, ticket: u32) -> Option<ClusterInfo> {
+        self.backplane.answer(ticket)
     }
 
     /// What happened since the last call.
@@ -259,6 +290,7 @@ impl Gateway {
         }
     }
 
+    /// A shard's thread, or the backplane's, is over.
     pub(crate) fn shard_ended(&self) {
         let last = {
             let mut state = self.state.lock();
@@ -294,6 +326,11 @@ fn same(running: &GatewayConfig, config: &GatewayConfig) -> Result<(), StartErro
     }
     if running.io_uring != config.io_uring {
         return Err(StartError::AlreadyStarted { option: "ioUring" });
+    }
+    if config.backplane.is_some() && running.backplane != config.backplane {
+        return Err(StartError::AlreadyStarted {
+            option: "backplane",
+        });
     }
     if running.limits != config.limits {
         return Err(StartError::AlreadyStarted { option: "limits" });

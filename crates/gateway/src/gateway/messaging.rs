@@ -321,6 +321,7 @@ impl Gateway {
             errors: self.errors.load(Ordering::Relaxed),
             handler_times: self.handler_times.times(),
             io_threads: self.shards.load(Ordering::Relaxed),
+            backplane: self.backplane.stats(),
             workers: workers
                 .iter()
                 .map(|worker| {

@@ -54,7 +54,7 @@ fn identity(options: &Options<'_>) -> Outcome<Option<Identity>> {
 }
 
 impl Options<'_> {
-    fn bytes(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
+    pub(super) fn bytes(&self, name: &CStr) -> Outcome<Option<Vec<u8>>> {
         let value = self.js.get(self.object, name)?;
         if arguments::is_undefined(self.js, value)? {
             return Ok(None);

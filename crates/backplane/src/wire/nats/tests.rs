@@ -126,6 +126,25 @@ fn commands_are_as_nats_reads_them() {
 }
 
 #[test]
+fn a_topic_that_is_refused_is_not_confirmed() {
+    let mut wire = wire();
+    let topics = [&b"open"[..], b"secret"].map(|name| Topic::Channel(name.into()));
+    let mut out = Vec::new();
+    for topic in &topics {
+        wire.subscribe(topic, &mut out);
+    }
+    wire.settle(&mut out);
+    let input = b"-ERR 'Permissions Violation for Subscription to \"app.secret\"'\r\nPONG\r\n";
+    let seen = events(&mut wire, input, 9).unwrap();
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert!(seen[0].starts_with("Refused(Channel([115, 101, 99, 114, 101, 116])"));
+    assert_eq!(
+        seen[1..],
+        ["Ready", "Subscribed(Channel([111, 112, 101, 110]))"]
+    );
+}
+
+#[test]
 fn a_message_that_is_too_long_is_passed_over() {
     let mut input = b"MSG app.r 2 1000\r\n".to_vec();
     input.extend_from_slice(&[b'x'; 1000]);

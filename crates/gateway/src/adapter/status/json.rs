@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Write};
 
+use millrace_backplane::Stats as BackplaneStats;
+
 use super::State;
 use crate::stats::WorkerStats;
 
@@ -56,6 +58,9 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
     ] {
         write!(out, ",\"{name}\":{count}")?;
     }
+    if let Some(link) = &stats.backplane {
+        write_backplane(link, out)?;
+    }
     out.push_str(",\"workers\":[");
     for (index, worker) in stats.workers.iter().enumerate() {
         if index > 0 {
@@ -64,6 +69,36 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         write_worker(worker, out)?;
     }
     out.push_str("]}\n");
+    Ok(())
+}
+
+fn write_backplane(link: &BackplaneStats, out: &mut String) -> fmt::Result {
+    write!(
+        out,
+        ",\"backplane\":{{\"state\":\"{}\",\"sinceMs\":{},\"queued\":{},\"queuedBytes\":{}",
+        link.state.name(),
+        link.since.as_millis(),
+        link.queued,
+        link.queued_bytes
+    )?;
+    for (name, count) in [
+        ("sent", link.sent),
+        ("inFlight", link.in_flight),
+        ("dropped", link.dropped),
+        ("unconfirmed", link.unconfirmed),
+        ("refused", link.refused),
+        ("received", link.received),
+        ("foreign", link.foreign),
+        ("missed", link.missed),
+        ("duplicates", link.duplicates),
+        ("malformed", link.malformed),
+        ("losses", link.losses),
+        ("subscriptions", link.subscriptions),
+        ("pendingSubscriptions", link.pending_subscriptions),
+    ] {
+        write!(out, ",\"{name}\":{count}")?;
+    }
+    out.push('}');
     Ok(())
 }
 

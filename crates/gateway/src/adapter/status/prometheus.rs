@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use millrace_backplane::State as LinkState;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text as openmetrics};
 use prometheus_client::metrics::MetricType;
@@ -34,6 +35,7 @@ impl Collector for State {
         let mut out = Metrics(encoder);
         self.gauges(&mut out)?;
         self.counters(&mut out)?;
+        self.backplane(&mut out)?;
         out.workers(&self.stats.workers)
     }
 }
@@ -93,6 +95,56 @@ impl State {
             out.counts(name, help, label, values)?;
         }
         self.events(out)
+    }
+
+    /// The link to other nodes.
+    fn backplane(&self, out: &mut Metrics<'_>) -> fmt::Result {
+        let Some(link) = &self.stats.backplane else {
+            return Ok(());
+        };
+        let number = |count| i64::try_from(count).unwrap_or(i64::MAX);
+        let is_up = i64::from(link.state == LinkState::Ready);
+        for (name, help, value) in [
+            (
+                "backplane_up",
+                "Whether there is a link to other nodes",
+                is_up,
+            ),
+            (
+                "backplane_queued",
+                "Messages that wait for the backplane",
+                whole(link.queued),
+            ),
+            (
+                "backplane_subscriptions",
+                "Channels and patterns that the backplane sends",
+                number(link.subscriptions),
+            ),
+        ] {
+            out.gauge(name, help, None, value)?;
+        }
+        let (help, fates) = (
+            "Messages to other nodes, by what became of them",
+            [
+                ("sent", link.sent),
+                ("dropped", link.dropped),
+                ("unconfirmed", link.unconfirmed),
+                ("refused", link.refused),
+            ],
+        );
+        out.counts("backplane_published", help, "result", &fates)?;
+        let (help, fates) = (
+            "Messages from other nodes and from whoever publishes, by what became of them",
+            [
+                ("delivered", link.received),
+                ("missed", link.missed),
+                ("duplicate", link.duplicates),
+                ("malformed", link.malformed),
+            ],
+        );
+        out.counts("backplane_messages", help, "result", &fates)?;
+        let help = "Times the link to other nodes was lost";
+        out.count("backplane_losses", help, link.losses)
     }
 
     fn events(&self, out: &mut Metrics<'_>) -> fmt::Result {

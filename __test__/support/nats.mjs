@@ -1,0 +1,82 @@
+// A real nats-server (Debian's package `nats-server`) on a free loopback port, ended with its test. Exactly the process
+// started here is ever signalled.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import net from 'node:net';
+
+import { SOON, within } from './deadline.mjs';
+import { freePort } from './ports.mjs';
+import { exitOf, kill } from './teardown.mjs';
+
+const SERVER = ['/usr/sbin/nats-server', '/usr/bin/nats-server'].find((file) => existsSync(file));
+
+/** A test that needs the package: skipped where it is absent, or failed where nothing may be skipped. */
+export function needingNats(test) {
+  if (SERVER !== undefined) return test;
+  const missing = 'the Debian package nats-server is not installed';
+  if (process.env.MILLRACE_REQUIRE_ALL === '1') return (title) => test(title, (t) => t.fail(missing));
+  return (title) => test.skip(`${title} (${missing})`, () => {});
+}
+
+/** See the file. */
+export class Nats {
+  port = 0;
+  output = '';
+  #args = [];
+  #child;
+  #exited;
+
+  /** One for a single test. `args`: more options, such as `['--user', 'me', '--pass', 'secret']`. */
+  static async with(t, args = []) {
+    const nats = new Nats();
+    t.teardown(() => nats.stop());
+    nats.#args = args;
+    nats.port = await freePort();
+    await nats.launchAgain();
+    return nats;
+  }
+
+  /** `nats://127.0.0.1:port`. */
+  get url() {
+    return `nats://127.0.0.1:${this.port}`;
+  }
+
+  /** Ends the process and resolves once it is over. */
+  async stop() {
+    if (this.#child === undefined) return;
+    kill(this.#child);
+    await this.#exited;
+  }
+
+  /** Starts it, the first time or again after `stop`, on the same port. */
+  async launchAgain() {
+    this.output = '';
+    this.#child = spawn(SERVER, ['--addr', '127.0.0.1', '--port', String(this.port), ...this.#args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#exited = exitOf(this.#child);
+    const ready = new Promise((resolve) => {
+      for (const stream of [this.#child.stdout, this.#child.stderr]) {
+        stream.on('data', (chunk) => {
+          this.output = (this.output + chunk).slice(-16_384);
+          if (this.output.includes('Server is ready')) resolve();
+        });
+      }
+    });
+    const died = this.#exited.then((how) => Promise.reject(new Error(`nats-server ended (${how}):\n${this.output}`)));
+    died.catch(() => {});
+    await within(Promise.race([ready, died]), () => `nats-server to be ready\n${this.output}`, 2 * SOON);
+  }
+
+  /** Publishes bytes, as any client could. */
+  async publish(subject, payload) {
+    const socket = net.connect(this.port, '127.0.0.1');
+    const body = Buffer.from(payload);
+    const before = `CONNECT {"verbose":false}\r\nPUB ${subject} ${body.length}\r\n`;
+    socket.write(Buffer.concat([Buffer.from(before), body, Buffer.from('\r\nPING\r\n')]));
+    let answered = '';
+    while (!answered.includes('PONG')) answered += (await once(socket, 'data'))[0];
+    socket.destroy();
+  }
+}

@@ -1,0 +1,37 @@
+// The worker of the tests with several nodes: subscribes whoever asks, and publishes numbered messages at a pace that the
+// backplane keeps up with.
+import { setTimeout as later, setImmediate as soon } from 'node:timers/promises';
+
+import * as millrace from '../millrace.mjs';
+import { decode, encode } from '../wire.mjs';
+
+const { getKey, send, stats, subscribe } = millrace;
+
+/** Messages that may wait for the backplane before a publisher waits, too. */
+const WAITING = 20_000;
+
+const commands = {
+  sub: (id, { channel }) => subscribe(id, decode(channel)),
+  unsub: (id, { channel }) => millrace.unsubscribe(id, decode(channel)),
+  call: (_id, { fn, args }) => millrace[fn](...decode(args)),
+  /** `<publisher> <n>` to the channels in turn, n counted in each, until the key `stop` is set. */
+  publish: async (_id, { publisher, channels, count, batch, pauseMs }) => {
+    let sent = 0;
+    while (sent < count && getKey('stop') === undefined) {
+      for (const end = Math.min(count, sent + batch); sent < end; sent++) {
+        send(`room-${sent % channels}`, `${publisher} ${Math.floor(sent / channels)}`);
+      }
+      if (pauseMs > 0) await later(pauseMs);
+      else
+        do await soon();
+        while (stats().backplane.queued > WAITING);
+    }
+    return sent;
+  },
+};
+
+export async function handleTextMessage(text, socketId) {
+  const { cmd, n, ...rest } = JSON.parse(text);
+  const value = await commands[cmd](socketId, rest);
+  send(socketId, JSON.stringify({ re: n, value: encode(value) }));
+}

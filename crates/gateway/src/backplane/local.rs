@@ -1,0 +1,75 @@
+//! What the backplane needs of this gateway.
+
+use std::sync::Arc;
+
+use millrace_backplane::{Census, Destination, Local, Topic, Trouble};
+use millrace_core::{Kind, Reach, ShardSet, Space};
+
+use super::uplink::topic_of;
+use crate::gateway::Gateway;
+use crate::notice::Notice;
+
+/// See the module. On the backplane's thread.
+pub(super) struct Here {
+    gateway: Arc<Gateway>,
+    /// I/O shards to wake when what came is delivered.
+    touched: ShardSet,
+}
+
+impl Here {
+    pub(super) fn new(gateway: Arc<Gateway>) -> Self {
+        Self {
+            gateway,
+            touched: ShardSet::default(),
+        }
+    }
+}
+
+impl Local for Here {
+    fn deliver(&mut self, destination: Destination<'_>, kind: Kind, payload: &[u8]) {
+        let reach = match destination {
+            Destination::Channel(channel) => Reach::Subscribers(channel),
+            Destination::Sharded(channel) => Reach::Sharded(channel),
+            Destination::Pattern { pattern, channel } => Reach::Pattern { pattern, channel },
+            Destination::Patterns(channel) => Reach::Patterns(channel),
+        };
+        self.gateway
+            .deliver(reach, kind, payload, &mut self.touched);
+    }
+
+    fn flush(&mut self) {
+        self.gateway.wake(&mut self.touched);
+    }
+
+    fn topics(&self, each: &mut dyn FnMut(Topic)) {
+        for space in [Space::Channel, Space::Sharded, Space::Pattern] {
+            self.gateway
+                .core()
+                .names(space, &mut |name| each(topic_of(name)));
+        }
+    }
+
+    fn census(&self) -> Census {
+        self.gateway.census()
+    }
+
+    fn subscribers(&self, channel: &[u8]) -> u64 {
+        self.gateway.subscribers(channel)
+    }
+
+    fn is_congested(&self) -> bool {
+        self.gateway.inboxes().congested()
+    }
+
+    fn report(&self, trouble: Trouble, message: &str) {
+        let code = match trouble {
+            Trouble::Lost => "ERR_MILLRACE_BACKPLANE_LOST",
+            Trouble::Refused => "ERR_MILLRACE_BACKPLANE_REFUSED",
+        };
+        self.gateway.report(code, message);
+    }
+
+    fn is_ready(&self) {
+        self.gateway.notices().post(Notice::BackplaneReady);
+    }
+}

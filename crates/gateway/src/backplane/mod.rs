@@ -1,0 +1,218 @@
+//! This gateway's place among other nodes: the backplane's task on a thread of its own, what the core tells it, and
+//! questions about all nodes. Owns when it runs; what goes over the link is the backplane's.
+
+mod answers;
+mod local;
+mod uplink;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use millrace_backplane::{
+    Backplane, Bounds, Census, ClusterInfo, Config, Member, Outlet, Stats, Task, TlsError,
+};
+
+use crate::gateway::Gateway;
+use crate::limits::GatewayLimits;
+use crate::notice::Notice;
+use crate::sync::Mutex;
+use answers::Answers;
+use local::Here;
+use uplink::Junction;
+
+/// What a gateway holds of its backplane.
+pub(crate) struct Attachment {
+    /// Made by the first start with a backplane, and kept: numbers of messages go on.
+    outlet: OnceLock<Arc<Outlet>>,
+    running: Mutex<Option<Running>>,
+    answers: Arc<Answers>,
+}
+
+struct Running {
+    backplane: Arc<Backplane>,
+    /// Until when messages may be sent that wait at the end.
+    drains_until: Option<Instant>,
+}
+
+impl fmt::Debug for Attachment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attachment").finish_non_exhaustive()
+    }
+}
+
+impl Attachment {
+    pub(crate) fn new() -> Self {
+        Self {
+            outlet: OnceLock::new(),
+            running: Mutex::new(None),
+            answers: Arc::new(Answers::new()),
+        }
+    }
+
+    /// A task for this configuration, not running yet.
+    pub(crate) fn prepare(
+        &self,
+        mut config: Config,
+        limits: &GatewayLimits,
+    ) -> Result<Prepared, TlsError> {
+        config.bounds = Bounds {
+            queue_messages: limits.backplane_queue,
+            queue_bytes: limits.backplane_queue_bytes,
+            message_bytes: limits.backplane_message_bytes,
+        };
+        let outlet = self.outlet.get_or_init(|| Arc::new(Outlet::new()));
+        Backplane::new(config, outlet).map(|(backplane, task)| Prepared { backplane, task })
+    }
+
+    /// Runs a task on a thread of its own.
+    pub(crate) fn run(
+        &self,
+        gateway: &Arc<Gateway>,
+        prepared: Prepared,
+        log: Option<tracing::Dispatch>,
+    ) -> std::io::Result<()> {
+        let Prepared { backplane, task } = prepared;
+        let backplane = Arc::new(backplane);
+        gateway.set_uplink(|| {
+            let outlet = Arc::clone(backplane.outlet());
+            Arc::new(Junction::new(outlet, Arc::downgrade(gateway)))
+        });
+        backplane.outlet().open();
+        *self.running.lock() = Some(Running {
+            backplane: Arc::clone(&backplane),
+            drains_until: None,
+        });
+        let owner = Arc::clone(gateway);
+        let thread = std::thread::Builder::new()
+            .name("millrace-backplane".to_owned())
+            .spawn(move || {
+                let _logging = log.as_ref().map(tracing::dispatcher::set_default);
+                live(&owner, task);
+                backplane.outlet().close();
+                owner.backplane().running.lock().take();
+                owner.shard_ended();
+            });
+        if thread.is_err() {
+            self.running.lock().take();
+        }
+        thread.map(|_runs_on_its_own| ())
+    }
+
+    /// Messages that wait may be sent for so long when everything ends.
+    pub(crate) fn may_drain(&self, until: Instant) {
+        if let Some(running) = &mut *self.running.lock() {
+            running.drains_until = running.drains_until.max(Some(until));
+        }
+    }
+
+    /// Ends the task when everything is sent.
+    pub(crate) fn end(&self) {
+        if let Some(running) = &*self.running.lock() {
+            let least = Instant::now() + LEAST_DRAIN;
+            let deadline = running.drains_until.map_or(least, |until| until.max(least));
+            running.backplane.end(deadline);
+        }
+    }
+
+    /// How it is; `None`: there is none.
+    pub(crate) fn stats(&self) -> Option<Stats> {
+        let running = self.running.lock();
+        running.as_ref().map(|running| running.backplane.stats())
+    }
+
+    /// Asks all nodes about subscribers; returns a ticket for [`answer`](Self::answer).
+    pub(crate) fn ask(&self, gateway: &Gateway, channels: Vec<Box<[u8]>>) -> u32 {
+        let ticket = self.answers.open();
+        let backplane = {
+            let running = self.running.lock();
+            running
+                .as_ref()
+                .map(|running| Arc::clone(&running.backplane))
+        };
+        if let Some(backplane) = backplane {
+            let answers = Arc::clone(&self.answers);
+            backplane.ask(channels, Box::new(move |info| answers.give(ticket, info)));
+        } else {
+            let subscribers = channels
+                .iter()
+                .map(|name| gateway.subscribers(name))
+                .collect();
+            let node = Member {
+                node: 0,
+                is_self: true,
+                census: gateway.census(),
+            };
+            self.answers.give(
+                ticket,
+                ClusterInfo {
+                    nodes: vec![node],
+                    subscribers,
+                    is_complete: true,
+                },
+            );
+        }
+        ticket
+    }
+
+    /// The answer, once it is there.
+    pub(crate) fn answer(&self, ticket: u32) -> Option<ClusterInfo> {
+        self.answers.take(ticket)
+    }
+}
+
+/// A backplane that does not run yet.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    backplane: Backplane,
+    task: Task,
+}
+
+/// For the backplane, and for whoever asks about all nodes.
+impl Gateway {
+    fn census(&self) -> Census {
+        let counts = self.core().counts();
+        let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
+        Census {
+            sockets: number(counts.sockets),
+            channels: number(counts.channels),
+            subscriptions: number(counts.subscriptions),
+        }
+    }
+
+    fn subscribers(&self, channel: &[u8]) -> u64 {
+        let topic = millrace_core::Topic::Channel(channel);
+        u64::try_from(self.core().subscribers(topic)).unwrap_or(u64::MAX)
+    }
+}
+
+/// Runs the task to its end, whatever that is.
+fn live(gateway: &Arc<Gateway>, task: Task) {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .max_blocking_threads(RESOLVERS)
+            .build()?;
+        runtime.block_on(task.run(Box::new(Here::new(Arc::clone(gateway)))));
+        // a name server that does not answer must not hold up the end
+        runtime.shutdown_background();
+        Ok::<_, std::io::Error>(())
+    }));
+    let message = match outcome {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => format!("the backplane could not start: {error}"),
+        Err(_panic) => "the backplane ended by a bug in Millrace".to_owned(),
+    };
+    gateway.notices().post(Notice::Error {
+        code: "ERR_MILLRACE_BACKPLANE_LOST",
+        message,
+    });
+}
+
+/// Threads that look up the names of servers.
+const RESOLVERS: usize = 1;
+
+/// Time that messages which wait have at the end, also where clients have used up all of it.
+const LEAST_DRAIN: Duration = Duration::from_millis(250);

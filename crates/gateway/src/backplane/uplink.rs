@@ -1,0 +1,97 @@
+//! What the core tells other nodes, on its way to the backplane.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use millrace_backplane::Outlet;
+use millrace_core::{Name, Space, Topic};
+
+use crate::frame::Publication;
+use crate::gateway::Gateway;
+use crate::sync::{AtomicBool, Ordering};
+use crate::uplink::Uplink;
+
+/// See the module. Idle while the outlet is closed.
+pub(super) struct Junction {
+    outlet: Arc<Outlet>,
+    gateway: Weak<Gateway>,
+    has_dropped: AtomicBool,
+}
+
+impl fmt::Debug for Junction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Junction").finish_non_exhaustive()
+    }
+}
+
+impl Junction {
+    pub(super) fn new(outlet: Arc<Outlet>, gateway: Weak<Gateway>) -> Self {
+        Self {
+            outlet,
+            gateway,
+            has_dropped: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Uplink for Junction {
+    fn wanted(&self, name: &Name, wanted: bool) {
+        self.outlet.note(topic_of(name), wanted);
+    }
+
+    fn publish(&self, channel: Topic<'_>, publication: &Arc<Publication>) {
+        if !self.outlet.is_open() {
+            return;
+        }
+        let payload = publication.payload();
+        let body = if payload.len() > COPIED_BYTES {
+            Bytes::from_owner(Shared(Arc::clone(publication)))
+        } else {
+            Bytes::copy_from_slice(payload)
+        };
+        let is_sharded = channel.space() == Space::Sharded;
+        let kind = publication.kind();
+        if !self
+            .outlet
+            .publish(is_sharded, channel.as_bytes(), kind, body)
+        {
+            self.has_dropped.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn wake(&self) {
+        self.outlet.ring();
+        if self.has_dropped.load(Ordering::Relaxed)
+            && self.has_dropped.swap(false, Ordering::Relaxed)
+            && let Some(gateway) = self.gateway.upgrade()
+        {
+            gateway.report(
+                "ERR_MILLRACE_BACKPLANE_DROPPED",
+                "messages to other nodes were dropped: too many wait for the backplane, or one is too large",
+            );
+        }
+    }
+}
+
+/// The topic that a name is of.
+pub(super) fn topic_of(name: &Name) -> millrace_backplane::Topic {
+    let bytes = name.as_bytes().into();
+    match name.space() {
+        Space::Channel => millrace_backplane::Topic::Channel(bytes),
+        Space::Sharded => millrace_backplane::Topic::Sharded(bytes),
+        Space::Pattern => millrace_backplane::Topic::Pattern(bytes),
+    }
+}
+
+/// A payload that stays where it is.
+struct Shared(Arc<Publication>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        self.0.payload()
+    }
+}
+
+/// Payloads up to this size are copied: what waits for the backplane is not to count as what waits for clients.
+const COPIED_BYTES: usize = 16 * 1024;

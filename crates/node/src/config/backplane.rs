@@ -1,0 +1,68 @@
+//! The backplane option from JavaScript: checked, files read already.
+
+use millrace_gateway::{
+    BackplaneBounds, BackplaneConfig, BackplaneCredentials, BackplaneProtocol, BackplaneServer,
+    BackplaneTls,
+};
+
+use super::Options;
+use crate::arguments;
+use crate::failure::{Failure, Outcome};
+
+/// The option `backplane`, where it is given.
+pub(super) fn optional(options: &Options<'_>) -> Outcome<Option<BackplaneConfig>> {
+    let js = options.js;
+    let value = js.get(options.object, c"backplane")?;
+    if arguments::is_undefined(js, value)? {
+        return Ok(None);
+    }
+    let own = Options { js, object: value };
+    let protocol = match own.text(c"protocol")?.as_deref() {
+        Some("redis") => BackplaneProtocol::Redis,
+        Some("redis-cluster") => BackplaneProtocol::RedisCluster,
+        Some("nats") => BackplaneProtocol::Nats,
+        _ => return Err(Failure::internal("unknown protocol of a backplane")),
+    };
+    Ok(Some(BackplaneConfig {
+        protocol,
+        servers: servers(&own)?,
+        prefix: own.text(c"prefix")?.unwrap_or_default(),
+        credentials: BackplaneCredentials {
+            user: own.text(c"user")?,
+            password: own.text(c"password")?,
+            token: own.text(c"token")?,
+        },
+        tls: tls(&own)?,
+        // those of the gateway's limits
+        bounds: BackplaneBounds::default(),
+    }))
+}
+
+fn servers(options: &Options<'_>) -> Outcome<Vec<BackplaneServer>> {
+    let js = options.js;
+    let list = js.get(options.object, c"servers")?;
+    let mut servers = Vec::new();
+    for index in (1..js.array_length(list)?).step_by(2) {
+        servers.push(BackplaneServer {
+            host: arguments::text(js, js.element(list, index - 1)?, "servers")?,
+            port: arguments::whole(js, js.element(list, index)?, "servers")
+                .map(u16::try_from)?
+                .map_err(|_| Failure::internal("a port out of range"))?,
+        });
+    }
+    Ok(servers)
+}
+
+fn tls(options: &Options<'_>) -> Outcome<Option<BackplaneTls>> {
+    let js = options.js;
+    let value = js.get(options.object, c"tls")?;
+    if arguments::is_undefined(js, value)? {
+        return Ok(None);
+    }
+    let own = Options { js, object: value };
+    Ok(Some(BackplaneTls {
+        authorities: own.bytes(c"ca")?.unwrap_or_default(),
+        identity: own.bytes(c"cert")?.zip(own.bytes(c"key")?),
+        server_name: own.text(c"servername")?,
+    }))
+}
