@@ -5,6 +5,7 @@ use millrace_core::Pattern;
 use millrace_protocol::resp::parse_integer;
 
 use super::call::{Call, Flow};
+use crate::gateway::unix_ms;
 
 pub(super) fn keys(call: &mut Call<'_>) -> Flow {
     let pattern = match Pattern::new(call.argument(1)) {
@@ -87,7 +88,7 @@ impl Wanted {
 fn matching(call: &Call<'_>, pattern: Option<&Pattern>) -> Option<Vec<Bytes>> {
     let mut bytes = 0;
     let mut found = Vec::new();
-    for (key, _) in call.session.gateway.core().keys(usize::MAX) {
+    for (key, _) in call.session.gateway.core().keys(usize::MAX, unix_ms()) {
         if pattern.is_none_or(|pattern| pattern.matches(&key)) {
             bytes += key.len();
             if bytes > KEYS_BYTES {
