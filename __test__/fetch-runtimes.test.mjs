@@ -122,6 +122,12 @@ inEach(test, 'who leaves is noticed: signals abort, and what waits for a piece i
     socket.resetAndDestroy();
     await until(async () => (await aborts()).includes(seen), seen);
   }
+  // one that only sends nothing more gets its answer
+  const half = net.connect({ ...connectOptions(server.addresses[0]), allowHalfOpen: true });
+  half.end('GET /pieces HTTP/1.1\r\nHost: a\r\n\r\n');
+  const came = Buffer.concat(await half.toArray()).toString();
+  half.destroy();
+  t.regex(came, /one .*two .*three/s);
   t.deepEqual(await server.errors(), []);
 });
 
