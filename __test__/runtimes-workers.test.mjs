@@ -32,7 +32,12 @@ const workerIds = async (server) => Object.keys(await server.call('getDebugState
 async function flood(t, server, address) {
   const clients = await Promise.all(Array.from({ length: 2 * WORKERS }, () => open(t, server, { address })));
   for (const ws of clients) for (let index = 0; index < 300; index++) ws.send(`flood ${'x'.repeat(50)}`);
-  await Promise.all(clients.map((ws) => ws.text()));
+  try {
+    await Promise.all(clients.map((ws) => ws.text()));
+  } catch (error) {
+    // why a worker was given up is told to the application alone
+    throw new Error(`${error.message}; reported: ${JSON.stringify(await server.errors())}`, { cause: error });
+  }
   return clients;
 }
 
