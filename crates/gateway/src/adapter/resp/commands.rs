@@ -2,10 +2,10 @@
 
 use super::call::{Call, Flow};
 use super::table::{Command, Uses};
-use super::{connection, describe, keys, pubsub, scan, server};
+use super::{connection, describe, expiry, keys, pubsub, scan, server};
 
 /// All of them.
-pub(super) static COMMANDS: [Command; 49] = [
+pub(super) static COMMANDS: [Command; 54] = [
     command("auth", -2, connection::auth)
         .is(
             "noscript loading stale fast no_auth allow_busy",
@@ -88,6 +88,10 @@ pub(super) static COMMANDS: [Command; 49] = [
         .is("readonly fast", "@keyspace @read @fast")
         .told("generic", "1.0.0", "How many of these keys there are.")
         .keys(-1, 1),
+    command("expire", -3, expiry::expire)
+        .is("write fast", "@keyspace @write @fast")
+        .told("generic", "1.0.0", "Ends a key after so many seconds.")
+        .keys(1, 1),
     command("get", 2, keys::get)
         .is("readonly fast", "@read @string @fast")
         .told("string", "1.0.0", "The value of a key.")
@@ -130,6 +134,14 @@ pub(super) static COMMANDS: [Command; 49] = [
         .is("write denyoom", "@write @string @slow")
         .told("string", "1.0.1", "Sets keys.")
         .keys(-1, 2),
+    command("persist", 2, expiry::persist)
+        .is("write fast", "@keyspace @write @fast")
+        .told("generic", "2.2.0", "Takes the end of a key back.")
+        .keys(1, 1),
+    command("pexpire", -3, expiry::pexpire)
+        .is("write fast", "@keyspace @write @fast")
+        .told("generic", "2.6.0", "Ends a key after so many milliseconds.")
+        .keys(1, 1),
     command("ping", -1, connection::ping)
         .is("fast", "@fast @connection")
         .told("connection", "1.0.0", "Answers.")
@@ -143,6 +155,10 @@ pub(super) static COMMANDS: [Command; 49] = [
         )
         .with(Uses::Patterns)
         .listeners(),
+    command("pttl", 2, expiry::pttl)
+        .is("readonly fast", "@keyspace @read @fast")
+        .told("generic", "2.6.0", "How many milliseconds a key has left.")
+        .keys(1, 1),
     command("publish", 3, pubsub::publish)
         .is("pubsub loading stale fast", "@pubsub @fast")
         .told("pubsub", "2.0.0", "Sends a message to a channel.")
@@ -237,6 +253,10 @@ pub(super) static COMMANDS: [Command; 49] = [
     command("time", 1, server::time)
         .is("loading stale fast", "@fast")
         .told("server", "2.6.0", "The time of the server."),
+    command("ttl", 2, expiry::ttl)
+        .is("readonly fast", "@keyspace @read @fast")
+        .told("generic", "1.0.0", "How many seconds a key has left.")
+        .keys(1, 1),
     command("unsubscribe", -1, pubsub::unsubscribe)
         .is("pubsub noscript loading stale", "@pubsub @slow")
         .told("pubsub", "2.0.0", "Stops listening to channels.")

@@ -1,9 +1,12 @@
-//! The key/value store that JavaScript shares: strings, and whole numbers in digits.
+//! The key/value store that JavaScript shares: strings, and whole numbers in digits. Each command is
+//! one step on each key.
 
 use bytes::Bytes;
+use millrace_core::{Held, Update};
 use millrace_protocol::resp::{append_integer, parse_integer};
 
 use super::call::{Call, Flow};
+use super::expiry::{SetOptions, Until};
 
 pub(super) fn get(call: &mut Call<'_>) -> Flow {
     let value = call.session.gateway.key(call.argument(1));
@@ -15,41 +18,31 @@ pub(super) fn getdel(call: &mut Call<'_>) -> Flow {
     call.reply(|reply| reply.optional(value.as_deref()))
 }
 
-/// What `SET` was given.
-#[derive(Default)]
-struct Options {
-    only_absent: bool,
-    only_present: bool,
-    gives_old: bool,
-}
-
 pub(super) fn set(call: &mut Call<'_>) -> Flow {
-    let options = match options(call) {
+    let options = match SetOptions::read(call) {
         Ok(options) => options,
         Err(text) => return call.error(text),
     };
     let (key, value) = (call.argument(1), Bytes::copy_from_slice(call.argument(2)));
-    let Options {
-        only_absent,
-        only_present,
-        gives_old,
-    } = options;
-    let gateway = &call.session.gateway;
-    let (old, done) = if only_absent || only_present {
-        loop {
-            let old = gateway.key(key);
-            if old.is_some() == only_absent {
-                break (old, false);
-            }
-            if gateway.set_key_if(key, Some(value.clone()), old.as_deref()) {
-                break (old, true);
-            }
+    let (old, done) = call.session.gateway.update_key(key, |held| {
+        let old = held.map(|held| held.value.clone());
+        let is_refused = if held.is_some() {
+            options.only_absent
+        } else {
+            options.only_present
+        };
+        if is_refused {
+            return (Update::Keep, (old, false));
         }
-    } else {
-        (gateway.set_key(key, Some(value)), true)
-    };
+        let until = match options.until {
+            Until::Never => None,
+            Until::AsBefore => held.and_then(|held| held.until),
+            Until::At(time) => Some(time),
+        };
+        (Update::Set { value, until }, (old, true))
+    });
     call.reply(|reply| {
-        if gives_old {
+        if options.gives_old {
             reply.optional(old.as_deref());
         } else if done {
             reply.simple("OK");
@@ -57,25 +50,6 @@ pub(super) fn set(call: &mut Call<'_>) -> Flow {
             reply.null();
         }
     })
-}
-
-fn options(call: &Call<'_>) -> Result<Options, &'static str> {
-    let mut options = Options::default();
-    for word in call.arguments(3) {
-        let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
-        if is(b"nx") && !options.only_present {
-            options.only_absent = true;
-        } else if is(b"xx") && !options.only_absent {
-            options.only_present = true;
-        } else if is(b"get") {
-            options.gives_old = true;
-        } else if [&b"ex"[..], b"px", b"exat", b"pxat"].into_iter().any(is) {
-            return Err("ERR keys do not expire here");
-        } else if !is(b"keepttl") {
-            return Err("ERR syntax error");
-        }
-    }
-    Ok(options)
 }
 
 pub(super) fn setnx(call: &mut Call<'_>) -> Flow {
@@ -133,7 +107,7 @@ pub(super) fn mset(call: &mut Call<'_>) -> Flow {
 }
 
 pub(super) fn dbsize(call: &mut Call<'_>) -> Flow {
-    let keys = call.session.gateway.core().counts().keys;
+    let keys = call.session.gateway.core().key_count();
     call.integer(keys)
 }
 
@@ -150,24 +124,35 @@ pub(super) fn incrby(call: &mut Call<'_>) -> Flow {
 
 fn add(call: &mut Call<'_>, number: i64) -> Flow {
     let key = call.argument(1);
-    loop {
-        let old = call.session.gateway.key(key);
-        let Some(before) = old.as_deref().map_or(Some(0), parse_integer) else {
-            return call.error(NO_INTEGER);
-        };
-        let Some(sum) = before.checked_add(number) else {
-            return call.error("ERR increment or decrement would overflow");
-        };
-        let mut digits = Vec::new();
-        append_integer(sum, &mut digits);
-        let gateway = &call.session.gateway;
-        if gateway.set_key_if(key, Some(digits.into()), old.as_deref()) {
-            return call.reply(|reply| reply.integer(sum));
-        }
+    let sum = call.session.gateway.update_key(key, |held| {
+        let sum = sum(held, number);
+        let update = sum.map_or(Update::Keep, |sum| {
+            let mut digits = Vec::new();
+            append_integer(sum, &mut digits);
+            Update::Set {
+                value: digits.into(),
+                until: held.and_then(|held| held.until),
+            }
+        });
+        (update, sum)
+    });
+    match sum {
+        Ok(sum) => call.reply(|reply| reply.integer(sum)),
+        Err(text) => call.error(text),
     }
+}
+
+fn sum(held: Option<Held<'_>>, number: i64) -> Result<i64, &'static str> {
+    let before = match held {
+        None => 0,
+        Some(held) => parse_integer(held.value).ok_or(NO_INTEGER)?,
+    };
+    before
+        .checked_add(number)
+        .ok_or("ERR increment or decrement would overflow")
 }
 
 /// Bytes of values given at once.
 const VALUES_BYTES: usize = 64 * 1024 * 1024;
 
-const NO_INTEGER: &str = "ERR value is not an integer or out of range";
+pub(super) const NO_INTEGER: &str = "ERR value is not an integer or out of range";

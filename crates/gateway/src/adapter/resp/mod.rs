@@ -8,6 +8,7 @@ mod clients;
 mod commands;
 mod connection;
 mod describe;
+mod expiry;
 mod keys;
 mod pubsub;
 mod scan;

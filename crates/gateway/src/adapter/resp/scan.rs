@@ -5,103 +5,126 @@ use millrace_core::Pattern;
 use millrace_protocol::resp::parse_integer;
 
 use super::call::{Call, Flow};
-use crate::gateway::unix_ms;
+use super::keys::NO_INTEGER;
 
 pub(super) fn keys(call: &mut Call<'_>) -> Flow {
     let pattern = match Pattern::new(call.argument(1)) {
         Ok(pattern) => pattern,
         Err(error) => return call.error(format!("ERR {error}")),
     };
-    let Some(found) = matching(call, Some(&pattern)) else {
-        return call.error(TOO_MANY);
-    };
+    let (mut found, mut cursor) = (Found::default(), 0);
+    loop {
+        cursor = found.look(call, cursor, KEYS_AT_ONCE, Some(&pattern));
+        if found.bytes > KEYS_BYTES {
+            return call.error("ERR the list is too long: SCAN gives it in parts");
+        }
+        if cursor == 0 {
+            break;
+        }
+    }
     call.reply(|reply| {
-        reply.array(found.len());
-        for key in &found {
+        reply.array(found.keys.len());
+        for key in &found.keys {
             reply.bulk(key);
         }
     })
 }
 
-/// Gives all keys at once: as many as Redis likes to give is up to Redis too.
 pub(super) fn scan(call: &mut Call<'_>) -> Flow {
     let cursor = std::str::from_utf8(call.argument(1)).map(str::parse::<u64>);
     let Ok(Ok(cursor)) = cursor else {
         return call.error("ERR invalid cursor");
     };
-    let mut wanted = Wanted::default();
-    if let Err(text) = wanted.read(call) {
-        return call.error(text);
+    let wanted = match Wanted::read(call) {
+        Ok(wanted) => wanted,
+        Err(text) => return call.error(text),
+    };
+    let mut found = Found::default();
+    let next = found.look(call, cursor, wanted.count, wanted.pattern.as_ref());
+    if wanted.other_type {
+        found.keys.clear();
     }
-    let found = if cursor != 0 || wanted.other_type {
-        Some(Vec::new())
-    } else {
-        matching(call, wanted.pattern.as_ref())
-    };
-    let Some(found) = found else {
-        return call.error(TOO_MANY);
-    };
+    let next = next.to_string();
     call.reply(|reply| {
         reply.array(2);
-        reply.bulk(b"0");
-        reply.array(found.len());
-        for key in &found {
+        reply.bulk(next.as_bytes());
+        reply.array(found.keys.len());
+        for key in &found.keys {
             reply.bulk(key);
         }
     })
 }
 
 /// What `SCAN` looks for.
-#[derive(Default)]
 struct Wanted {
     pattern: Option<Pattern>,
+    /// Keys looked at, about.
+    count: usize,
     /// Something that no key is.
     other_type: bool,
 }
 
 impl Wanted {
-    fn read(&mut self, call: &Call<'_>) -> Result<(), String> {
+    fn read(call: &Call<'_>) -> Result<Self, String> {
+        let mut wanted = Self {
+            pattern: None,
+            count: 10,
+            other_type: false,
+        };
         let mut words = call.arguments(2);
         while let Some(word) = words.next() {
             let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
             let value = words.next().ok_or(SYNTAX)?;
             if is(b"match") {
                 let pattern = Pattern::new(value).map_err(|error| format!("ERR {error}"))?;
-                self.pattern = Some(pattern);
+                wanted.pattern = Some(pattern);
             } else if is(b"count") {
-                let count =
-                    parse_integer(value).ok_or("ERR value is not an integer or out of range")?;
+                let count = parse_integer(value).ok_or(NO_INTEGER)?;
                 if count < 1 {
                     return Err(SYNTAX.to_owned());
                 }
+                let count = usize::try_from(count).unwrap_or(KEYS_AT_ONCE);
+                wanted.count = count.min(KEYS_AT_ONCE);
             } else if is(b"type") {
-                self.other_type = !value.eq_ignore_ascii_case(b"string");
+                wanted.other_type = !value.eq_ignore_ascii_case(b"string");
             } else {
                 return Err(SYNTAX.to_owned());
             }
         }
-        Ok(())
+        Ok(wanted)
     }
 }
 
-/// The keys that match; `None`: too many to be told.
-fn matching(call: &Call<'_>, pattern: Option<&Pattern>) -> Option<Vec<Bytes>> {
-    let mut bytes = 0;
-    let mut found = Vec::new();
-    for (key, _) in call.session.gateway.core().keys(usize::MAX, unix_ms()) {
-        if pattern.is_none_or(|pattern| pattern.matches(&key)) {
-            bytes += key.len();
-            if bytes > KEYS_BYTES {
-                return None;
-            }
-            found.push(key);
-        }
-    }
-    Some(found)
+/// Keys that were found.
+#[derive(Default)]
+struct Found {
+    keys: Vec<Bytes>,
+    bytes: usize,
 }
+
+impl Found {
+    /// Looks at about `count` keys from `cursor` on; where to go on, 0 at the end.
+    fn look(
+        &mut self,
+        call: &Call<'_>,
+        cursor: u64,
+        count: usize,
+        pattern: Option<&Pattern>,
+    ) -> u64 {
+        let gateway = &call.session.gateway;
+        gateway.scan_keys(cursor, count, &mut |key, _| {
+            if pattern.is_none_or(|pattern| pattern.matches(key)) {
+                self.bytes += key.len();
+                self.keys.push(Bytes::copy_from_slice(key));
+            }
+        })
+    }
+}
+
+/// Keys looked at in one step.
+const KEYS_AT_ONCE: usize = 10_000;
 
 /// Bytes of keys given at once.
 const KEYS_BYTES: usize = 64 * 1024 * 1024;
 
-const TOO_MANY: &str = "ERR the list is too long: ask for fewer";
 const SYNTAX: &str = "ERR syntax error";
