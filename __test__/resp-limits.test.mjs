@@ -41,6 +41,25 @@ test('all arguments together are bounded as well', async (t) => {
   await client.over();
 });
 
+test('what clients store is bounded: above keysBytes they may only delete', async (t) => {
+  const server = await ownServer(t, options({ keysBytes: 10_000 }));
+  const client = await over(t, server);
+  const oom = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+  t.is(await client.ask('SET', 'a', 'x'.repeat(9000)), '+OK\r\n');
+  t.is(await client.ask('SET', 'b', 'x'.repeat(9000)), '+OK\r\n', 'it was below');
+  for (const command of [
+    ['SET', 'c', ''],
+    ['INCR', 'c'],
+    ['MSET', 'c', ''],
+    ['SETNX', 'c', ''],
+  ]) {
+    t.is(await client.ask(...command), oom);
+  }
+  t.is(await client.ask('EXISTS', 'a', 'b', 'c'), ':2\r\n');
+  t.is(await client.ask('DEL', 'a'), ':1\r\n');
+  t.is(await client.ask('SET', 'c', ''), '+OK\r\n');
+});
+
 test('noise ends the connection, and nothing else', async (t) => {
   const server = await ownServer(t, options());
   const steady = await over(t, server);

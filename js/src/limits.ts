@@ -53,6 +53,8 @@ export interface ListenerLimits {
   messagesPerSecond?: number;
   /** Channels and patterns that one connection subscribes to by its own commands (RESP); refused above. Default 10,000. */
   subscriptionsPerSocket?: number;
+  /** Bytes of all keys and values, each pair charged its length + 128; Redis clients may not write above. Default 256 MiB. */
+  keysBytes?: number;
   /** Bytes that the listener keeps of static files in memory; 0 is off. Default 32 MiB. */
   staticCacheBytes?: number;
   /** Bytes of a static file that is kept in memory. Default 65,536. */
@@ -146,6 +148,7 @@ export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
   controlFramesBurst: COUNT,
   messagesPerSecond: COUNT_OR_OFF,
   subscriptionsPerSocket: COUNT,
+  keysBytes: BYTES,
   staticCacheBytes: { least: 0, most: 2 ** 40 },
   staticCacheFileBytes: { least: 0, most: 2 ** 31 - 1 },
   staticCheckMs: TIME_OR_OFF,

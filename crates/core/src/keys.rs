@@ -16,6 +16,7 @@ use crate::sync::LOCK_SHARDS;
 pub(crate) struct KeyTable {
     rows: BTreeMap<u64, Row>,
     len: usize,
+    bytes: u64,
     /// When something expires, and at which place.
     expiring: BTreeSet<(u64, u64)>,
 }
@@ -150,6 +151,11 @@ impl KeyTable {
         self.len
     }
 
+    /// What keys and values take, each charged [`ENTRY_BYTES`] on top.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// Removes the key's row's expired entries, and some that are due elsewhere.
     fn sweep(&mut self, place: Place<'_>, now: u64) {
         if self.entry(place).is_some_and(|entry| entry.is_due(now)) {
@@ -168,11 +174,12 @@ impl KeyTable {
             return;
         };
         let before = row.len();
-        let expiring = &mut self.expiring;
+        let (expiring, bytes) = (&mut self.expiring, &mut self.bytes);
         row.retain(|entry| {
             let due = entry.is_due(now);
             if let Some(until) = entry.until.filter(|_| due) {
                 expiring.remove(&(until, at));
+                *bytes -= entry.charge();
             }
             !due
         });
@@ -184,12 +191,16 @@ impl KeyTable {
 
     fn put(&mut self, place: Place<'_>, value: Bytes, until: Option<u64>) {
         if let Some(entry) = self.entry_mut(place) {
+            let before = entry.charge();
             entry.value = value;
             entry.until = until;
+            let after = entry.charge();
+            self.bytes = self.bytes + after - before;
             return;
         }
         let key = place.key.into();
         let entry = Entry { key, value, until };
+        self.bytes += entry.charge();
         self.rows.entry(place.at).or_default().push(entry);
         self.len += 1;
     }
@@ -199,7 +210,14 @@ impl KeyTable {
             return;
         };
         let before = row.len();
-        row.retain(|entry| *entry.key != *place.key);
+        let bytes = &mut self.bytes;
+        row.retain(|entry| {
+            let goes = *entry.key == *place.key;
+            if goes {
+                *bytes -= entry.charge();
+            }
+            !goes
+        });
         self.len -= before - row.len();
         if row.is_empty() {
             self.rows.remove(&place.at);
@@ -242,6 +260,10 @@ impl Entry {
         }
     }
 
+    fn charge(&self) -> u64 {
+        u64::try_from(self.key.len() + self.value.len()).unwrap_or(u64::MAX) + ENTRY_BYTES
+    }
+
     fn is_due(&self, now: u64) -> bool {
         self.until.is_some_and(|until| until <= now)
     }
@@ -250,121 +272,13 @@ impl Entry {
 /// Places that there are: few enough for a place to be exact in a JavaScript number.
 pub(crate) const PLACES: u64 = 1 << 52;
 
+/// What an entry takes beside its key and value, about.
+const ENTRY_BYTES: u64 = 128;
+
 const HASH_BITS_LEFT_OUT: u32 = 12;
 
 /// Keys that are due and removed beside one that is looked at.
 const SWEPT: usize = 8;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const A: Bytes = Bytes::from_static(b"a");
-
-    /// All in one row.
-    fn place(key: &str) -> Place<'_> {
-        Place {
-            at: 7,
-            key: key.as_bytes(),
-        }
-    }
-
-    fn set(table: &mut KeyTable, place: Place<'_>, until: Option<u64>, now: u64) -> bool {
-        table.update(
-            place,
-            || now,
-            |held| (Update::Set { value: A, until }, held.is_some()),
-        )
-    }
-
-    fn update(table: &mut KeyTable, key: &str, update: Update, now: u64) -> bool {
-        table.update(place(key), || now, |held| (update, held.is_some()))
-    }
-
-    fn keys(table: &KeyTable, now: u64) -> Vec<String> {
-        let mut keys = Vec::new();
-        let visit = &mut |key: &[u8], _: &Bytes| keys.push(key.escape_ascii().to_string());
-        assert_eq!(table.scan(0, &mut usize::MAX.clone(), now, visit), None);
-        keys
-    }
-
-    #[test]
-    fn keys_of_one_place_are_apart() {
-        let mut table = KeyTable::default();
-        for key in ["", "a", "b"] {
-            assert!(!set(&mut table, place(key), None, 0));
-            assert!(set(&mut table, place(key), Some(10), 0));
-        }
-        assert_eq!((table.len(), keys(&table, 0).len()), (3, 3));
-        assert!(update(&mut table, "a", Update::Delete, 0));
-        assert!(!update(&mut table, "a", Update::Delete, 0));
-        assert!(update(&mut table, "b", Update::Until(None), 0));
-        assert_eq!(keys(&table, 0), ["", "b"]);
-        assert_eq!(keys(&table, 10), ["b"], "expired, and still there");
-        assert_eq!(table.expiring.len(), 1);
-        assert!(update(&mut table, "b", Update::Keep, 10));
-        assert_eq!((table.len(), table.expiring.len()), (1, 0));
-    }
-
-    #[test]
-    fn what_expired_is_not_there() {
-        let mut table = KeyTable::default();
-        set(&mut table, place("k"), Some(10), 0);
-        assert_eq!(table.get(place("k"), || 9), Some(&A));
-        assert_eq!(table.get(place("k"), || 10), None);
-        assert!(!update(&mut table, "k", Update::Until(Some(20)), 10));
-        assert_eq!((table.len(), table.expiring.len()), (0, 0));
-        assert!(!set(&mut table, place("k"), Some(30), 10));
-        assert!(set(&mut table, place("k"), Some(20), 10), "sooner");
-        assert_eq!(table.expiring.len(), 1);
-        assert_eq!(table.get(place("k"), || 25), None);
-        assert!(!set(&mut table, place("k"), None, 25));
-        let never = || panic!("nothing can expire");
-        assert_eq!(table.get(place("k"), never), Some(&A));
-        table.update(place("k"), never, |held| {
-            let held = held.expect("there");
-            assert_eq!((held.value, held.until), (&A, None));
-            (Update::Delete, ())
-        });
-        assert_eq!((table.len(), table.rows.len()), (0, 0));
-    }
-
-    #[test]
-    fn what_is_due_goes_while_others_are_looked_at() {
-        let mut table = KeyTable::default();
-        for at in 0..100 {
-            let key = place("k");
-            set(&mut table, Place { at, ..key }, Some(10 + at % 2), 0);
-        }
-        for (round, left) in [(0, 92), (1, 84), (2, 76)] {
-            assert!(!update(&mut table, "other", Update::Keep, 10), "{round}");
-            assert_eq!((table.len(), table.expiring.len()), (left, left));
-        }
-        for _ in 0..20 {
-            update(&mut table, "other", Update::Keep, 10);
-        }
-        assert_eq!(table.len(), 50, "the others are not due");
-        assert!(table.expiring.iter().all(|(until, _)| *until == 11));
-    }
-
-    #[test]
-    fn a_scan_goes_on_where_it_was() {
-        let mut table = KeyTable::default();
-        for at in [3, 5, 9, 1000] {
-            let key = at.to_string();
-            let key = key.as_bytes();
-            set(&mut table, Place { at, key }, None, 0);
-        }
-        let mut seen = Vec::new();
-        let mut from = Some(0);
-        while let Some(at) = from {
-            let mut left = 1;
-            let visit = &mut |key: &[u8], _: &Bytes| seen.push(key.to_vec());
-            from = table.scan(at, &mut left, 0, visit);
-            assert_eq!(left, 0);
-            // one that was seen goes, one that was passed comes: neither matters
-            table.remove(Place { at: 3, key: b"3" });
-        }
-        assert_eq!(seen, [&b"3"[..], b"5", b"9", b"1000"]);
-    }
-}
+mod tests;

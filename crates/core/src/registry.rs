@@ -44,6 +44,8 @@ pub struct Core {
     dangling: Mutex<DanglingTable>,
     /// Taken alone.
     keys: Sharded<KeyTable>,
+    /// What they take all together.
+    key_bytes: AtomicU64,
     /// Decides the lock shard of the next real socket.
     opened: AtomicU64,
     hasher: RandomState,
@@ -59,6 +61,7 @@ impl Core {
             sockets: Sharded::new(SocketTable::new),
             dangling: Mutex::new(DanglingTable::default()),
             keys: Sharded::new(|_| KeyTable::default()),
+            key_bytes: AtomicU64::new(0),
             opened: AtomicU64::new(0),
             hasher,
         }

@@ -124,6 +124,7 @@ fn listener_limits(options: &Options<'_>, limits: &mut ListenerLimits) -> Outcom
         c"subscriptionsPerSocket",
         &mut limits.subscriptions_per_socket,
     )?;
+    options.number(c"keysBytes", &mut limits.keys_bytes)?;
     options.number(c"staticCacheBytes", &mut limits.static_cache_bytes)?;
     options.number(c"staticCacheFileBytes", &mut limits.static_cache_file_bytes)?;
     options.duration(c"staticCheckMs", &mut limits.static_check)

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::Core;
 use crate::keys::{Held, KeyTable, PLACES, Place, Update, lock_shard};
-use crate::sync::MutexGuard;
+use crate::sync::{MutexGuard, Ordering};
 
 impl Core {
     /// The value of a key.
@@ -23,7 +23,20 @@ impl Core {
         change: impl FnOnce(Option<Held<'_>>) -> (Update, R),
     ) -> R {
         let place = self.place(key);
-        self.key_table(place).update(place, now, change)
+        let mut table = self.key_table(place);
+        let before = table.bytes();
+        let answer = table.update(place, now, change);
+        let grown = table.bytes().wrapping_sub(before);
+        if grown != 0 {
+            // wraps around where it shrinks
+            self.key_bytes.fetch_add(grown, Ordering::Relaxed);
+        }
+        answer
+    }
+
+    /// What all keys and values take in bytes, about.
+    pub fn key_bytes(&self) -> u64 {
+        self.key_bytes.load(Ordering::Relaxed)
     }
 
     /// Stores a value for ever, or deletes the key where there is none; returns the value before.

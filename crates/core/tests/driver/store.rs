@@ -83,6 +83,12 @@ impl Driver {
             assert_eq!(value.as_deref(), expected.get(&name(byte)).map(|v| &v[..]));
         }
         assert!(self.core.key_count() >= expected.len());
+        let each = |(key, value): (&Vec<u8>, &Vec<u8>)| key.len() + value.len() + 128;
+        let bytes: usize = expected.iter().map(each).sum();
+        assert!(self.core.key_bytes() >= u64::try_from(bytes).expect("few"));
+        if self.core.key_count() == expected.len() {
+            assert_eq!(usize::try_from(self.core.key_bytes()), Ok(bytes));
+        }
     }
 }
 

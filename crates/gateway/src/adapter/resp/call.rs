@@ -173,6 +173,10 @@ impl<'c> Call<'c> {
                  in this context"
             ));
         }
+        let full = self.session.gateway.core().key_bytes() > self.session.terms.keys_bytes;
+        if full && self.command.flags.contains("denyoom") {
+            return Some("OOM command not allowed when used memory > 'maxmemory'.".to_owned());
+        }
         None
     }
 

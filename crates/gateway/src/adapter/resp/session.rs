@@ -20,6 +20,8 @@ pub(crate) struct Terms {
     argument_bytes: usize,
     /// Channels and patterns of a connection.
     pub(super) subscriptions: usize,
+    /// Bytes of all keys and values above which nothing is written.
+    pub(super) keys_bytes: u64,
 }
 
 /// See the module.
@@ -46,6 +48,7 @@ impl Terms {
             publish_as: config.publish_as,
             argument_bytes: limits.message_bytes,
             subscriptions: limits.subscriptions_per_socket,
+            keys_bytes: limits.keys_bytes,
         })
     }
 }
