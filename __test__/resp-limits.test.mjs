@@ -114,6 +114,24 @@ test('a subscriber that does not read is closed when its outbox is full', async 
   t.is(overflowCloses, 1);
 });
 
+test('a publisher is not read while I/O threads are behind, and nothing is lost', async (t) => {
+  const server = await ownServer(t, { ...options(), ioThreads: 2, limits: { shardInboxBytes: 65_536 } });
+  const subscribers = await Promise.all(Array.from({ length: 40 }, () => over(t, server)));
+  for (const subscriber of subscribers) await subscriber.ask('SUBSCRIBE', 'c');
+  const before = subscribers.map(({ received }) => received);
+  const publisher = await over(t, server);
+  const count = 10_000;
+  publisher.send(Buffer.concat(Array.from({ length: count }, () => request('PUBLISH', 'c', 'x'.repeat(100)))));
+  const replies = await publisher.take(count);
+  t.true(replies.every((reply) => reply === ':40\r\n'));
+  const bytes = count * ('*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$100\r\n\r\n'.length + 100);
+  await until(
+    () => subscribers.every(({ received }, index) => received - before[index] === bytes),
+    () => `${bytes} bytes for each, not ${subscribers.map(({ received }) => received)}`,
+  );
+  t.is((await server.call('stats')).deliveriesRefused, 0);
+});
+
 test('subscriptions are bounded', async (t) => {
   const server = await ownServer(t, options({ subscriptionsPerSocket: 3 }));
   const client = await over(t, server);

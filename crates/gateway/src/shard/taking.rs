@@ -67,6 +67,25 @@ impl<'a> Taking<'a> {
         self.taken
     }
 
+    /// Reading pauses until no I/O shard has too much to do: what is published here goes to all of them.
+    fn wait_for_shards(&mut self) {
+        self.taken.answer_later = true;
+        let gateway = Arc::clone(&self.shard.gateway);
+        let shard = self.shard.index;
+        let command = Command::Answer {
+            slot: self.connection.slot,
+            socket: self.connection.socket,
+            answer: Box::default(),
+        };
+        tokio::task::spawn_local(async move {
+            while gateway.inboxes().congested() {
+                tokio::time::sleep(LOOK).await;
+            }
+            gateway.inboxes().post(shard, command);
+            gateway.inboxes().wake_bits(1 << shard.get());
+        });
+    }
+
     /// Counts a message. Whether its sender may go on.
     fn count(&mut self, bytes: usize) -> bool {
         self.taken.delivered += 1;
@@ -151,6 +170,10 @@ impl Intake for Taking<'_> {
 
     fn answered(&mut self, bytes: usize) -> bool {
         let unhurried = self.count(bytes);
+        if !self.taken.answer_later && self.shard.gateway.inboxes().congested() {
+            self.wait_for_shards();
+            return false;
+        }
         let limit = self.shard.limits.outbox_read_pause_bytes;
         unhurried && !self.outbox.wants_flush() && self.outbox.charge() <= limit
     }
@@ -171,3 +194,6 @@ impl Intake for Taking<'_> {
         }
     }
 }
+
+/// How often a connection that waits for the I/O shards looks whether they have caught up.
+const LOOK: Duration = Duration::from_millis(2);
