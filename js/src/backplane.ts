@@ -1,6 +1,5 @@
 /** The backplane option: its types, its parser, and what the native side gets of it. Connects to nothing. */
 
-import { rootCertificates } from 'node:tls';
 import { NOTHING, readNumber, readObject, shown } from './fields.js';
 import { loadSource, readAuthorities, readSource, type Source, type TlsSource } from './tls.js';
 
@@ -128,7 +127,7 @@ export async function loadBackplane(plan: BackplanePlan): Promise<NativeBackplan
     tls.key && loadSource(tls.key),
   ]);
   // a file may end without a line break
-  const authorities = tls.ca.length === 0 ? [Buffer.from(rootCertificates.join('\n'))] : ca;
+  const authorities = tls.ca.length === 0 ? [Buffer.from((await import('node:tls')).rootCertificates.join('\n'))] : ca;
   native.tls = {
     ca: Buffer.concat(authorities.flatMap((one) => [one, LINE_BREAK])),
     ...(cert !== undefined && { cert }),

@@ -220,7 +220,9 @@ impl Task {
             let now = self.now();
             node.heed(now);
             node.expire(now);
-            if now >= pings_at {
+            let reads = !node.is_congested();
+            // who does not read hears no sign of life
+            if now >= pings_at && reads {
                 pings_at = now + PINGS;
                 if let Some(silent) = links.silent() {
                     break Ending::Lost(LinkError::Silent(silent));
@@ -241,11 +243,8 @@ impl Task {
                     break Ending::Asked;
                 }
             }
-            let reads = !node.is_congested();
-            let mut wakes_at = node.wakes_at(now).min(pings_at);
-            if !reads {
-                wakes_at = wakes_at.min(now + CONGESTION);
-            }
+            let mut wakes_at = node.wakes_at(now);
+            wakes_at = wakes_at.min(if reads { pings_at } else { now + CONGESTION });
             let mut wakes_at = self.epoch + wakes_at;
             if let Some(deadline) = self.ends_by {
                 wakes_at = wakes_at.min(deadline);
