@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use bytes::Bytes;
 use millrace_core::{Held, Update};
 
 use super::{Driver, name};
@@ -66,11 +65,12 @@ impl Driver {
             let mut keys = BTreeMap::new();
             let mut cursor = 0;
             loop {
-                let visit = &mut |key: &[u8], value: &Bytes| {
-                    let before = keys.insert(key.to_vec(), value.to_vec());
-                    assert_eq!(before, None, "once each");
-                };
-                cursor = self.core.scan_keys(cursor, count, self.now, visit);
+                cursor = self
+                    .core
+                    .scan_keys(cursor, count, self.now, &mut |key, value| {
+                        let before = keys.insert(key.to_vec(), value.to_vec());
+                        assert_eq!(before, None, "once each");
+                    });
                 if cursor == 0 {
                     break;
                 }
