@@ -2,6 +2,7 @@
 
 use super::*;
 use loom::thread;
+use std::sync::Arc;
 use std::task::Wake;
 
 /// Counts wake-ups that the shard still owes a turn.
