@@ -217,7 +217,7 @@ test('a client that leaves is no failure of the handler that heeds its signal', 
 });
 
 test('a request that nobody answers gets 503 after the deadline', async (t) => {
-  const own = await ownServer(t, { workerPath: worker('app'), threads: 1, limits: { answerTimeoutMs: 300 } });
+  const own = await ownServer(t, { workerPath: worker('app'), threads: 1, limits: { answerTimeoutMs: 1500 } });
   const { status } = await request(own.addresses[0], 'GET /silent');
   t.is(status, 503);
   t.is((await request(own.addresses[0], 'GET /text')).status, 200);

@@ -49,7 +49,7 @@ inEach(test, 'an app: requests, bodies, answers, sockets', async (t, { launch })
 });
 
 inEach(test, 'an app: what fails is answered and reported, and ends no worker', async (t, { launch }) => {
-  const server = await launch({ workerPath: worker('app'), threads: 1, limits: { answerTimeoutMs: 300 } });
+  const server = await launch({ workerPath: worker('app'), threads: 1, limits: { answerTimeoutMs: 2000 } });
   const [address] = server.addresses;
   const thread = async () => (await request(address, 'GET /thread')).text;
   const before = await thread();

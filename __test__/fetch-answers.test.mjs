@@ -8,7 +8,7 @@ import { open, sharedServer, worker } from './support/server.mjs';
 const server = sharedServer(test, {
   workerPath: worker('fetch'),
   threads: 2,
-  limits: { answerTimeoutMs: 500 },
+  limits: { answerTimeoutMs: 1500 },
 });
 const get = (path, options) => ask(server.addresses[0], path, options);
 

@@ -10,7 +10,7 @@ import { inEach } from './support/runtimes.mjs';
 import { open, worker } from './support/server.mjs';
 
 inEach(test, 'an app of Hono runs unchanged', async (t, { launch }) => {
-  const limits = { answerTimeoutMs: 700 };
+  const limits = { answerTimeoutMs: 2000 };
   const server = await launch({ workerPath: worker('hono'), threads: 2, limits });
   const get = (path, options) => ask(server.addresses[0], path, options);
   t.is((await get('/')).text, 'Hello Hono');
@@ -51,7 +51,7 @@ inEach(test, 'an app of Hono runs unchanged', async (t, { launch }) => {
 });
 
 inEach(test, 'requests, answers and failures are the same', async (t, { launch }) => {
-  const limits = { answerTimeoutMs: 500, bodyBytes: 1_000_000 };
+  const limits = { answerTimeoutMs: 2000, bodyBytes: 1_000_000 };
   const server = await launch({ workerPath: worker('fetch'), threads: 1, limits });
   const get = (path, options) => ask(server.addresses[0], path, options);
   t.is((await get('/hello')).headers['content-length'], '5');
