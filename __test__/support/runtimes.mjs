@@ -20,10 +20,10 @@ export function isInstalled(runtime) {
 
 /**
  * Declares a test once for each runtime. `body` gets ava's `t`, the runtime's name, and `launch`: a server process in
- * that runtime, started with the given options if there are any.
+ * that runtime, started with the given options if there are any. `only` names the one runtime that it is about.
  */
-export function inEach(test, title, body) {
-  for (const runtime of ['node', 'bun', 'deno']) {
+export function inEach(test, title, body, { only } = {}) {
+  for (const runtime of only === undefined ? ['node', 'bun', 'deno'] : [only]) {
     const declare = isInstalled(runtime) ? test.serial : test.serial.skip;
     declare(`${runtime}: ${title}`, async (t) => {
       const launch = (options, launchOptions) => ownServer(t, options, { runtime, ...launchOptions });

@@ -4,7 +4,7 @@ import { openAddon, VERSION } from './addon.js';
 import type { ClusterInfo } from './cluster.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { LogLine } from './log.js';
-import { addonOfThread, hasState, isOfThisThread, type NativeState } from './runtime.js';
+import { addonOfThread, hasState, isOfThisThread, losesWakeUps, type NativeState } from './runtime.js';
 import type { Stats } from './stats.js';
 import type { Data, Name, Pattern, Target } from './target.js';
 import type { NativeTls } from './tls.js';
@@ -14,6 +14,8 @@ export interface Binding extends NativeState {
   version: string;
   isOfThisThread(): boolean;
   setErrorClass(errorClass: new (code: ErrorCode, message: string) => Error): void;
+  /** The runtime loses wake-ups from other threads: they are repeated until they are answered. */
+  ringAgain(): void;
   createGateway(): { id: number; gateway: NativeGateway };
   bind(id: number): NativeGateway;
 }
@@ -137,7 +139,9 @@ function load(): Binding {
   const addon = addonOfThread(() => openAddon(isOfThisThread));
   if (addon.version !== VERSION) throw mismatch(`has version ${addon.version} but the package has version ${VERSION}`);
   if (!hasState(addon)) throw tooOld('state');
+  if (typeof addon.ringAgain !== 'function') throw tooOld('function ringAgain');
   addon.setErrorClass(MillraceError);
+  if (losesWakeUps()) addon.ringAgain();
   return Object.assign(Object.create(addon) as Binding, {
     createGateway: () => {
       const { id, gateway } = addon.createGateway();

@@ -63,6 +63,14 @@ export function hasCostlyResponse(): boolean {
   return process.versions['bun'] === undefined && process.versions['deno'] === undefined;
 }
 
+/**
+ * Whether a call from another thread may be queued and wake nobody. Deno's event loop looks whether something was queued
+ * before it registers what is to be woken: docs/runtimes.md.
+ */
+export function losesWakeUps(): boolean {
+  return process.versions['deno'] !== undefined;
+}
+
 function loadByPath(url: string): unknown {
   const fresh = { exports: {} };
   try {

@@ -1,4 +1,4 @@
-//! The one static of the process: the gateways by id. It exists because every JavaScript thread loads
+//! The one static of the process: the gateways by id, and what looks after lost rings. It exists because every JavaScript thread loads
 //! the same image; threads find a gateway by an id they were handed, never by being the only one.
 
 use std::collections::HashMap;
@@ -8,6 +8,8 @@ use std::sync::{Arc, LazyLock, Weak};
 use millrace_gateway::Gateway;
 use parking_lot::Mutex;
 
+use crate::ring_again::RingAgain;
+
 /// See the module.
 pub(crate) static ADDON: LazyLock<Addon> = LazyLock::new(Addon::new);
 
@@ -16,6 +18,7 @@ pub(crate) static ADDON: LazyLock<Addon> = LazyLock::new(Addon::new);
 pub(crate) struct Addon {
     default: Arc<Gateway>,
     others: Mutex<Others>,
+    ring_again: RingAgain,
 }
 
 #[derive(Debug, Default)]
@@ -33,7 +36,13 @@ impl Addon {
         Self {
             default: Gateway::new(),
             others: Mutex::new(others),
+            ring_again: RingAgain::default(),
         }
+    }
+
+    /// Looks after lost rings, in a runtime that has such.
+    pub(crate) fn ring_again(&self) -> &RingAgain {
+        &self.ring_again
     }
 
     /// A new gateway and its id. It lives as long as an environment is bound to it.

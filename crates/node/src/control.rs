@@ -30,6 +30,7 @@ pub(crate) fn define_module(
     define!(js, exports, environment, {
         c"isOfThisThread" => is_of_this_thread,
         c"setErrorClass" => set_error_class,
+        c"ringAgain" => ring_again,
         c"createGateway" => create_gateway,
         c"bind" => bind::bind,
     });
@@ -49,6 +50,11 @@ fn set_error_class<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     }
     call.own.set_error_class(call.js, class)?;
     Ok(None)
+}
+
+/// `ringAgain(): void`: the runtime loses rings; to be called before anything else that rings.
+fn ring_again<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
+    call.own.ring_again().map(|()| None)
 }
 
 /// `createGateway(): {id, gateway}`: an isolated gateway, bound to this thread.

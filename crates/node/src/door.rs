@@ -7,14 +7,16 @@
 
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use millrace_gateway::Doorbell;
 use napi::sys;
 use parking_lot::RwLock;
 
+use crate::addon::ADDON;
 use crate::failure::{Failure, Outcome, check};
 use crate::js::Js;
+use crate::ring_again::{Counts, Rung};
 
 /// An environment's `ThreadsafeFunction`, shared by everything that rings there.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(crate) struct Line {
     /// Read-locked across every ring, write-locked by whoever notices the end first: the runtimes
     /// abort or answer nonsense when a dying environment is rung.
     dead: RwLock<bool>,
+    /// Where rings get lost: what is counted to find those.
+    counts: Option<Counts>,
 }
 
 #[derive(Debug)]
@@ -46,13 +50,19 @@ pub(crate) type Answer =
     unsafe extern "C" fn(sys::napi_env, sys::napi_value, *mut c_void, *mut c_void);
 
 impl Line {
-    /// A line that calls `answer` with `context` and the source's number. It does not keep the process
-    /// running until [`hold`](Self::hold).
-    pub(crate) fn open(js: Js<'_>, answer: Answer, context: *mut c_void) -> Outcome<Arc<Self>> {
+    /// A line that calls `answer` with `context` and the source's number, or [`NUDGE`] if `again` says that
+    /// rings get lost here. It does not keep the process running until [`hold`](Self::hold).
+    pub(crate) fn open(
+        js: Js<'_>,
+        answer: Answer,
+        context: *mut c_void,
+        again: bool,
+    ) -> Outcome<Arc<Self>> {
         let name = js.string("millrace")?;
         let line = Arc::new(Self {
             function: OnceLock::new(),
             dead: RwLock::new(false),
+            counts: again.then(Counts::default),
         });
         let for_end = Arc::into_raw(Arc::clone(&line)).cast_mut().cast::<c_void>();
         let mut function = ptr::null_mut();
@@ -83,6 +93,12 @@ impl Line {
             .set(Function(function))
             .expect("the line was made above and has no function yet");
         line.release(js)?;
+        if again {
+            let watched: Weak<dyn Rung> = Arc::<Self>::downgrade(&line);
+            ADDON.ring_again().watch(watched).map_err(|error| {
+                Failure::internal(&format!("a thread could not be started: {error}"))
+            })?;
+        }
         Ok(line)
     }
 
@@ -111,10 +127,47 @@ impl Line {
         }
     }
 
+    /// The runtime has come for a ring, of whatever source.
+    pub(crate) fn answered(&self) {
+        if let Some(counts) = &self.counts {
+            counts.answer();
+        }
+    }
+
+    fn ring(&self, source: usize) {
+        let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
+        let source = ptr::without_provenance_mut::<c_void>(source);
+        self.while_alive(|| {
+            // SAFETY: the function lives until the environment goes away, which the lock held here excludes.
+            // Any failure means that the environment is closing: its cleanup hook retires what rings here.
+            let _closing =
+                unsafe { sys::napi_call_threadsafe_function(self.function(), source, mode) };
+        });
+    }
+
     fn function(&self) -> sys::napi_threadsafe_function {
         self.function.get().expect("set before `open` returns").0
     }
 }
+
+impl Rung for Line {
+    fn counts(&self) -> &Counts {
+        self.counts
+            .as_ref()
+            .expect("only lines that count are watched")
+    }
+
+    fn nudge(&self) {
+        self.ring(NUDGE);
+    }
+
+    fn is_over(&self) -> bool {
+        *self.dead.read()
+    }
+}
+
+/// The number of no source: wakes the thread.
+pub(crate) const NUDGE: usize = usize::MAX;
 
 /// The runtime is done with the function; in some runtimes that comes before the cleanup hook.
 extern "C" fn ended(_env: sys::napi_env, data: *mut c_void, _hint: *mut c_void) {
@@ -131,13 +184,11 @@ impl Door {
 
 impl Doorbell for Door {
     fn ring(&self) {
-        self.line.while_alive(|| {
-            let mode = sys::ThreadsafeFunctionCallMode::nonblocking;
-            let source = ptr::without_provenance_mut::<c_void>(self.source);
-            // SAFETY: the function lives until the environment goes away, which the lock held here excludes.
-            // Any failure means that the environment is closing: its cleanup hook retires what rings here.
-            let _closing =
-                unsafe { sys::napi_call_threadsafe_function(self.line.function(), source, mode) };
-        });
+        let Some(counts) = &self.line.counts else {
+            return self.line.ring(self.source);
+        };
+        counts.ring();
+        self.line.ring(self.source);
+        ADDON.ring_again().rung();
     }
 }

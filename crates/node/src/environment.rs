@@ -15,7 +15,7 @@ use std::thread::{self, ThreadId};
 use napi::sys;
 
 use crate::bind::Bound;
-use crate::door::{Door, Line};
+use crate::door::{Door, Line, NUDGE};
 use crate::entry::{Owner, guarded, raise};
 use crate::failure::{Failure, Outcome, check};
 use crate::handlers::HandlerThread;
@@ -30,6 +30,8 @@ use crate::{control, drain};
 pub(crate) struct Environment {
     thread: ThreadId,
     line: OnceCell<Arc<Line>>,
+    /// Whether the runtime loses rings.
+    rings_again: Cell<bool>,
     scratch: Scratch,
     /// True while handlers run: wake-ups of I/O shards then wait for the end of the drain.
     draining: Cell<bool>,
@@ -74,6 +76,7 @@ impl Environment {
         Self {
             thread: thread::current().id(),
             line: OnceCell::new(),
+            rings_again: Cell::new(false),
             scratch: Scratch::default(),
             draining: Cell::new(false),
             closing: Cell::new(false),
@@ -114,7 +117,7 @@ impl Environment {
             Arc::clone(line)
         } else {
             let context = ptr::from_ref(self).cast_mut().cast::<c_void>();
-            let line = Line::open(js, on_ring, context)?;
+            let line = Line::open(js, on_ring, context, self.rings_again.get())?;
             Arc::clone(self.line.get_or_init(|| line))
         };
         let number = {
@@ -136,6 +139,15 @@ impl Environment {
     /// next, which then finds nothing to do.
     pub(crate) fn remove_source(&self, number: usize) -> Option<Source> {
         self.sources.borrow_mut().get_mut(number)?.take()
+    }
+
+    /// The runtime loses rings. To be said before anything rings here; another copy of the package says it again.
+    pub(crate) fn ring_again(&self) -> Outcome<()> {
+        if self.line.get().is_some() && !self.rings_again.get() {
+            return Err(Failure::internal("something rings here already"));
+        }
+        self.rings_again.set(true);
+        Ok(())
     }
 
     pub(crate) fn add_bound(&self, bound: &'static Bound) {
@@ -207,6 +219,12 @@ impl Environment {
     }
 
     fn answer(&'static self, js: Js<'_>, number: usize) -> Outcome<()> {
+        if number == NUDGE {
+            return Ok(());
+        }
+        if let Some(line) = self.line.get() {
+            line.answered();
+        }
         let source = self.sources.borrow().get(number).copied().flatten();
         match source {
             None => Ok(()),

@@ -25,6 +25,7 @@ mod log;
 mod memory;
 mod numbers;
 mod replies;
+mod ring_again;
 mod scratch;
 mod stats;
 mod token_words;

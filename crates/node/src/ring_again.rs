@@ -1,0 +1,257 @@
+//! Rings again where nobody answered, for a runtime that loses rings: Deno's event loop looks for what
+//! other threads gave it first and registers its waker after that (`V8TaskSpawnerFactory` of Deno 2.9),
+//! so a ring between the two is queued and wakes nobody until the next one. Owns the one thread that
+//! looks, which sleeps while nothing is unanswered; knows nothing of Node-API.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+/// See the module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RingAgain(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Lines that the thread has not seen yet.
+    new: Mutex<Vec<Weak<dyn Rung>>>,
+    thread: OnceLock<Thread>,
+    /// Whether the thread looks, or will before it sleeps.
+    awake: AtomicBool,
+}
+
+/// Something that is rung.
+pub(crate) trait Rung: std::fmt::Debug + Send + Sync {
+    /// Its rings and answers.
+    fn counts(&self) -> &Counts;
+
+    /// Wakes whoever has to answer, without being a ring. May be called at any time.
+    fn nudge(&self);
+
+    /// It will not be answered any more.
+    fn is_over(&self) -> bool;
+}
+
+/// Counts the rings and the answers of one line.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    rings: AtomicU64,
+    answers: AtomicU64,
+}
+
+impl Counts {
+    /// To be called before each ring; [`RingAgain::rung`] comes after it.
+    pub(crate) fn ring(&self) {
+        self.rings.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// To be called for each ring that is answered.
+    pub(crate) fn answer(&self) {
+        self.answers.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How many answers there were, if one is missing.
+    fn waiting(&self) -> Option<u64> {
+        let answers = self.answers.load(Ordering::SeqCst);
+        (self.rings.load(Ordering::SeqCst) != answers).then_some(answers)
+    }
+}
+
+/// A line, as the thread knows it.
+#[derive(Debug)]
+struct Watched {
+    line: Weak<dyn Rung>,
+    answers: u64,
+    /// Looks in a row that found a ring unanswered and no answer to an earlier one.
+    silent: u32,
+}
+
+impl RingAgain {
+    /// Looks after `line` until it is over. The first call starts the thread.
+    pub(crate) fn watch(&self, line: Weak<dyn Rung>) -> io::Result<()> {
+        let shared = &self.0;
+        let mut new = shared.new.lock();
+        new.push(line);
+        if shared.thread.get().is_none() {
+            let on_thread = Arc::clone(shared);
+            let started = thread::Builder::new()
+                .name("millrace-rings".to_owned())
+                .spawn(move || on_thread.run())?;
+            shared.thread.get_or_init(|| started.thread().clone());
+        }
+        Ok(())
+    }
+
+    /// Something watched was rung.
+    pub(crate) fn rung(&self) {
+        if !self.0.awake.load(Ordering::SeqCst) && !self.0.awake.swap(true, Ordering::SeqCst) {
+            // there is a thread, since something is watched
+            if let Some(thread) = self.0.thread.get() {
+                thread.unpark();
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn run(&self) {
+        let mut watched = Vec::new();
+        loop {
+            self.awake.store(false, Ordering::SeqCst);
+            // a ring before the store is seen here, one after it sets `awake` again
+            if !self.look(&mut watched) {
+                while !self.awake.load(Ordering::SeqCst) {
+                    thread::park();
+                }
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Nudges those that are silent for too long. True: somebody has yet to answer.
+    fn look(&self, watched: &mut Vec<Watched>) -> bool {
+        watched.extend(self.new.lock().drain(..).map(|line| Watched {
+            line,
+            answers: 0,
+            silent: 0,
+        }));
+        let mut waiting = false;
+        watched.retain_mut(|one| {
+            let Some(line) = one.line.upgrade().filter(|line| !line.is_over()) else {
+                return false;
+            };
+            match line.counts().waiting() {
+                None => one.silent = 0,
+                Some(answers) => {
+                    waiting = true;
+                    one.silent = if answers == one.answers {
+                        one.silent.saturating_add(1)
+                    } else {
+                        0
+                    };
+                    one.answers = answers;
+                    // ever rarer: who is busy for long finds few of them
+                    if one.silent.is_power_of_two() {
+                        line.nudge();
+                    }
+                }
+            }
+            true
+        });
+        waiting
+    }
+}
+
+/// Between two looks. A lost ring costs its events up to twice this.
+const LOOK: Duration = Duration::from_millis(5);
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    /// Answers nobody; tells of nudges.
+    #[derive(Debug)]
+    struct Line {
+        counts: Counts,
+        over: AtomicBool,
+        nudges: Sender<()>,
+    }
+
+    impl Rung for Line {
+        fn counts(&self) -> &Counts {
+            &self.counts
+        }
+
+        fn nudge(&self) {
+            self.nudges.send(()).expect("the test listens");
+        }
+
+        fn is_over(&self) -> bool {
+            self.over.load(Ordering::SeqCst)
+        }
+    }
+
+    fn line() -> (Arc<Line>, Receiver<()>) {
+        let (nudges, received) = channel();
+        let line = Line {
+            counts: Counts::default(),
+            over: AtomicBool::new(false),
+            nudges,
+        };
+        (Arc::new(line), received)
+    }
+
+    fn watched(line: &Arc<Line>) -> Vec<Watched> {
+        let line: Weak<dyn Rung> = Arc::<Line>::downgrade(line);
+        vec![Watched {
+            line,
+            answers: 0,
+            silent: 0,
+        }]
+    }
+
+    #[test]
+    fn a_lost_ring_is_followed_by_a_nudge() {
+        let (line, nudged) = line();
+        let again = RingAgain::default();
+        again
+            .watch(Arc::<Line>::downgrade(&line))
+            .expect("a thread");
+        for _ in 0..3 {
+            line.counts.ring();
+            again.rung();
+            nudged
+                .recv_timeout(Duration::from_secs(30))
+                .expect("a nudge");
+            line.counts.answer();
+        }
+    }
+
+    #[test]
+    fn who_is_silent_is_nudged_ever_more_rarely() {
+        let (line, nudged) = line();
+        let mut watched = watched(&line);
+        let shared = Shared::default();
+        line.counts.ring();
+        for _ in 0..1000 {
+            assert!(shared.look(&mut watched));
+        }
+        // after 1, 2, 4, … 512 looks
+        assert_eq!(nudged.try_iter().count(), 10);
+    }
+
+    #[test]
+    fn who_answers_in_time_is_left_alone() {
+        let (line, nudged) = line();
+        let mut watched = watched(&line);
+        let shared = Shared::default();
+        assert!(!shared.look(&mut watched));
+        for _ in 0..100 {
+            line.counts.ring();
+            line.counts.ring();
+            line.counts.answer();
+            assert!(shared.look(&mut watched));
+            line.counts.answer();
+            assert!(!shared.look(&mut watched));
+        }
+        assert_eq!(nudged.try_iter().count(), 0);
+    }
+
+    #[test]
+    fn who_is_over_is_forgotten() {
+        let (line, nudged) = line();
+        let mut watched = watched(&line);
+        let shared = Shared::default();
+        line.counts.ring();
+        line.over.store(true, Ordering::SeqCst);
+        assert!(!shared.look(&mut watched));
+        assert!(watched.is_empty());
+        assert_eq!(nudged.try_iter().count(), 0);
+    }
+}
