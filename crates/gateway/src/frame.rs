@@ -23,15 +23,20 @@ pub(crate) struct Publication {
     kind: Kind,
     websocket: Frame,
     payload_start: usize,
-    others: [OnceLock<Frame>; Encoding::SILENT - 1],
-    named: Named,
-    ledger: Arc<Ledger>,
+    /// Mostly nobody asks for any.
+    others: OnceLock<Box<Others>>,
 }
 
-/// The frames that say where a message was sent: one for each encoding and way that was asked for, which
-/// mostly is none.
-#[derive(Debug)]
-struct Named(OnceLock<Box<Mutex<Vec<NamedFrame>>>>);
+/// The frames of a publication in other encodings than WebSocket's.
+#[derive(Debug, Default)]
+struct Others {
+    silent: [OnceLock<Frame>; Encoding::SILENT - 1],
+    named: Named,
+}
+
+/// The frames that say where a message was sent: one for each encoding and way that was asked for.
+#[derive(Debug, Default)]
+struct Named(Mutex<Vec<NamedFrame>>);
 
 #[derive(Debug)]
 struct NamedFrame {
@@ -76,18 +81,13 @@ impl Ledger {
 
 impl Publication {
     pub(crate) fn new(kind: Kind, payload: &[u8], ledger: &Arc<Ledger>) -> Self {
-        let bytes = Encoding::WebSocket.encode(&Message {
-            kind,
-            payload,
-            via: None,
-        });
+        let mut bytes = Vec::with_capacity(payload.len() + HEAD_ROOM);
+        websocket::append_message(kind, payload, &mut bytes);
         Self {
             kind,
             payload_start: bytes.len() - payload.len(),
             websocket: Frame::new(bytes, ledger),
-            others: [const { OnceLock::new() }; Encoding::SILENT - 1],
-            named: Named::new(),
-            ledger: Arc::clone(ledger),
+            others: OnceLock::new(),
         }
     }
 
@@ -99,9 +99,7 @@ impl Publication {
             kind,
             payload_start: head_room - start,
             websocket: Frame::starting(start, bytes, ledger),
-            others: [const { OnceLock::new() }; Encoding::SILENT - 1],
-            named: Named::new(),
-            ledger: Arc::clone(ledger),
+            others: OnceLock::new(),
         }
     }
 
@@ -118,11 +116,10 @@ impl Publication {
 
     /// The frame in this encoding, which does not say the channel; made at most once.
     pub(crate) fn frame(&self, encoding: Encoding) -> &Frame {
-        match encoding
-            .index()
-            .checked_sub(1)
-            .and_then(|index| self.others.get(index))
-        {
+        if encoding == Encoding::WebSocket {
+            return &self.websocket;
+        }
+        match self.others().silent.get(encoding.index() - 1) {
             None => &self.websocket,
             Some(other) => other.get_or_init(|| self.encoded(encoding, None)),
         }
@@ -131,8 +128,13 @@ impl Publication {
     /// The frame in an encoding that says the channel; made at most once for each `origin`.
     pub(crate) fn named_frame(&self, encoding: Encoding, origin: Option<&Origin<'_>>) -> Frame {
         let key = origin.map(|origin| (origin.list, origin.via.channel));
-        self.named
+        self.others()
+            .named
             .get_or_make(encoding.index(), key, || self.encoded(encoding, origin))
+    }
+
+    fn others(&self) -> &Others {
+        self.others.get_or_init(Box::default)
     }
 
     fn encoded(&self, encoding: Encoding, origin: Option<&Origin<'_>>) -> Frame {
@@ -141,15 +143,11 @@ impl Publication {
             payload: self.payload(),
             via: origin.map(|origin| origin.via),
         };
-        Frame::new(encoding.encode(&message), &self.ledger)
+        Frame::new(encoding.encode(&message), &self.websocket.0.ledger)
     }
 }
 
 impl Named {
-    fn new() -> Self {
-        Self(OnceLock::new())
-    }
-
     /// Others who ask at the same time wait for the frame instead of making it again.
     fn get_or_make(
         &self,
@@ -157,8 +155,7 @@ impl Named {
         origin: Option<(ChannelId, &Name)>,
         make: impl FnOnce() -> Frame,
     ) -> Frame {
-        let frames = self.0.get_or_init(|| Box::new(Mutex::new(Vec::new())));
-        let mut frames = frames.lock();
+        let mut frames = self.0.lock();
         let known = frames.iter().find(|known| {
             known.encoding == encoding
                 && match (&known.origin, origin) {
@@ -249,7 +246,7 @@ mod tests {
     #[test]
     fn what_says_the_channel_is_encoded_once_per_list_and_channel() {
         let ledger = Arc::new(Ledger::new());
-        let named = Named::new();
+        let named = Named::default();
         let channels = [b"a", b"b"].map(|name| Name::new(Space::Channel, name));
         let made = Cell::new(0);
         let frame = |encoding, origin| {

@@ -201,7 +201,7 @@ impl Core {
             return post_counted(list.recipients(), &[], post);
         }
         let except = self.excluded(list, except);
-        let mut recipients = list.recipients().clone();
+        let mut recipients = Recipients::from_slice(list.recipients());
         for id in &except {
             let shard = list.members.get(id).map(|member| member.shard);
             if let Some(entry) = recipients.iter_mut().find(|entry| Some(entry.0) == shard) {

@@ -14,7 +14,7 @@ use millrace_core::{
 use super::Gateway;
 use crate::frame::Publication;
 use crate::shard::inbox::Command;
-use crate::shard::poster::{Outgoing, Poster};
+use crate::shard::poster::{Lost, Outgoing, Poster};
 use crate::stats::{Stats, WorkerStats};
 use crate::sync::Ordering;
 use crate::worker::AsciiText;
@@ -78,16 +78,45 @@ impl Gateway {
         except: &[SocketId],
         touched: &mut ShardSet,
     ) -> usize {
-        let mut poster = self.poster(touched);
+        let mut lost = Lost::default();
         let count = targets
             .iter()
-            .map(|target| match target {
-                Target::Socket(id) => self.core.send(*id, message, except, &mut poster),
-                Target::Channel(name) => self.core.publish(name, message, except, &mut poster),
+            .map(|target| {
+                let (count, more) = match target {
+                    Target::Socket(id) => self.post_to_socket(*id, message, except, touched),
+                    Target::Channel(name) => self.post_to_channel(name, message, except, touched),
+                };
+                lost.add(more);
+                count
             })
             .sum();
-        self.account_for(&poster);
+        self.account_for(lost);
         count
+    }
+
+    /// Apart from what channels need: a message for one socket is posted out of registers.
+    fn post_to_socket(
+        &self,
+        id: SocketId,
+        message: &Outgoing<'_>,
+        except: &[SocketId],
+        touched: &mut ShardSet,
+    ) -> (usize, Lost) {
+        let mut poster = Poster::new(&self.inboxes, &self.ledger, touched, None);
+        let count = self.core.send(id, message, except, &mut poster);
+        (count, poster.lost())
+    }
+
+    fn post_to_channel(
+        &self,
+        name: &[u8],
+        message: &Outgoing<'_>,
+        except: &[SocketId],
+        touched: &mut ShardSet,
+    ) -> (usize, Lost) {
+        let mut poster = self.poster(touched);
+        let count = self.core.publish(name, message, except, &mut poster);
+        (count, poster.lost())
     }
 
     /// Sends small texts that lie one behind the other in `payloads`, each to one real socket, given
@@ -101,18 +130,26 @@ impl Gateway {
     ) {
         let mut poster = self.poster(touched);
         poster.texts(&self.core, payloads, texts);
-        self.account_for(&poster);
+        self.account_for(poster.lost());
     }
 
-    fn account_for(&self, poster: &Poster<'_, '_>) {
-        if poster.gone() > 0 {
+    #[inline]
+    fn account_for(&self, lost: Lost) {
+        if lost != Lost::default() {
+            self.report_lost(lost);
+        }
+    }
+
+    #[cold]
+    fn report_lost(&self, lost: Lost) {
+        if lost.gone > 0 {
             self.texts_too_late
-                .fetch_add(u64::from(poster.gone()), Ordering::Relaxed);
+                .fetch_add(u64::from(lost.gone), Ordering::Relaxed);
         }
-        if poster.unannotated() > 0 {
-            self.count_unannotated(u64::from(poster.unannotated()));
+        if lost.unannotated > 0 {
+            self.count_unannotated(u64::from(lost.unannotated));
         }
-        if poster.refused() {
+        if lost.refused {
             self.report(
                 "ERR_MILLRACE_INBOX_FULL",
                 "an I/O thread has too much to send; deliveries to its sockets were refused",
@@ -173,7 +210,7 @@ impl Gateway {
         let count = self
             .core
             .publish_sharded(channel, &message, &[], &mut poster);
-        self.account_for(&poster);
+        self.account_for(poster.lost());
         count
     }
 
@@ -188,7 +225,7 @@ impl Gateway {
         let message = Outgoing::new(kind, payload);
         let mut poster = Poster::new(&self.inboxes, &self.ledger, touched, None);
         let count = self.core.publish_here(reach, &message, &mut poster);
-        self.account_for(&poster);
+        self.account_for(poster.lost());
         count
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::outbox::Outbox;
 use super::rate::Rate;
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Encoding};
 use crate::close_reason::{CloseReason, Farewell};
 use crate::limits::GatewayLimits;
 use crate::listener::{ListenerState, Seat};
@@ -51,6 +51,8 @@ pub(crate) struct Io {
     /// `None` until the handshake's answer is written.
     pub(crate) stream: Option<Stream>,
     pub(crate) adapter: Box<dyn Adapter>,
+    /// The adapter's: asked when it has taken something, not for every delivery.
+    pub(crate) encoding: Encoding,
     pub(crate) outbox: Outbox,
     pub(crate) credit: Credit,
     /// Bytes read and not yet decoded, for lack of credit.
@@ -178,6 +180,7 @@ impl Io {
         Self {
             phase,
             stream: None,
+            encoding: adapter.encoding(),
             adapter,
             outbox: Outbox::default(),
             credit: Credit::default(),

@@ -107,7 +107,7 @@ impl Shard {
                 return;
             }
             self.append(connection, u64::from(count), |io, ledger| {
-                let encoding = io.adapter.encoding();
+                let encoding = io.encoding;
                 let frame = joined[encoding.index()].get_or_init(|| {
                     let outbounds: Vec<_> = outbounds().collect();
                     join(&outbounds, encoding, ledger)
@@ -133,7 +133,7 @@ impl Shard {
 
     fn publish_to(&self, connection: &Shared, local: &Local, outbound: &Outbound<'_>) {
         self.append(connection, 1, |io, ledger| {
-            let encoding = io.adapter.encoding();
+            let encoding = io.encoding;
             let publication = outbound.publication;
             let annotation = local.annotation.as_deref();
             match annotation.and_then(|annotation| self.annotate(annotation, publication)) {
@@ -185,7 +185,7 @@ impl Shard {
 
 /// Appends a large message for one socket.
 pub(super) fn append_direct(io: &mut Io, ledger: &Arc<Ledger>, publication: &Publication) {
-    let encoding = io.adapter.encoding();
+    let encoding = io.encoding;
     if encoding.says_channel() {
         let frame = publication.named_frame(encoding, None);
         io.outbox.append_frame(ledger, &frame, 1);

@@ -24,10 +24,19 @@ pub(crate) struct Poster<'p, 'm> {
     /// Who tells other nodes, where there are any; `None` also for what came from one.
     uplink: Option<&'p OnceLock<Arc<dyn Uplink>>>,
     noted: bool,
-    unannotated: u32,
-    gone: u32,
-    refused: bool,
+    lost: Lost,
     message: PhantomData<&'m [u8]>,
+}
+
+/// What was not posted as it was given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    /// Text payloads that were no JSON object and so could not take a virtual socket's user data.
+    pub(crate) unannotated: u32,
+    /// Texts to sockets that are gone, after their sender had been told that they were posted.
+    pub(crate) gone: u32,
+    /// An inbox was full, so that deliveries were refused.
+    pub(crate) refused: bool,
 }
 
 /// A message as the caller gave it; shared form made at most once.
@@ -35,6 +44,14 @@ pub(crate) struct Outgoing<'a> {
     kind: Kind,
     payload: &'a [u8],
     shared: OnceCell<Arc<Publication>>,
+}
+
+impl Lost {
+    pub(crate) fn add(&mut self, more: Self) {
+        self.unannotated += more.unannotated;
+        self.gone += more.gone;
+        self.refused |= more.refused;
+    }
 }
 
 impl Outgoing<'_> {
@@ -77,9 +94,7 @@ impl<'p> Poster<'p, '_> {
             touched,
             uplink,
             noted: false,
-            unannotated: 0,
-            gone: 0,
-            refused: false,
+            lost: Lost::default(),
             message: PhantomData,
         }
     }
@@ -104,30 +119,33 @@ impl<'p> Poster<'p, '_> {
                     place: start..end,
                 });
             } else {
-                self.gone += 1;
+                self.lost.gone += 1;
             }
         }
         for run in run.chunk_by(|one, next| one.route.shard == next.route.shard) {
             if let Some(shard) = run.first().map(|text| text.route.shard) {
                 self.touched.insert(shard);
-                self.refused |= !self.inboxes.deliver_texts(shard, payloads, run);
+                self.lost.refused |= !self.inboxes.deliver_texts(shard, payloads, run);
             }
         }
     }
 
-    /// How many text payloads were no JSON object and so could not take a virtual socket's user data.
-    pub(crate) fn unannotated(&self) -> u32 {
-        self.unannotated
+    pub(crate) fn lost(&self) -> Lost {
+        self.lost
     }
 
-    /// How many texts were to sockets that are gone, after their sender had been told that they were posted.
-    pub(crate) fn gone(&self) -> u32 {
-        self.gone
+    /// Apart, so that a node without others does not carry it along in every publication.
+    #[cold]
+    fn tell(&mut self, uplink: &'p Arc<dyn Uplink>, channel: Topic<'_>, message: &Outgoing<'_>) {
+        uplink.publish(channel, &message.share(self.ledger));
+        self.noted = true;
     }
 
-    /// Whether an inbox was full, so that deliveries were refused.
-    pub(crate) fn refused(&self) -> bool {
-        self.refused
+    #[cold]
+    fn wake_uplink(&self) {
+        if let Some(uplink) = self.uplink.and_then(OnceLock::get) {
+            uplink.wake();
+        }
     }
 
     fn deliver(
@@ -140,7 +158,7 @@ impl<'p> Poster<'p, '_> {
         let accepted = self
             .inboxes
             .deliver(shard, payload + COMMAND_CHARGE, count, command);
-        self.refused |= !accepted;
+        self.lost.refused |= !accepted;
         accepted
     }
 
@@ -256,10 +274,10 @@ impl<'m> Post for Poster<'_, 'm> {
         }
     }
 
+    #[inline]
     fn upstream(&mut self, channel: Topic<'_>, message: &Outgoing<'m>) {
         if let Some(uplink) = self.uplink.and_then(OnceLock::get) {
-            uplink.publish(channel, &message.share(self.ledger));
-            self.noted = true;
+            self.tell(uplink, channel, message);
         }
     }
 
@@ -279,7 +297,7 @@ impl<'m> Post for Poster<'_, 'm> {
                 })
             }
             other => {
-                self.unannotated += u32::from(other.is_some());
+                self.lost.unannotated += u32::from(other.is_some());
                 let ledger = self.ledger;
                 self.send_one(route, message.kind, message.payload, || {
                     message.share(ledger)
@@ -291,10 +309,8 @@ impl<'m> Post for Poster<'_, 'm> {
 
 impl Drop for Poster<'_, '_> {
     fn drop(&mut self) {
-        if self.noted
-            && let Some(uplink) = self.uplink.and_then(OnceLock::get)
-        {
-            uplink.wake();
+        if self.noted {
+            self.wake_uplink();
         }
     }
 }

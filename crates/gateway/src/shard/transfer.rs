@@ -162,6 +162,7 @@ impl Shard {
     fn decode(&self, connection: &Shared, io: &mut Io, bytes: &mut [u8]) {
         let Io {
             adapter,
+            encoding,
             outbox,
             credit,
             rate,
@@ -176,6 +177,7 @@ impl Shard {
         let mut taking = Taking::new(self, connection, (credit, outbox, rate), discard);
         let mut alive_again = false;
         let result = adapter.input(bytes, &mut taking);
+        *encoding = adapter.encoding();
         // unlocks the worker's queue: closing may lock it again
         let Taken {
             alive,
@@ -190,9 +192,8 @@ impl Shard {
             *wait = Wait::InLine;
         }
         if alive {
-            let answered = std::mem::replace(&mut times.ping, 0) > 0;
+            alive_again = std::mem::replace(&mut times.ping, 0) > 0;
             times.alive = now;
-            alive_again = answered;
         }
         if delivered > 0 {
             times.message = now;
@@ -355,7 +356,7 @@ fn write_out(
     let mut total = 0;
     let mut stream = Pin::new(stream);
     if let Some(chunk) = outbox.chunk() {
-        match stream.as_mut().poll_write(cx, chunk) {
+        match stream.poll_write_at_once(cx, chunk) {
             Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
             Poll::Ready(Ok(count)) => {
                 outbox.advance_chunk(count, ledger);

@@ -164,7 +164,7 @@ impl Shard {
                     via: None,
                 };
                 self.direct(slot, socket, |io, ledger| {
-                    let encoding = io.adapter.encoding();
+                    let encoding = io.encoding;
                     io.outbox
                         .append(ledger, |out| encoding.append(&message, out));
                 });

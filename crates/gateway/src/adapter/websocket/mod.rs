@@ -101,6 +101,7 @@ impl Adapter for WebSocket {
 }
 
 /// Appends a message as one unmasked frame.
+#[inline]
 pub(crate) fn append_message(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
     websocket::append_frame(out, opcode(kind), payload);
 }
