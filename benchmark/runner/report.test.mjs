@@ -1,6 +1,9 @@
 // What a reader gets: tables that tell the truth and charts that can be drawn.
+import { join } from 'node:path';
 import test from 'ava';
+import { rootFolder } from './build.mjs';
 import { barChart, dotChart, lineChart, number } from './plot.mjs';
+import { withoutRoot } from './results.mjs';
 import { markdown } from './tables.mjs';
 
 const about = {
@@ -128,4 +131,10 @@ test('numbers have three digits', (t) => {
   t.deepEqual([0, 0.03456, 1.5, 12.345, 99.95, 123.4, 1_234_567].map(number), [
     ...['0', '0.0346', '1.5', '12.3', '100', '123', '1,234,567'],
   ]);
+});
+
+test('results do not say where the clone lies', (t) => {
+  const command = ['node', join(rootFolder, 'benchmark', 'peers', 'bun.mjs')];
+  t.is(withoutRoot(JSON.stringify(command)), '["node","benchmark/peers/bun.mjs"]');
+  t.is(withoutRoot('a table'), 'a table');
 });

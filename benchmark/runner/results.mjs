@@ -53,8 +53,14 @@ export function write(folder, about, outcomes, study) {
     return { name, title, connections, note, skipped, without, peers };
   });
   const everything = { ...about, scenarios, ...(study ? { study: study.json } : {}) };
-  writeFileSync(join(folder, 'results.json'), `${compact(everything)}\n`);
-  writeFileSync(join(folder, 'results.md'), markdown(about, outcomes, charts) + (study ? `\n${study.markdown}\n` : ''));
+  const tables = markdown(about, outcomes, charts) + (study ? `\n${study.markdown}\n` : '');
+  writeFileSync(join(folder, 'results.json'), withoutRoot(`${compact(everything)}\n`));
+  writeFileSync(join(folder, 'results.md'), withoutRoot(tables));
+}
+
+/** Results are committed, and where the clone lies says nothing about them: files in it are named from its root. */
+export function withoutRoot(text) {
+  return text.replaceAll(join(rootFolder, '/'), '');
 }
 
 /** JSON in which an object or list that holds no other stands on one line. */
