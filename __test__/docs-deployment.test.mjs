@@ -4,22 +4,23 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
+import net from 'node:net';
 import path from 'node:path';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { WebSocket } from 'ws';
 
-import { SOON, until, within } from './support/deadline.mjs';
+import { again, SOON, within } from './support/deadline.mjs';
 import { Example, ended } from './support/example.mjs';
 import { blocksOf, fileOf, ROOT } from './support/markdown.mjs';
 import { freePort } from './support/ports.mjs';
-import { removeWith } from './support/teardown.mjs';
+import { exitOf, removeWith } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const run = promisify(execFile);
 const PAGE = 'docs/deployment.md';
-const LISTENING = /^listening on (\S+)$/m;
+const LISTENING = /^listening on (\S+)\n/m;
 
 /** A test that needs a Debian package: skipped where it is absent, or failed where nothing may be skipped. */
 function needing(program, debianPackage) {
@@ -72,12 +73,24 @@ async function startNginx(t, folder, upstream) {
   t.regex(stderr, /test is successful/);
   t.notRegex(stderr, /\[(warn|error|emerg)\]/);
   const nginx = spawn('/usr/sbin/nginx', args, { stdio: 'ignore' });
+  const exited = exitOf(nginx);
   t.teardown(async () => {
     nginx.kill('SIGTERM');
-    if (nginx.exitCode === null) await once(nginx, 'exit');
+    await exited;
   });
-  await until(() => existsSync(front) && existsSync(path.join(folder, 'nginx.pid')), 'nginx to listen');
+  // its socket is there before it listens on it
+  await again(() => reached(front), 'nginx to listen');
   return front;
+}
+
+/** Connects to a unix socket once; rejects when nobody listens on it. */
+async function reached(file) {
+  const socket = net.connect(file);
+  try {
+    await once(socket, 'connect');
+  } finally {
+    socket.destroy();
+  }
 }
 
 function replaced(t, text, replacements) {

@@ -9,6 +9,7 @@ import { until, within } from './support/deadline.mjs';
 import { Example } from './support/example.mjs';
 import { handshake } from './support/http.mjs';
 import { fileOf, ROOT } from './support/markdown.mjs';
+import { freePort } from './support/ports.mjs';
 import { removeWith } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -34,7 +35,7 @@ async function unpack(t, page, names) {
 
 /** Runs a program that prints its port; `address` is where it listens. */
 async function startProgram(t, script, port = 0) {
-  const program = await Example.start(script, [], { PORT: String(port) }, /^listening on .*?(\d+)$/m);
+  const program = await Example.start(script, [], { PORT: String(port) }, /^listening on .*?(\d+)\n/m);
   t.teardown(() => program.kill());
   return { program, port: program.url, address: `127.0.0.1:${program.url}` };
 }
@@ -60,7 +61,8 @@ for (const script of ['with-ws.mjs', 'server.mjs']) {
 
 test('from Socket.IO: events, answers, rooms, and a client that comes back', async (t) => {
   const folder = await unpack(t, 'docs/migrating-from-socket-io.md', ['server.mjs', 'worker.mjs', 'client.mjs']);
-  const { program, port, address } = await startProgram(t, path.join(folder, 'server.mjs'));
+  // of its own, because another one might be taken while it is started again
+  const { program, port, address } = await startProgram(t, path.join(folder, 'server.mjs'), await freePort());
   const refusal = await handshake(address);
   t.is(refusal.status, 401);
   t.is(refusal.body, 'say who you are');

@@ -8,6 +8,7 @@ import { until } from './support/deadline.mjs';
 import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
 import { exchange, handshake } from './support/http.mjs';
 import { signalTests } from './support/platforms.mjs';
+import { freePort } from './support/ports.mjs';
 import { ownServer, worker } from './support/server.mjs';
 import { remove } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
@@ -299,8 +300,13 @@ inBrowser('two pages talk in a room, a third elsewhere hears nothing', async (t)
   t.deepEqual(await ben.members(), ['Ben', 'Anna']);
   await ben.say('Yes!\nIn two lines.');
   await anna.see('Yes!\nIn two lines.');
-  await ben.page.getByRole('textbox', { name: 'Message' }).pressSequentially('More');
-  await anna.page.getByText('Ben is typing…').waitFor();
+  const field = ben.page.getByRole('textbox', { name: 'Message' });
+  // it is told for seconds only, so perhaps more than once
+  await until(async () => {
+    await field.fill('');
+    await field.pressSequentially('More');
+    return anna.page.getByText('Ben is typing…').isVisible();
+  }, 'Ben to be seen typing');
   await ben.page.keyboard.press('Enter');
   await anna.see('More');
   t.is(await anna.page.locator('#typing').textContent(), '');
@@ -414,19 +420,22 @@ inBrowser('who reads further up is not pulled down, and told what is new', async
   await anna.see('line 11');
   const gap = () =>
     anna.page.locator('#scroll').evaluate((list) => list.scrollHeight - list.scrollTop - list.clientHeight);
-  t.true((await gap()) < 2);
+  await until(async () => (await gap()) < 2, 'the end of the list');
   await anna.page.locator('#scroll').evaluate((list) => list.scrollTo(0, 0));
   await anna.page.waitForFunction(() => document.querySelector('#scroll').scrollTop === 0);
   await ben.say('news');
   await anna.page.getByRole('button', { name: '1 new message' }).click();
   await until(async () => (await gap()) < 2, 'the end of the list');
-  t.false(await anna.page.locator('#newer').isVisible());
+  await anna.page.locator('#newer').waitFor({ state: 'hidden' });
+  t.pass();
 });
 
 inBrowser('the page comes back by itself after the server was restarted', async (t) => {
-  let own = await Example.start(SCRIPT, ['--port', '0']);
+  // of its own, because another one might be taken while it is started again
+  const port = String(await freePort());
+  let own = await Example.start(SCRIPT, ['--port', port]);
   t.teardown(() => own.kill());
-  const { port, url } = own;
+  const { url } = own;
   const anna = await person(t, 'Anna', 'general', { url });
   const ben = await person(t, 'Ben', 'general', { url });
   await anna.say('before');
@@ -440,8 +449,8 @@ inBrowser('the page comes back by itself after the server was restarted', async 
   t.true(await anna.page.getByRole('button', { name: 'Send' }).isDisabled());
   own = await Example.start(SCRIPT, ['--port', port]);
   for (const { page } of [anna, ben]) await page.locator('[data-joined="true"]').waitFor();
-  t.is(await anna.page.locator('#state').textContent(), 'Connected');
-  t.false(await anna.page.locator('#banner').isVisible());
+  await anna.page.locator('#state').getByText('Connected', { exact: true }).waitFor();
+  await anna.page.locator('#banner').waitFor({ state: 'hidden' });
   await until(async () => (await ben.members()).length === 2, 'both members');
   await anna.page.getByRole('button', { name: 'Send' }).click();
   await ben.see('after');

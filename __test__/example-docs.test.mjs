@@ -39,7 +39,7 @@ async function unpack(guide) {
 
 test('getting started: the first server', async (t) => {
   const script = path.join(await unpack('getting-started'), 'server.mjs');
-  const server = await Example.start(script, [], {}, /^listening on (\S+:\d+)$/m);
+  const server = await Example.start(script, [], {}, /^listening on (\S+:\d+)\n/m);
   t.teardown(() => server.kill());
   const [one, two] = [await connect(t, server.url), await connect(t, server.url)];
   t.is(await one.text(), 'welcome');
@@ -133,7 +133,7 @@ test('authentication: a signed cookie', async (t) => {
 
 test('apps: on the calling thread, and in workers', async (t) => {
   const guide = await unpack('http-app');
-  const listening = /^listening on (\S+:\d+)$/m;
+  const listening = /^listening on (\S+:\d+)\n/m;
   const app = await Example.start(path.join(guide, 'app.mjs'), [], {}, listening);
   t.teardown(() => app.kill());
   const hello = await fetch(`${app.url}/hello/anna%20b`);

@@ -12,7 +12,9 @@ test.after.always(() => api?.kill());
 const TYPE = { 'content-type': 'application/json' };
 const ask = async (path, method = 'GET', body = undefined, headers = TYPE) => {
   const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
-  const answer = await fetch(`${api.url}${path}`, { method, headers, body: text });
+  // a connection for each: one that is kept may be closed while it is asked again
+  const own = { ...headers, connection: 'close' };
+  const answer = await fetch(`${api.url}${path}`, { method, headers: own, body: text });
   const content = await answer.text();
   return { status: answer.status, headers: answer.headers, content: content === '' ? undefined : JSON.parse(content) };
 };

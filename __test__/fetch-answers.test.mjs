@@ -3,19 +3,18 @@ import test from 'ava';
 
 import { ask } from './support/ask.mjs';
 import { until } from './support/deadline.mjs';
-import { open, sharedServer, worker } from './support/server.mjs';
+import { open, ownServer, sharedServer, worker } from './support/server.mjs';
 
-const server = sharedServer(test, {
-  workerPath: worker('fetch'),
-  threads: 2,
-  limits: { answerTimeoutMs: 1500 },
-});
-const get = (path, options) => ask(server.addresses[0], path, options);
+const options = { workerPath: worker('fetch'), threads: 2 };
+const server = sharedServer(test, options);
+const get = (path, more) => ask(server.addresses[0], path, more);
+/** A server that does not wait long for answers. */
+const hasty = (t) => ownServer(t, { ...options, limits: { answerTimeoutMs: 500 } });
 
 /** The code of what was reported with such a message; the report may come after the answer. */
-const codeOf = (message) =>
+const codeOf = (message, from = server) =>
   until(
-    async () => (await server.errors()).find((error) => message.test(error.message))?.code,
+    async () => (await from.errors()).find((error) => message.test(error.message))?.code,
     `a report like ${message}`,
   );
 
@@ -89,9 +88,10 @@ test('no header is smuggled into an answer', async (t) => {
 });
 
 test('a handler that never answers gives 503, and is reported', async (t) => {
-  const { status } = await get('/never');
+  const own = await hasty(t);
+  const { status } = await ask(own.addresses[0], '/never');
   t.is(status, 503);
-  t.is(await codeOf(/GET \/never/), 'ERR_MILLRACE_HANDLER_TIMEOUT');
+  t.is(await codeOf(/GET \/never/, own), 'ERR_MILLRACE_HANDLER_TIMEOUT');
 });
 
 test('an answer that breaks off is cut, so that nobody takes it for whole', async (t) => {
@@ -100,8 +100,10 @@ test('an answer that breaks off is cut, so that nobody takes it for whole', asyn
 });
 
 test('sockets on the same port are not disturbed by any of this', async (t) => {
-  const socket = await open(t, server);
-  await Promise.all(['/throw', '/never', '/breaks', '/hello'].map((path) => get(path).catch(() => undefined)));
+  const own = await hasty(t);
+  const socket = await open(t, own);
+  const all = ['/throw', '/never', '/breaks', '/hello'].map((path) => ask(own.addresses[0], path));
+  await Promise.allSettled(all);
   socket.send('still here');
   t.is(await socket.text(), 'still here');
 });

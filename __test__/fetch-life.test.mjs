@@ -73,7 +73,7 @@ test('pipelined requests are answered in order', async (t) => {
 });
 
 test('many requests at once over many connections', async (t) => {
-  const server = await ownServer(t, { ...options, threads: 3 });
+  const server = await ownServer(t, { ...options, threads: 3, limits: { keepAliveTimeoutMs: 600_000 } });
   const agent = new http.Agent({ keepAlive: true, maxSockets: 50 });
   t.teardown(() => agent.destroy());
   const answers = await Promise.all(

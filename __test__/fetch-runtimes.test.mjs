@@ -10,8 +10,7 @@ import { inEach } from './support/runtimes.mjs';
 import { open, worker } from './support/server.mjs';
 
 inEach(test, 'an app of Hono runs unchanged', async (t, { launch }) => {
-  const limits = { answerTimeoutMs: 2000 };
-  const server = await launch({ workerPath: worker('hono'), threads: 2, limits });
+  const server = await launch({ workerPath: worker('hono'), threads: 2 });
   const get = (path, options) => ask(server.addresses[0], path, options);
   t.is((await get('/')).text, 'Hello Hono');
   const user = await get('/api/users/7?q=x', { headers: { origin: 'https://example.org' } });
@@ -51,8 +50,7 @@ inEach(test, 'an app of Hono runs unchanged', async (t, { launch }) => {
 });
 
 inEach(test, 'requests, answers and failures are the same', async (t, { launch }) => {
-  const limits = { answerTimeoutMs: 2000, bodyBytes: 1_000_000 };
-  const server = await launch({ workerPath: worker('fetch'), threads: 1, limits });
+  const server = await launch({ workerPath: worker('fetch'), threads: 1, limits: { bodyBytes: 1_000_000 } });
   const get = (path, options) => ask(server.addresses[0], path, options);
   t.is((await get('/hello')).headers['content-length'], '5');
   t.deepEqual(JSON.parse((await get('/json')).text), { hello: 'world' });
@@ -90,12 +88,14 @@ inEach(test, 'requests, answers and failures are the same', async (t, { launch }
     '/error': 500,
     '/fails-first': 500,
     '/zero': 500,
-    '/never': 503,
   };
   for (const [path, status] of Object.entries(statuses)) t.is((await get(path)).status, status, path);
   await t.throwsAsync(get('/breaks'));
   t.is((await get('/length', { method: 'POST', body: chunks(1_000_001) })).status, 413);
   t.is((await get('/hello')).text, 'hello');
+  const hasty = { workerPath: worker('fetch'), threads: 1, limits: { answerTimeoutMs: 1000 } };
+  const { addresses } = await server.start(hasty, { gateway: 'hasty' });
+  t.is((await ask(addresses[0], '/never')).status, 503);
 });
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };

@@ -49,15 +49,15 @@ test('an idle connection is closed without a word', async (t) => {
 });
 
 test('by default it is closed after five seconds', async (t) => {
+  const before = performance.now();
   const client = talk(t, server.addresses[0]).write(GET);
   await client.answer();
-  const before = performance.now();
   t.is(await client.closed(), '');
-  t.true(performance.now() - before > 4_000);
+  t.true(performance.now() - before > 4_900);
 });
 
 test('a request in time keeps it', async (t) => {
-  const own = await limited(t, { keepAliveTimeoutMs: 2_000 });
+  const own = await limited(t, { keepAliveTimeoutMs: 8_000 });
   const [client, witness] = [talk(t, own.addresses[0]), talk(t, own.addresses[0])];
   await witness.write(GET).answer();
   let rounds = 0;
@@ -159,15 +159,16 @@ test('a client that says nothing is closed without a word', async (t) => {
 });
 
 test('by default it is closed after two seconds', async (t) => {
-  const client = talk(t, server.addresses[0]);
+  const own = await ownServer(t, { ...ECHO, limits: { handshakeTimeoutMs: 86_400_000 } }, { patient: false });
   const before = performance.now();
+  const client = talk(t, own.addresses[0]);
   t.is(await client.closed(), '');
   const took = performance.now() - before;
-  t.true(took > 1_500 && took < 9_000, `${took} ms: neither at once nor by the handshake's timeout`);
+  t.true(took > 1_900, `${took} ms: not at once`);
 });
 
 test('a head that does not come is answered with 408', async (t) => {
-  const own = await limited(t, { handshakeTimeoutMs: 300 });
+  const own = await limited(t, { handshakeTimeoutMs: 5_000 });
   const first = talk(t, own.addresses[0]).write(GET.subarray(0, 20));
   const second = talk(t, own.addresses[0]).write(GET);
   t.is((await second.answer()).status, 426);
@@ -182,7 +183,7 @@ test('a head that does not come is answered with 408', async (t) => {
 });
 
 test('a head that drips is answered with 408 all the same', async (t) => {
-  const own = await limited(t, { handshakeTimeoutMs: 500, firstRequestTimeoutMs: 400 });
+  const own = await limited(t, { handshakeTimeoutMs: 6_000, firstRequestTimeoutMs: 5_000 });
   const client = talk(t, own.addresses[0]).write('GET / HTTP/1.1\r\nX: ');
   const drip = setInterval(() => client.over || client.write('y'), 20);
   t.teardown(() => clearInterval(drip));
@@ -190,7 +191,7 @@ test('a head that drips is answered with 408 all the same', async (t) => {
 });
 
 test('a handshake that drips for longer than a client may be silent is one', async (t) => {
-  const own = await limited(t, { firstRequestTimeoutMs: 150, handshakeTimeoutMs: 10_000 });
+  const own = await limited(t, { firstRequestTimeoutMs: 5_000, handshakeTimeoutMs: 60_000 });
   const [client, silent] = [talk(t, own.addresses[0]), talk(t, own.addresses[0])];
   const bytes = handshakeBytes();
   client.write(bytes.subarray(0, 10));

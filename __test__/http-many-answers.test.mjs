@@ -50,13 +50,18 @@ async function bodiesOf(socket) {
 
 for (const ioUring of [true, false]) {
   test(`${CLIENTS} connections with ${REQUESTS} answers each, ioUring ${ioUring}`, async (t) => {
-    const options = { threads: 1, ioThreads: 1, ioUring, limits: { bodyTimeoutMs: 30_000 } };
+    const options = {
+      threads: 1,
+      ioThreads: 1,
+      ioUring,
+      limits: { bodyTimeoutMs: 300_000, answerTimeoutMs: 300_000, writeTimeoutMs: 300_000 },
+    };
     const server = await ownServer(t, { workerPath: worker('fetch'), ...options });
     const address = server.addresses[0];
     const sockets = await Promise.all(Array.from({ length: CLIENTS }, (_, client) => connect(t, address, client)));
     // those that do not read hold nobody up
     for (let index = 0; index < 50; index++) t.is((await ask(address, '/hello')).text, 'hello');
-    const all = await within(Promise.all(sockets.map(bodiesOf)), 'all answers', 30_000);
+    const all = await within(Promise.all(sockets.map(bodiesOf)), 'all answers', 300_000);
     for (const [client, bodies] of all.entries()) {
       t.is(bodies.length, REQUESTS);
       t.is(

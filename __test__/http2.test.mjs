@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import test from 'ava';
 
 import { Authority } from './support/certificates.mjs';
-import { until, within } from './support/deadline.mjs';
+import { again, until, within } from './support/deadline.mjs';
 import { ask as askFor, openSession } from './support/http2.mjs';
 import { cancel, FrameConnection, GOAWAY, get, settings } from './support/http2-frames.mjs';
 import { ask, member, open, ownServer, worker } from './support/server.mjs';
@@ -78,7 +78,7 @@ test('closing handshakes in both directions end the stream, not the connection',
   three.destroy();
   await until(async () => (await stat(server, 'sockets')) === 0, 'the reset stream to be noticed');
   t.false(session.closed);
-  t.is(await stat(server, 'connections'), 1);
+  await until(async () => (await stat(server, 'connections')) === 1, 'the connection to be alone');
 });
 
 test('handleOpen refuses in HTTP/2 too, and selects a subprotocol', async (t) => {
@@ -133,8 +133,8 @@ test('more streams than the limit are refused, and so are more sockets than conn
   t.like(error, { status: 503, body: 'Too many connections from this address' });
   client.close(1000);
   await client.closed();
-  await until(async () => (await stat(server, 'sockets')) === 0, 'the end of the socket');
-  await member(t, server, { http2: session });
+  // its seat may be free a moment after it
+  await again(() => open(t, server, { http2: session }), 'a place for the next socket');
 });
 
 test('event streams and sockets share one connection, each with a seat of its own', async (t) => {
@@ -153,13 +153,12 @@ test('event streams and sockets share one connection, each with a seat of its ow
   t.is((await listen()).status, 503);
   t.is((await askFor(session)).status, 426, 'what takes no seat is still answered');
   one.stream.close(http2.constants.NGHTTP2_CANCEL);
-  await until(async () => (await stat(server, 'sockets')) === 2, 'the end of an event stream');
-  t.is((await listen()).status, 200);
+  await until(async () => (await listen()).status === 200, 'a place for the next event stream');
   t.is(await ask(socket, { cmd: 'ping' }), 'pong');
 });
 
 test('a connection of no use is ended, and one that never begins', async (t) => {
-  const server = await served(t, { limits: { http2IdleTimeoutMs: 300, handshakeTimeoutMs: 1000 } });
+  const server = await served(t, { limits: { http2IdleTimeoutMs: 4000, handshakeTimeoutMs: 6000 } });
   const session = await sessionOf(t, server);
   const closed = once(session, 'close');
   const { status } = await askFor(session);
@@ -167,7 +166,7 @@ test('a connection of no use is ended, and one that never begins', async (t) => 
   await within(closed, 'the end of an idle connection');
   const silent = await sessionOf(t, server);
   await within(once(silent, 'close'), 'the end of one without a request');
-  t.is(await stat(server, 'connections'), 0);
+  await until(async () => (await stat(server, 'connections')) === 0, 'both to be gone');
 });
 
 test('floods of resets and of headers end the connection that sends them, not others', async (t) => {

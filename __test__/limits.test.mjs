@@ -32,7 +32,7 @@ test('connections: beyond the bound accept waits; nothing is refused, nothing is
   t.is(await ask(first, { cmd: 'ping' }), 'pong');
   clients[1].destroy();
   for (const ws of waiting) await within(ws.opened, 'every waiting connection');
-  t.is(await listed(server), 3);
+  await until(async () => (await listed(server)) === 3, 'three sockets');
 });
 
 test('connectionsPerAddress: one more from the same address gets 503, another address is served', async (t) => {
@@ -54,7 +54,8 @@ test.serial('messagesPerSecond: reading pauses, nothing is lost, others are not 
   const before = performance.now();
   await fast.raw(Buffer.concat(Array.from({ length: count }, (_, index) => text(`m ${index}`))));
   for (let index = 0; index < 10; index++) t.is(await ask(other, { cmd: 'ping' }), 'pong');
-  t.true(fast.received < count, `${fast.received} already`);
+  // unless the machine was so busy that all of them were due meanwhile
+  if (performance.now() - before < 1500) t.true(fast.received < count, `${fast.received} already`);
   for (let index = 0; index < count; index++) t.is(await fast.text(), `m ${index}`);
   const took = performance.now() - before;
   t.true(took > 1500, `200 messages at 50 per second took ${Math.round(took)} ms`);
@@ -123,13 +124,14 @@ test.serial(
     );
     const clients = [];
     for (let index = 0; index < 8; index++) clients.push(await member(t, server));
-    const blocked = ask(clients[0], { cmd: 'block', ms: 1000 });
+    const blocked = ask(clients[0], { cmd: 'flood', who: [], count: 0, after: 'go' });
     for (const ws of clients) {
       ws.ping('early');
-      t.is((await ws.pong(900)).toString(), 'early');
+      t.is((await ws.pong()).toString(), 'early');
     }
     const each = 100;
     for (const ws of clients) for (let index = 0; index < each; index++) ws.send(`q ${index} ${'z'.repeat(2000)}`);
+    await server.call('setKey', 'go', 'now');
     await blocked;
     for (const ws of clients)
       for (let index = 0; index < each; index++) t.true((await ws.text()).startsWith(`q ${index} `));
@@ -137,13 +139,13 @@ test.serial(
 );
 
 test.serial('pingIntervalMs and pongTimeoutMs: a silent peer is gone in time, an answering one stays', async (t) => {
-  const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 300 }));
+  const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 5000 }));
   const [alive, dead] = [await member(t, server), await member(t, server, { autoPong: false })];
   const before = performance.now();
   await dead.closed();
   const took = performance.now() - before;
   t.true(dead.pings.length >= 1);
-  t.true(took < 5000, `${Math.round(took)} ms`);
+  t.true(took < 25_000, `${Math.round(took)} ms: long before it would be asked by default`);
   await alive.when(() => alive.pings.length >= 8, 'eight pings');
   t.is(await ask(alive, { cmd: 'ping' }), 'pong');
 });
@@ -165,9 +167,11 @@ test.serial('only complete frames count as life: dripping a frame does not answe
 });
 
 test.serial('any complete frame counts as life: a ping answered by a message needs no pong', async (t) => {
-  const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 400 }));
-  const ws = await open(t, server, { autoPong: false });
-  for (let count = 1; count <= 6; count++) {
+  const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 5000 }));
+  const [silent, ws] = [await open(t, server, { autoPong: false }), await open(t, server, { autoPong: false })];
+  // as long as one that answers with nothing is there, and for some pings more
+  for (let [count, most] = [1, 6]; count <= most || !silent.over; count++) {
+    if (!silent.over) most = count + 6;
     await ws.when(() => ws.pings.length >= count, `ping ${count}`);
     ws.send(`alive ${count}`);
     t.is(await ws.text(), `alive ${count}`);
@@ -178,12 +182,16 @@ test.serial('any complete frame counts as life: a ping answered by a message nee
 test.serial('while we do not read, the pong deadline stands still', async (t) => {
   const server = await ownServer(
     t,
-    commands({ pingIntervalMs: 200, pongTimeoutMs: 300, unhandledEvents: 2, handlerTimeoutMs: 60_000 }),
+    commands({ pingIntervalMs: 200, pongTimeoutMs: 4000, unhandledEvents: 2, handlerTimeoutMs: 60_000 }),
   );
   const ws = await member(t, server);
-  // The handler keeps the connection unread for several deadlines; its pongs wait behind the messages.
-  await ws.raw(text(JSON.stringify({ cmd: 'delay', n: 9_000_000, ms: 2500 })));
+  // The handler keeps the connection unread until the deadline of another is over; its pongs wait behind the messages.
+  await ws.raw(gate('unread'));
   for (let index = 0; index < 500; index++) ws.send(`${index} ${'x'.repeat(20_000)}`);
+  const silent = await open(t, server, { autoPong: false });
+  await silent.closed();
+  t.false(ws.over);
+  await server.call('setKey', 'unread', 'go');
   t.is((await ws.json()).re, 9_000_000);
   for (let index = 0; index < 500; index++) t.true((await ws.text()).startsWith(`${index} `));
 });
@@ -191,7 +199,7 @@ test.serial('while we do not read, the pong deadline stands still', async (t) =>
 test.serial(
   'messageDeadlineMs: an unfinished message ends its connection, between frames and inside one',
   async (t) => {
-    const server = await ownServer(t, commands({ messageDeadlineMs: 400 }));
+    const server = await ownServer(t, commands({ messageDeadlineMs: 4000 }));
     const [between, inside, head, fine] = await Promise.all(Array.from({ length: 4 }, () => open(t, server)));
     await between.raw(binary('first', { fin: false }));
     await inside.raw(binary('x'.repeat(1000)).subarray(0, 100));
@@ -228,7 +236,7 @@ test.serial('messageDeadlineMs does not touch a connection without an unfinished
 });
 
 test.serial('idleTimeoutMs: off by default; when set, a connection without messages is closed', async (t) => {
-  const server = await ownServer(t, commands({ idleTimeoutMs: 600, pingIntervalMs: 100 }));
+  const server = await ownServer(t, commands({ idleTimeoutMs: 5000, pingIntervalMs: 100 }));
   const [idle, busy] = [await member(t, server), await member(t, server)];
   let over = false;
   const end = idle.closed().then(() => {
@@ -307,5 +315,7 @@ test('a connection that never speaks is closed by the handshake timeout, and is 
   socket.on('error', () => {});
   socket.resume();
   await within(ended, 'the end');
-  t.is((await exchange(server.addresses[0], handshakeBytes())).status, 101);
+  // in time, unless the machine is busy
+  const shake = async () => (await exchange(server.addresses[0], handshakeBytes())).status === 101;
+  await until(shake, 'a handshake in time');
 });

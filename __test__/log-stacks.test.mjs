@@ -43,7 +43,7 @@ for (const [runtime, files, name] of [
     const client = await connect(t, await run.address());
     client.send('fly');
     await client.closed();
-    await run.prints(/worker\.ts:13:/, 'err');
+    await run.prints(/worker\.ts:13:\d+\)/, 'err');
     t.regex(run.err, /^millrace: handleTextMessage failed for socket 1: cannot fly \(ERR_MILLRACE_HANDLER_FAILED\)\n/);
     t.regex(
       run.err,

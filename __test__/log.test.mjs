@@ -15,7 +15,7 @@ function logged(t, options, more) {
   return new Millrace(t, [JSON.stringify(options)], { program, ...more });
 }
 
-const linesOf = (run) => [...run.out.matchAll(/^LOG (.*)$/gm)].map(([, json]) => JSON.parse(json));
+const linesOf = (run) => [...run.out.matchAll(/^LOG (.*)\n/gm)].map(([, json]) => JSON.parse(json));
 const shortOf = (run) => linesOf(run).map(({ level, target, message }) => `${level} ${target} ${message}`);
 
 /** Waits for a line, and returns it. */
@@ -86,17 +86,17 @@ test('a slow reader and a refusal by a limit are warnings', async (t) => {
   const run = logged(t, { logLevel: 'warn', limits: { outboxBytes: 65_536, connectionsPerAddress: 1 } });
   const address = await run.address();
   const slow = await connect(t, address, { paused: true });
-  slow.send('flood');
-  const { fields, level } = await line(run, 'slow reader closed');
-  t.is(level, 'warn');
-  t.is(fields.socket, 1);
-  t.true(fields.outbox_bytes > 65_536);
   await t.throwsAsync(connect(t, address), { message: /503/ });
   t.deepEqual((await line(run, 'refused')).fields, {
     address: '127.0.0.1',
     status: 503,
     reason: 'Too many connections from this address',
   });
+  slow.send('flood');
+  const { fields, level } = await line(run, 'slow reader closed');
+  t.is(level, 'warn');
+  t.is(fields.socket, 1);
+  t.true(fields.outbox_bytes > 65_536);
 });
 
 test('RUST_LOG goes before logLevel; without onLog the lines are printed', async (t) => {

@@ -104,7 +104,7 @@ test('patterns go with their connection', async (t) => {
   t.true((await call('stats')).patterns >= patterns.length);
   t.is(await call('send', `${prefix}77`, 'by 7* and 77*'), 2);
   await leave(one, server);
-  await until(async () => !(await call('hasSubscriptions', `${prefix}77`)), 'the patterns to go', 3000);
+  await until(async () => !(await call('hasSubscriptions', `${prefix}77`)), 'the patterns to go');
   t.is(await call('send', `${prefix}77`, 'gone'), 0);
   for (const pattern of patterns) t.false(await call('hasSubscriptions', { pattern }));
 });

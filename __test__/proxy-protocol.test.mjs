@@ -77,7 +77,7 @@ for (const [name, header, ip] of [
 }
 
 test('missing and malformed headers, and addresses that are not trusted, are closed without an answer', async (t) => {
-  const server = await ownServer(t, { ...OPTIONS, ...proxied(), limits: { handshakeTimeoutMs: 2000 } });
+  const server = await ownServer(t, { ...OPTIONS, ...proxied(), limits: { handshakeTimeoutMs: 5000 } });
   const [address] = server.addresses;
   for (const bytes of [
     REQUEST,

@@ -127,5 +127,5 @@ export function handleStop() { console.log('STOPPED'); }
   await server.prints(/BEGUN/);
   server.tell('replace');
   await server.prints(/BEGUN\nDONE\nSTOPPED\nREPLACED/);
-  t.is(client.closeFrame.code, 1012);
+  t.is((await client.closed()).code, 1012);
 });

@@ -101,9 +101,12 @@ test('a ping behind messages that wait for a handler is answered before them', a
 
 test('a flood of pings is closed with 1008, others are not touched', async (t) => {
   const [flooder, bystander] = await Promise.all([open(t, server), open(t, server)]);
+  const before = performance.now();
   await flooder.raw(Buffer.concat(Array.from({ length: 3000 }, () => ping('flood'))));
   t.is((await flooder.closed()).code, 1008);
-  t.true(flooder.pongs.length <= 1200, `${flooder.pongs.length} pongs`);
+  // a burst of 1,000, and 100 for each second that it took
+  const most = 1100 + (performance.now() - before) / 10;
+  t.true(flooder.pongs.length <= most, `${flooder.pongs.length} pongs, not ${most}`);
   bystander.ping('still here');
   t.is((await bystander.pong()).toString(), 'still here');
 });

@@ -77,7 +77,7 @@ inEach(test, 'handleOpen decides before the upgrade', async (t, { launch }) => {
 });
 
 inEach(test, 'a failing handler, a worker that exits and one that hangs harm nobody else', async (t, { launch }) => {
-  const server = await launch({ workerPath: commands, threads: 2, limits: { workerTimeoutMs: 1000 } });
+  const server = await launch({ workerPath: commands, threads: 2, limits: { workerTimeoutMs: 3000 } });
   const healthy = await member(t, server);
   const harms = { error: {}, exit: { code: 1 }, uncaught: {}, hang: {} };
   for (const [cmd, message] of Object.entries(harms)) {
@@ -209,7 +209,7 @@ inEach(
   'stop gives a worker in an endless loop up as soon as it counts as unresponsive',
   async (t, { launch }) => {
     // were only the handlers' time limit obeyed, the stop would take longer than the test waits
-    const limits = { workerTimeoutMs: 500, handlerTimeoutMs: 60_000 };
+    const limits = { workerTimeoutMs: 2000, handlerTimeoutMs: 3_600_000 };
     const server = await launch({ workerPath: commands, threads: 2, limits });
     const [stuck, fine] = await onThreads(t, server, 2);
     stuck.send(JSON.stringify({ cmd: 'hang', n: 1 }));

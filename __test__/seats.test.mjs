@@ -19,9 +19,16 @@ const starts = async (server) => (await record(server)).filter((word) => /^start
 const workerCount = async (server) => Object.keys(await server.call('getDebugState', 'workers')).length;
 
 async function reported(t, server, code, message) {
-  const errors = await server.errors();
-  const matches = errors.filter((error) => error.code === code && message.test(error.message));
-  t.is(matches.length, 1, JSON.stringify(errors));
+  let errors;
+  const matches = () => errors.filter((error) => error.code === code && message.test(error.message));
+  await until(
+    async () => {
+      errors = await server.errors();
+      return matches().length > 0;
+    },
+    () => `the report: ${JSON.stringify(errors)}`,
+  );
+  t.is(matches().length, 1, JSON.stringify(errors));
 }
 
 async function says(t, server, address = server.addresses[0]) {
@@ -118,10 +125,10 @@ for (const [how, step] of [
   ['loops', ['spins']],
 ]) {
   test(`a successor that ${how} for ever is given up after workerStartTimeoutMs, and the worker stays`, async (t) => {
-    const server = await planned(t, { 'start-2': [step] }, { limits: { workerStartTimeoutMs: 3000 } });
+    const server = await planned(t, { 'start-2': [step] }, { limits: { workerStartTimeoutMs: 6000 } });
     await t.throwsAsync(server.replaceWorkers(), {
       code: 'ERR_MILLRACE_WORKER_FAILED',
-      message: 'a worker could not be started: not ready after 3000 ms',
+      message: 'a worker could not be started: not ready after 6000 ms',
     });
     t.is(await says(t, server), 'worker 1');
     t.is(await workerCount(server), 1);
@@ -216,7 +223,7 @@ for (const how of ['stop', 'replaceWorkers']) {
 }
 
 test('a worker that hangs while it leaves is given up after workerTimeoutMs, and not replaced again', async (t) => {
-  const server = await planned(t, { 'close-1': [['spins']] }, { limits: { workerTimeoutMs: 1500 } });
+  const server = await planned(t, { 'close-1': [['spins']] }, { limits: { workerTimeoutMs: 3000 } });
   const client = await open(t, server);
   await server.replaceWorkers();
   t.is((await client.closed()).code, 1012);

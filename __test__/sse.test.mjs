@@ -4,6 +4,7 @@ import http from 'node:http';
 import test from 'ava';
 import { EventSource } from 'eventsource';
 
+import { until } from './support/deadline.mjs';
 import { open, ownServer, worker } from './support/server.mjs';
 
 const options = (more) => ({ workerPath: worker('events'), threads: 2, ioThreads: 2, events: true, ...more });
@@ -128,7 +129,7 @@ test('a refused stream gives nothing away: the connection ends, the next one is 
   t.is(accepted.statusCode, 200);
   accepted.destroy();
   t.is((await key(server, 'close a')).code, 1006);
-  t.is((await server.call('stats')).connections, 0);
+  await until(async () => (await server.call('stats')).connections === 0, 'the connection to be gone');
 });
 
 test('a client that leaves is closed with 1006, and its subscriptions are gone', async (t) => {
@@ -139,7 +140,7 @@ test('a client that leaves is closed with 1006, and its subscriptions are gone',
   source.close();
   t.is((await key(server, 'close a')).code, 1006);
   t.false(await server.call('hasSubscriptions', 'news'));
-  t.is((await server.call('stats')).sockets, 0);
+  await until(async () => (await server.call('stats')).sockets === 0, 'the socket to be gone');
 });
 
 test('the application closes a stream: the last event says why, then the answer ends', async (t) => {

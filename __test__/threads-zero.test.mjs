@@ -1,6 +1,8 @@
 // threads: 0: the handlers run on the calling thread, no worker is made.
+import path from 'node:path';
 import test from 'ava';
 
+import { folderFor, write } from './support/files.mjs';
 import { handshake } from './support/http.mjs';
 import { ask, callIn, member, open, ownServer, worker } from './support/server.mjs';
 
@@ -37,11 +39,14 @@ test('a throwing handler closes its connection only; the process lives on', asyn
 });
 
 test('a busy main thread is not terminated, pings are answered meanwhile', async (t) => {
+  const folder = folderFor(t, {});
   const server = await ownServer(t, options);
   const ws = await member(t, server);
-  const blocked = server.block(3600);
+  // longer than a worker may be by default
+  const blocked = server.block(4000, path.join(folder, 'answered'));
   ws.ping('while busy');
-  t.is((await ws.pong(3000)).toString(), 'while busy');
+  t.is((await ws.pong()).toString(), 'while busy');
+  write(folder, 'answered', '');
   await blocked;
   t.is(await ask(ws, { cmd: 'ping' }), 'pong');
 });

@@ -69,7 +69,7 @@ test('the TLS handshake counts into the handshake timeout', async (t) => {
   socket.on('error', () => {});
   socket.resume();
   await within(new Promise((resolve) => socket.once('close', resolve)), 'the end, without a request');
-  t.is((await server.call('stats')).connections, 0);
+  await until(async () => (await server.call('stats')).connections === 0, 'the last connection to be gone');
 });
 
 test('a client that says goodbye to TLS alone, and one that is gone', async (t) => {
@@ -93,7 +93,7 @@ test('a slow reader over TLS gets everything once it reads, and others are not h
   slow.pause();
   const count = 3000;
   t.is(await ask(quick, { cmd: 'flood', who: id, count, prefix: 'm', size: 5000 }), count);
-  t.true((await server.call('stats')).outboxBytes > 1_000_000);
+  await until(async () => (await server.call('stats')).outboxBytes > 1_000_000, 'a full outbox');
   slow.resume();
   for (let index = 0; index < count; index++) t.is((await slow.text()).split(' ')[1], String(index));
   await until(async () => (await server.call('stats')).outboxBytes === 0, 'an empty outbox');
@@ -101,7 +101,11 @@ test('a slow reader over TLS gets everything once it reads, and others are not h
 });
 
 test('a reader that never reads is closed when its outbox is full', async (t) => {
-  const server = await ownServer(t, { ...COMMANDS, limits: { outboxBytes: 200_000 }, tls: identity.files });
+  const server = await ownServer(t, {
+    ...COMMANDS,
+    limits: { outboxBytes: 200_000, closeTimeoutMs: 600_000 },
+    tls: identity.files,
+  });
   const [address] = server.addresses;
   const slow = await connect(t, address, { tls: secure() });
   const quick = await connect(t, address, { tls: secure() });

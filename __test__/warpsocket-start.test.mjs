@@ -8,6 +8,7 @@ import test from 'ava';
 
 import { exchange, handshake } from './support/http.mjs';
 import { unixTests } from './support/platforms.mjs';
+import { freePort } from './support/ports.mjs';
 import { ask, leave, member, open, ownServer, worker } from './support/server.mjs';
 import { remove } from './support/teardown.mjs';
 
@@ -200,13 +201,7 @@ test('an uncloneable workerArg is a DataCloneError', async (t) => {
 test('a taken address: the error names it, the other address is not left bound', async (t) => {
   const server = await ownServer(t);
   const taken = await takenPort(t);
-  const free = await new Promise((resolve) => {
-    const probe = net.createServer();
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
+  const free = await freePort();
   const bind = [`127.0.0.1:${free}`, `127.0.0.1:${taken}`];
   await t.throwsAsync(server.start({ bind, workerPath: commands, threads: 1 }), {
     code: 'ERR_MILLRACE_ADDRESS_IN_USE',
@@ -274,7 +269,8 @@ test('socket ids are positive integers, unique among real and virtual sockets, a
 });
 
 test('stop: clients get 1001, the port is free, the process can start again and exits by itself', async (t) => {
-  const server = await ownServer(t, { workerPath: commands, threads: 2 });
+  // of its own, because another one might be taken in between
+  const server = await ownServer(t, { bind: `127.0.0.1:${await freePort()}`, workerPath: commands, threads: 2 });
   const [address] = server.addresses;
   const ws = await member(t, server);
   const waiting = ws.closed();

@@ -22,10 +22,11 @@ export function requestBytes(start, headers = [], body = undefined) {
   return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), content ?? Buffer.alloc(0)]);
 }
 
-/** Everything that the server sends in answer to some bytes until it closes. */
-export async function everything(address, bytes) {
+/** Everything that the server sends in answer to some bytes until it closes. `begun` is called when some of it came. */
+export async function everything(address, bytes, begun = () => {}) {
   const socket = net.connect(connectOptions(address));
   const pieces = [];
+  socket.once('data', begun);
   socket.on('data', (piece) => pieces.push(piece));
   socket.on('error', () => {});
   try {

@@ -24,6 +24,7 @@ export class Millrace {
   err = '';
   #child;
   #exited;
+  #isOver = false;
 
   /** Starts it; it is ended with the test. */
   constructor(t, args, { runtime = 'node', env = {}, cwd, program = PROGRAM } = {}) {
@@ -42,6 +43,9 @@ export class Millrace {
       this.err = (this.err + chunk).slice(-65_536);
     });
     this.#exited = endWith(t, this.#child);
+    this.#child.once('close', () => {
+      this.#isOver = true;
+    });
     // a process that has ended reads no more
     this.#child.stdin.on('error', () => {});
   }
@@ -68,14 +72,12 @@ export class Millrace {
 
   /** The first match in the output, once it is there. */
   async prints(pattern, where = 'out') {
-    const found = () => pattern.exec(this[where]);
     const match = await until(
       async () => {
-        const now = found();
-        if (now !== null) return now;
-        const ended = this.#child.exitCode !== null || this.#child.signalCode !== null;
-        if (ended && found() === null) throw new Error(`millrace ended:\n${this.out}${this.err}`);
-        return null;
+        const found = pattern.exec(this[where]);
+        // an exit alone says nothing: what it printed last may not have been read
+        if (found === null && this.#isOver) throw new Error(`millrace ended:\n${this.out}${this.err}`);
+        return found;
       },
       () => `${pattern} in the output\n${this.out}${this.err}`,
       2 * SOON,
@@ -85,7 +87,7 @@ export class Millrace {
 
   /** The address of `serve`, once it listens. */
   async address() {
-    return (await this.prints(/Listening on ws:\/\/(\S+)/))[1];
+    return (await this.prints(/Listening on ws:\/\/(\S+)\n/))[1];
   }
 }
 

@@ -29,7 +29,7 @@ export class Example {
    * @param {Record<string, string>} env
    * @param {RegExp} line its first group is the address
    */
-  static async start(script, args = [], env = {}, line = /^.+: (http:\/\/\S+:\d+)$/m) {
+  static async start(script, args = [], env = {}, line = /^.+: (http:\/\/\S+:\d+)\n/m) {
     const example = new Example();
     const [program, before] = commandOf(RUNTIME);
     example.#child = spawn(program, [...before, path.resolve(root, script), ...args], {
@@ -104,10 +104,10 @@ export function browserTests(test) {
   return (title, run) => test.serial.skip(`${title} (${missing})`, run);
 }
 
-/** Starts the browser. Nothing it does by itself leaves this machine. */
+/** Starts the browser, whose pages are waited for as long as anything else. Nothing it does by itself leaves this machine. */
 export async function launchBrowser() {
   const { chromium } = await import('playwright-core');
-  return chromium.launch({
+  const browser = await chromium.launch({
     executablePath: CHROMIUM,
     args: [
       '--no-sandbox',
@@ -118,4 +118,11 @@ export async function launchBrowser() {
       '--no-first-run',
     ],
   });
+  const { newContext } = browser;
+  browser.newContext = async (...given) => {
+    const context = await newContext.apply(browser, given);
+    context.setDefaultTimeout(2 * SOON);
+    return context;
+  };
+  return browser;
 }

@@ -17,6 +17,8 @@ const server = await start({
   threads: 1,
   ...(print ? {} : { onLog }),
   ...options,
+  // clients may have to wait for a busy machine
+  limits: { firstRequestTimeoutMs: 60_000, ...options.limits },
 });
 createInterface({ input: process.stdin }).on('line', async (line) => {
   const [command] = line.split(' ', 1);

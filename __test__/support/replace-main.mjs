@@ -9,6 +9,8 @@ const server = await start({
   bind: '127.0.0.1:0',
   workerPath: process.argv[3],
   threads: Number(process.argv[2]),
+  // clients and workers may have to wait for a busy machine
+  limits: { firstRequestTimeoutMs: 60_000, workerTimeoutMs: 20_000, handlerTimeoutMs: 20_000, closeTimeoutMs: 20_000 },
   onError: (error) => console.log(`REPORTED ${error.code}`),
 });
 const replace = async () => {

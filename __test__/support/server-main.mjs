@@ -1,5 +1,5 @@
 // Runs in the child process of support/server.mjs, in any runtime: obeys the control connection and nothing else.
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import net from 'node:net';
 import { createInterface } from 'node:readline';
 
@@ -67,9 +67,9 @@ const operations = {
     return { rss: field('VmRSS') * 1024, descriptors: readdirSync('/proc/self/fd').length, threads: field('Threads') };
   },
   errors: () => errors,
-  block({ ms }) {
+  block({ ms, file }) {
     const end = performance.now() + ms;
-    while (performance.now() < end);
+    while (performance.now() < end || (file !== undefined && !existsSync(file)));
     return true;
   },
   async run({ script, args }) {

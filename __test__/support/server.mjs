@@ -26,6 +26,20 @@ function commandOf(runtime) {
   return [runtimePath(runtime), before];
 }
 
+/**
+ * Limits that servers under test have unless a test sets them, or starts with `patient: false`: a thread that is not run
+ * for seconds is no worker that hangs, no handler that is late and no client that says nothing.
+ */
+const PATIENT_LISTENER = { firstRequestTimeoutMs: 60_000 };
+const PATIENT = { ...PATIENT_LISTENER, workerTimeoutMs: 20_000, handlerTimeoutMs: 20_000, closeTimeoutMs: 20_000 };
+
+/** Handlers on the calling thread are not looked after by default. */
+function patienceOf({ threads }) {
+  if (threads !== 0) return PATIENT;
+  const { workerTimeoutMs: _off, ...others } = PATIENT;
+  return others;
+}
+
 /** A child process that runs support/server-main.mjs. */
 export class ServerProcess {
   addresses = [];
@@ -35,9 +49,13 @@ export class ServerProcess {
   #waiting = new Map();
   #serial = 0;
   #exited;
+  #patient = true;
+  /** Gateways that have been started: later starts cannot change the limits of what all listeners share. */
+  #started = new Set();
 
   /** Starts the child (`main` instead of server-main.mjs, if given) and waits for its control connection. */
-  async launch({ runtime = RUNTIME, env = {}, nodeArgs = [], main = mainScript } = {}) {
+  async launch({ runtime = RUNTIME, env = {}, nodeArgs = [], main = mainScript, patient = true } = {}) {
+    this.#patient = patient;
     const listener = net.createServer();
     listener.listen(0, '127.0.0.1');
     await once(listener, 'listening');
@@ -71,10 +89,13 @@ export class ServerProcess {
 
   /** Calls `start(options)` in the child; `onError` is always set there (see `errors()`). Resolves with the addresses. */
   async start(options, { gateway = 'default', ms = 3 * SOON } = {}) {
+    const patience = this.#started.has(gateway) ? PATIENT_LISTENER : patienceOf(options);
+    const limits = this.#patient ? { limits: { ...patience, ...options.limits } } : {};
     const { addresses, handle } = await this.#request(
-      { op: 'start', gateway, options: encode({ bind: '127.0.0.1:0', ...options }) },
+      { op: 'start', gateway, options: encode({ bind: '127.0.0.1:0', ...options, ...limits }) },
       ms,
     );
+    this.#started.add(gateway);
     this.addresses.push(...addresses);
     this.handle ??= handle;
     return { addresses, handle };
@@ -122,9 +143,9 @@ export class ServerProcess {
     return this.#request({ op: 'errors' });
   }
 
-  /** Keeps the child's main thread busy for `ms`. */
-  async block(ms) {
-    return this.#request({ op: 'block', ms }, ms + SOON);
+  /** Keeps the child's main thread busy for `ms`, and until there is a file of this name, if one is given. */
+  async block(ms, file = undefined) {
+    return this.#request({ op: 'block', ms, file }, ms + SOON);
   }
 
   /** Runs the default export of a module in support/scripts in the child: `(millrace, ...args)`. */

@@ -1,6 +1,6 @@
 // An app of `millrace/http` with a route for every rule that `app-*.test.mjs` looks at.
 import { createReadStream } from 'node:fs';
-import { setTimeout as later, setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { threadId } from 'node:worker_threads';
 
 import express, { HttpError } from '../http-app.mjs';
@@ -72,7 +72,7 @@ app.get('/stream-fails', (_req, res) => {
   res.stream(
     (async function* () {
       yield 'one ';
-      await later(60);
+      while (getKey('break') === undefined) await turn();
       throw new Error('the stream failed');
     })(),
   );

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import { threadId } from 'node:worker_threads';
 
-import { send, setKey } from '../millrace.mjs';
+import { getKey, send, setKey } from '../millrace.mjs';
 
 const bytes = (text) => new TextEncoder().encode(text);
 const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -60,7 +60,7 @@ const routes = {
   '/text': async (request) => new Response(await request.text()),
   '/length': async (request) => ({ body: String((await request.arrayBuffer()).byteLength) }),
   '/read-later': async (request) => {
-    await later(1000);
+    while (getKey('read') === undefined) await later(2);
     return { body: String((await request.arrayBuffer()).byteLength) };
   },
   '/parsed': async (request) => Response.json(await request.json()),
