@@ -96,6 +96,28 @@ withRedis('a cut connection is made again, with every subscription', async (t) =
   }
 });
 
+withRedis('of a Redis and its replica the master is used, also when they have changed places', async (t) => {
+  const [one, two] = [await Redis.with(t), await Redis.with(t)];
+  await two.cli('REPLICAOF', '127.0.0.1', String(one.port));
+  const nodes = await startNodes(t, `redis://127.0.0.1:${two.port},127.0.0.1:${one.port}`);
+  const client = await subscriber(t, nodes[1], 'room');
+  const isHeardAt = async (server) => (await server.cli('PUBSUB', 'NUMSUB', 'millrace:room')).includes('\n1\n');
+  await until(() => isHeardAt(one), 'the subscription at the master');
+  t.false(await isHeardAt(two));
+  await nodes[0].call('send', 'room', 'before');
+  t.is(await next(client), 'before');
+  // what Sentinel does when the master is gone
+  await two.cli('REPLICAOF', 'NO', 'ONE');
+  await one.cli('REPLICAOF', '127.0.0.1', String(two.port));
+  for (const type of ['normal', 'pubsub']) await one.cli('CLIENT', 'KILL', 'TYPE', type);
+  await until(() => isHeardAt(two), 'the subscription at the new master');
+  await linkThat(nodes[0], 'has gone there, too', (link) => link.state === 'ready' && link.losses === 1);
+  await nodes[0].call('send', 'room', 'after');
+  t.is(await next(client), 'after');
+  const stray = await ownServer(t, options(one.url));
+  await until(async () => (await stray.errors()).some(({ message }) => /it is a replica/.test(message)), 'the report');
+});
+
 withRedis('who has the wrong password is told so, without the password', async (t) => {
   const redis = await Redis.with(t, ['--requirepass', 'sesame', '--user', ...'me on >mine ~* &* +@all'.split(' ')]);
   for (const url of [`redis://:sesame@127.0.0.1:${redis.port}`, `redis://me:mine@127.0.0.1:${redis.port}`]) {
@@ -179,6 +201,22 @@ withNats('NATS: kinds, patterns, names and whoever else publishes', async (t) =>
   await nodes[0].call('send', 'room', 'x'.repeat(1_100_000));
   await linkThat(nodes[0], 'has sent all but one', (link) => link.sent === 3 && link.refused === 1);
   t.true((await codes(nodes[0])).includes('ERR_MILLRACE_BACKPLANE_REFUSED'));
+});
+
+withNats('NATS: a name longer than the server takes is refused, and the link stays', async (t) => {
+  const nats = await Nats.with(t);
+  const nodes = await startNodes(t, nats.url);
+  const long = 'x'.repeat(5000);
+  const client = await subscriber(t, nodes[1], long, 'room');
+  await hears(nodes[1], 1);
+  await nodes[0].call('send', long, 'nowhere');
+  await nodes[0].call('send', 'room', 'hello');
+  t.is(await next(client), 'hello');
+  await nodes[1].call('send', long, 'here');
+  t.is(await next(client), 'here');
+  await linkThat(nodes[0], 'has sent one and not the other', (link) => link.sent === 1 && link.refused === 1);
+  t.like(await linkOf(nodes[1]), { losses: 0, refused: 2, pendingSubscriptions: 1 });
+  t.true((await codes(nodes[1])).includes('ERR_MILLRACE_BACKPLANE_REFUSED'));
 });
 
 withNats('NATS: anybody may publish, and a wrong token is refused', async (t) => {

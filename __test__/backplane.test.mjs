@@ -158,6 +158,24 @@ withRedis('hostile bytes from the backplane are counted, and everything goes on'
   t.deepEqual(await nodes[0].errors(), []);
 });
 
+withRedis(
+  'names that nobody can be subscribed to harm no pattern, and the empty name fits none but the empty one',
+  async (t) => {
+    const link = own();
+    const { prefix } = link;
+    const nodes = await startNodes(t, link, { limits: { backplaneMessageBytes: 100_000 } });
+    const client = await subscriber(t, nodes[1], { pattern: '*' });
+    await hears(nodes[1], 1);
+    const [long, longer] = ['x'.repeat(70_000), 'x'.repeat(300_000)];
+    for (const name of [long, longer]) for (const body of ['hello', longer]) await publish(`${prefix}:${name}`, body);
+    await publish(`${prefix}:`, 'of nothing');
+    await nodes[0].call('send', '', 'of nothing');
+    await nodes[0].call('send', 'room', 'last');
+    t.is(await next(client), 'last');
+    t.like(await linkOf(nodes[1]), { malformed: 4, losses: 0, state: 'ready' });
+  },
+);
+
 withRedis('a node listens only to what somebody here is subscribed to, and lingers a little', async (t) => {
   const link = own();
   const { prefix } = link;

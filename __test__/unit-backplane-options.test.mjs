@@ -47,6 +47,23 @@ test('every problem is named, and no password is shown', (t) => {
     t.regex(read(url).problems.join(), /^options\.backplane must be (an object|a URL)/, String(url));
   }
   t.regex(read({ url: 7 }).problems.join(), /^options\.backplane\.url must be a URL such as .* not 7$/);
+  for (const [url, said] of [
+    ['redis+sentinel://:sesame@h/mymaster', /cannot be .*redis\+sentinel:\/\/…@h.*: Sentinel is not asked/],
+    ['sentinel://h', /Sentinel is not asked/],
+    ['wss://h', /over TCP/],
+    ['unix:/run/redis.sock', /over TCP/],
+  ]) {
+    const [problem, ...others] = read(url).problems;
+    t.regex(problem, said);
+    t.deepEqual(others, []);
+    t.notRegex(problem, /sesame/);
+  }
+  for (const key of ['nkey', 'creds', 'credentials', 'jwt']) {
+    const [problem, ...others] = read({ url: 'nats://h', [key]: 'SUACSECRET' }).problems;
+    t.regex(problem, new RegExp(`^options\\.backplane\\.${key} is not known: NATS is told`));
+    t.deepEqual(others, []);
+    t.notRegex(problem, /SECRET/);
+  }
   const secret = read('redis://me:sesame@h:0').problems.join();
   t.regex(secret, /redis:\/\/…@h:0/);
   t.notRegex(secret, /sesame/);

@@ -20,7 +20,8 @@ export interface BackplaneOptions {
   /**
    * Where the server is: `redis://host:6379` (also Valkey), `rediss://` with TLS, `redis+cluster://host,host` (and
    * `rediss+cluster://`) for sharded channels of a Redis cluster, `nats://host:4222`, or `tls://` for NATS with TLS.
-   * User and password may be in it (`redis://user:password@host`), and several hosts, which are tried in turn.
+   * User and password may be in it (`redis://user:password@host`), and several hosts, which are tried in turn; of a
+   * Redis and its replicas, the one that is the master is used.
    */
   url: string;
   /** What stands in front of every name on the server: the channel `room` is `prefix:room`. Default `'millrace'`. */
@@ -67,8 +68,13 @@ export interface NativeBackplane {
 /** Checks the option. */
 export function readBackplane(value: unknown, at: string, problems: string[]): BackplanePlan | undefined {
   if (value === undefined) return undefined;
-  const given = typeof value === 'string' ? { url: value } : readObject(value, at, KEYS, problems);
+  const given = typeof value === 'string' ? { url: value } : readObject(value, at, [...KEYS, ...NKEYS], problems);
   if (given === NOTHING) return undefined;
+  for (const key of NKEYS.filter((name) => name in given)) {
+    problems.push(
+      `${at}.${key} is not known: NATS is told a user and a password, a token, or a certificate by tls.cert`,
+    );
+  }
   const place = (key: string): string => (typeof value === 'string' ? at : `${at}.${key}`);
   const { url, prefix = 'millrace', tls, waitMs } = given as Record<string, unknown>;
   const target = readUrl(url, place('url'), problems);
@@ -138,6 +144,8 @@ export async function loadBackplane(plan: BackplanePlan): Promise<NativeBackplan
 }
 
 const KEYS = ['url', 'prefix', 'user', 'password', 'token', 'tls', 'waitMs'];
+/** What other clients of NATS are given; nkeys are not spoken. */
+const NKEYS = ['nkey', 'seed', 'jwt', 'creds', 'credentials', 'credentialsFile'];
 const TLS_KEYS = ['ca', 'cert', 'key', 'servername'];
 const LINE_BREAK = Buffer.from('\n');
 
@@ -160,6 +168,16 @@ const SCHEMES: Record<string, { protocol: BackplanePlan['protocol']; isEncrypted
   tls: { protocol: 'nats', isEncrypted: true },
 };
 
+/** What is asked for, and why there is none. */
+const UNKNOWN: [RegExp, string][] = [
+  [
+    /^([a-z]+[+-])?sentinels?:/i,
+    'Sentinel is not asked for the master; give the Redis hosts, "redis://a,b", of which the master is used',
+  ],
+  [/^wss?:/i, 'NATS is spoken over TCP: "nats://…" or "tls://…"'],
+  [/^unix:|^redis\+unix:|^\//i, 'the server is reached over TCP'],
+];
+
 interface Target {
   protocol: BackplanePlan['protocol'];
   isEncrypted: boolean;
@@ -179,8 +197,11 @@ function readUrl(value: unknown, at: string, problems: string[]): Target | undef
   if (scheme !== undefined && login !== undefined && servers.every((server) => server !== undefined)) {
     return { ...scheme, servers: servers as Target['servers'], ...login };
   }
+  const unknown = UNKNOWN.find(([scheme]) => typeof value === 'string' && scheme.test(value))?.[1];
   problems.push(
-    `${at} must be a URL such as "redis://localhost:6379" or "nats://localhost:4222", not ${concealed(value)}`,
+    unknown === undefined
+      ? `${at} must be a URL such as "redis://localhost:6379" or "nats://localhost:4222", not ${concealed(value)}`
+      : `${at} cannot be ${concealed(value)}: ${unknown}`,
   );
   return undefined;
 }

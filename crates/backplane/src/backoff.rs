@@ -20,9 +20,12 @@ impl Backoff {
         whole.saturating_sub(Duration::from_micros(random % (micros / 2 + 1)))
     }
 
-    /// The link is up again. True: it took more than one attempt.
-    pub(crate) fn succeeded(&mut self) -> bool {
-        std::mem::take(&mut self.failures) > 1
+    /// There was a link for so long. Only one that lasted makes the next attempt an early one: who lets us in and throws
+    /// us out again is not to be asked all the time.
+    pub(crate) fn lasted(&mut self, time: Duration) {
+        if time >= LASTING {
+            self.failures = 0;
+        }
     }
 
     /// Attempts that failed in a row.
@@ -35,6 +38,9 @@ const SHORTEST: Duration = Duration::from_millis(50);
 
 /// The longest wait.
 pub(crate) const LONGEST: Duration = Duration::from_millis(800);
+
+/// A link that lasted as long was a good one.
+const LASTING: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {
@@ -49,8 +55,9 @@ mod tests {
             let wait = backoff.next(u64::MAX);
             assert!(wait >= LONGEST / 2 && wait <= LONGEST);
         }
-        assert!(backoff.succeeded());
+        backoff.lasted(LASTING / 2);
+        assert_eq!(backoff.next(0), LONGEST);
+        backoff.lasted(LASTING);
         assert_eq!(backoff.next(0).as_millis(), 50);
-        assert!(!backoff.succeeded());
     }
 }

@@ -11,6 +11,8 @@ mod backoff;
 mod config;
 mod control;
 mod envelope;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod gauges;
 mod interest;
 mod link;

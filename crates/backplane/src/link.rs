@@ -205,6 +205,10 @@ impl Link {
             return Err(LinkError::Closed(self.server.clone()));
         }
         self.is_alive = true;
+        if self.wire.unanswered() > 2 * MOST_UNANSWERED {
+            // it talks, and does not answer
+            return Err(LinkError::Silent(self.server.clone()));
+        }
         self.filled += count;
         let input = self.input.get(..self.filled).unwrap_or_default();
         let used = match self.wire.read(input, &mut self.output, each) {
@@ -251,7 +255,9 @@ impl Link {
 
     /// Whether so much waits already that more has to wait elsewhere.
     pub(crate) fn is_full(&self) -> bool {
-        self.output.len() >= MOST_OUTPUT || self.wire.unconfirmed() >= MOST_UNCONFIRMED
+        self.output.len() >= MOST_OUTPUT
+            || self.wire.unconfirmed() >= MOST_UNCONFIRMED
+            || self.wire.unanswered() >= MOST_UNANSWERED
     }
 
     /// Whom it leads to.
@@ -301,3 +307,6 @@ const MOST_OUTPUT: usize = 256 * 1024;
 
 /// Messages not confirmed, from which on none is added.
 const MOST_UNCONFIRMED: u64 = 8192;
+
+/// Things not answered, from which on nothing is asked; at twice as many the server is taken for silent.
+const MOST_UNANSWERED: usize = 65_536;

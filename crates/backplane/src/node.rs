@@ -46,6 +46,8 @@ pub(crate) struct Node {
     is_moved: bool,
     /// … and the server was asked what belongs where: until it answers, nothing is asked for or sent.
     is_stale: bool,
+    /// What is to be left waits for the link, and not for a time.
+    leaves_later: bool,
 }
 
 impl std::fmt::Debug for Node {
@@ -80,6 +82,7 @@ impl Node {
             slots: None,
             is_moved: false,
             is_stale: false,
+            leaves_later: false,
         };
         node.interest.change(Topic::Control, true, Duration::ZERO);
         node
@@ -144,6 +147,7 @@ impl Node {
             let own = self.own();
             self.members.expire(own, now);
         }
+        self.leaves_later = self.is_stale;
         if !self.is_stale {
             self.ask(links, now);
         }
@@ -165,7 +169,12 @@ impl Node {
     }
 
     fn ask(&mut self, links: &mut Links, now: Duration) {
-        while let Some(topic) = self.interest.next_to_leave(now) {
+        self.leaves_later = true;
+        while !links.is_full() {
+            let Some(topic) = self.interest.next_to_leave(now) else {
+                self.leaves_later = false;
+                break;
+            };
             if let Some(link) = links.of(&name_of(&self.prefix, &topic)) {
                 let (wire, output) = link.parts();
                 wire.unsubscribe(&topic, output);
@@ -177,7 +186,14 @@ impl Node {
             };
             if let Some(link) = links.of(&name_of(&self.prefix, &topic)) {
                 let (wire, output) = link.parts();
-                wire.subscribe(&topic, output);
+                if !wire.subscribe(&topic, output) {
+                    count(&self.gauges.counters.refused, 1);
+                    self.interest.refused(&topic);
+                    self.local.report(
+                        Trouble::Refused,
+                        "a channel's name is too long for the server",
+                    );
+                }
             }
         }
     }
@@ -214,7 +230,7 @@ impl Node {
             count(&self.gauges.counters.refused, 1);
             self.local.report(
                 Trouble::Refused,
-                "a message is larger than the server takes, or no server takes it",
+                "a message or its channel's name is larger than the server takes, or no server takes it",
             );
         }
     }
@@ -337,7 +353,9 @@ impl Node {
     /// When there is something to do without anything happening; only while the link is up.
     pub(crate) fn wakes_at(&self, now: Duration) -> Duration {
         let mut at = self.beats_at;
-        if let Some(leaves) = self.interest.wakes_at() {
+        if let Some(leaves) = self.interest.wakes_at()
+            && !self.leaves_later
+        {
             at = at.min(leaves);
         }
         if let Some(expires) = self.members.wakes_at() {

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use crate::config::Bounds;
 use crate::envelope::{Content, Stamp};
 use crate::sequence::Numbering;
-use crate::topic::Topic;
+use crate::topic::{LONGEST_NAME, Topic};
 
 /// See the module. Closed until somebody takes out what is put in.
 #[derive(Debug)]
@@ -60,6 +60,18 @@ pub(crate) struct Notes {
     pub(crate) changes: HashMap<Topic, bool, RandomState>,
     /// There were too many: everything has to be looked at again.
     pub(crate) is_incomplete: bool,
+    /// Bytes of the names noted, each time.
+    bytes: usize,
+}
+
+impl Notes {
+    /// Everything has to be looked at.
+    fn forget(&mut self) {
+        *self = Self {
+            is_incomplete: true,
+            ..Self::default()
+        };
+    }
 }
 
 /// What waits, and what was not to wait.
@@ -114,6 +126,10 @@ impl Outlet {
     /// Adds a message to an open outlet. Where the queue is full, the oldest are dropped and counted; false: some were.
     pub fn publish(&self, is_sharded: bool, channel: &[u8], kind: Kind, body: Bytes) -> bool {
         let mut inner = self.inner.lock();
+        if channel.len() > LONGEST_NAME {
+            inner.dropped += 1;
+            return false;
+        }
         let numbering = if is_sharded {
             &mut inner.sharded
         } else {
@@ -143,18 +159,16 @@ impl Outlet {
         if notes.is_incomplete || !self.is_open() {
             return;
         }
+        notes.bytes = notes.bytes.saturating_add(topic.name().len());
         notes.changes.insert(topic, is_wanted);
-        if notes.changes.len() > NOTES {
-            notes.changes.clear();
-            notes.is_incomplete = true;
+        if notes.changes.len() > NOTES || notes.bytes > NOTES_BYTES {
+            notes.forget();
         }
     }
 
     /// Everything has to be looked at.
     fn look_again(&self) {
-        let mut notes = self.notes.lock();
-        notes.changes.clear();
-        notes.is_incomplete = true;
+        self.notes.lock().forget();
     }
 
     /// Wakes the link's task.
@@ -243,6 +257,9 @@ const MESSAGE_CHARGE: usize = 64;
 /// Topics noted between two looks; with one more, everything is looked at again.
 const NOTES: usize = 65_536;
 
+/// Bytes of their names, with the same outcome.
+const NOTES_BYTES: usize = 16 * 1024 * 1024;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,6 +307,11 @@ mod tests {
         assert_eq!(outlet.backlog().dropped, 2);
         add(&outlet, b"hello");
         assert_eq!(taken(&outlet, 10, 10_000), [4], "the third is missing");
+        let name = vec![b'x'; LONGEST_NAME + 1];
+        let body = Bytes::from_static(b"hello");
+        assert!(!outlet.publish(false, &name, Kind::Text, body.clone()));
+        assert!(outlet.publish(true, &name[1..], Kind::Text, body));
+        assert_eq!(outlet.backlog().dropped, 3);
     }
 
     #[test]
@@ -324,6 +346,20 @@ mod tests {
         }
         let notes = outlet.take_notes();
         assert!(notes.is_incomplete && notes.changes.is_empty());
+        assert!(!outlet.take_notes().is_incomplete);
+    }
+
+    #[test]
+    fn notes_of_long_names_are_bounded_by_their_bytes() {
+        let outlet = outlet(1, 1);
+        let mut name = vec![0; 1024 * 1024];
+        for index in 0..100 {
+            name[0] = index;
+            outlet.note(Topic::Sharded((*name).into()), true);
+            let held = outlet.notes.lock().changes.len();
+            assert!(held <= 16, "{held} names of a megabyte");
+        }
+        assert!(outlet.take_notes().is_incomplete);
         assert!(!outlet.take_notes().is_incomplete);
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers of messages: given out by the node that publishes, looked at by the others, which so see what is
 //! missing and what came twice. Each channel has its own, because a node hears only the channels it is
 //! subscribed to. What comes over a pattern is looked at apart from what comes over the channel itself. Owns
-//! both tables, which are bounded; knows no time and no link.
+//! both tables, which are bounded in entries and bytes; knows no time and no link.
 
 use std::collections::HashMap;
 
@@ -15,6 +15,8 @@ use crate::wire::Source;
 #[derive(Debug, Default)]
 pub(crate) struct Numbering {
     channels: HashMap<Box<[u8]>, Run, RandomState>,
+    /// Bytes of their names.
+    name_bytes: usize,
     /// Runs begun so far.
     runs: u64,
 }
@@ -32,9 +34,11 @@ impl Numbering {
             run.number += 1;
             return run.stamp(node);
         }
-        if self.channels.len() >= REMEMBERED_CHANNELS {
+        self.name_bytes += channel.len();
+        if self.channels.len() >= REMEMBERED_CHANNELS || self.name_bytes > REMEMBERED_BYTES {
             // later runs have higher numbers: nobody takes them for old messages
             self.channels.clear();
+            self.name_bytes = channel.len();
         }
         self.runs += 1;
         let run = Run {
@@ -73,6 +77,8 @@ pub(crate) enum Seen {
 pub(crate) struct Tracker {
     sources: HashMap<Box<[u8]>, Vec<Stamp>, RandomState>,
     entries: usize,
+    /// Bytes of the keys.
+    key_bytes: usize,
     /// The key of the source being looked at.
     key: Vec<u8>,
 }
@@ -89,16 +95,22 @@ impl Tracker {
         {
             return last.follow(stamp);
         }
-        if self.entries >= REMEMBERED_RUNS {
+        let more = if self.sources.contains_key(&*self.key) {
+            0
+        } else {
+            self.key.len()
+        };
+        if self.entries >= REMEMBERED_RUNS || self.key_bytes + more > REMEMBERED_BYTES {
             self.sources.clear();
             self.entries = 0;
+            self.key_bytes = 0;
         }
         self.entries += 1;
-        match self.sources.get_mut(&*self.key) {
-            Some(known) => known.push(stamp),
-            None => {
-                self.sources.insert((*self.key).into(), vec![stamp]);
-            }
+        if let Some(known) = self.sources.get_mut(&*self.key) {
+            known.push(stamp);
+        } else {
+            self.key_bytes += self.key.len();
+            self.sources.insert((*self.key).into(), vec![stamp]);
         }
         Seen::New { missed: 0 }
     }
@@ -110,12 +122,14 @@ impl Tracker {
             Topic::Sharded(name) => self.remove(Source::Sharded(name)),
             Topic::Pattern(pattern) => {
                 write_key(Source::Pattern(pattern, b""), &mut self.key);
-                let (front, entries) = (&self.key, &mut self.entries);
+                let front = &self.key;
+                let (entries, bytes) = (&mut self.entries, &mut self.key_bytes);
                 self.sources.retain(|key, known| {
                     // a server with coarser patterns does not say which one it was
                     let stays = !key.starts_with(front) && !key.starts_with(b"a");
                     if !stays {
                         *entries -= known.len();
+                        *bytes -= key.len();
                     }
                     stays
                 });
@@ -128,6 +142,7 @@ impl Tracker {
         write_key(source, &mut self.key);
         if let Some(known) = self.sources.remove(&*self.key) {
             self.entries -= known.len();
+            self.key_bytes -= self.key.len();
         }
     }
 }
@@ -172,6 +187,9 @@ const REMEMBERED_CHANNELS: usize = 65_536;
 
 /// Runs whose last number is known; with one more, all are forgotten.
 const REMEMBERED_RUNS: usize = 262_144;
+
+/// Bytes of the names in each of the two tables, with the same outcome: names may be long.
+const REMEMBERED_BYTES: usize = 32 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -219,6 +237,30 @@ mod tests {
         }
         assert_eq!(tracker.entries, 1);
         assert_eq!(tracker.sources.values().map(Vec::len).sum::<usize>(), 1);
+    }
+
+    #[test]
+    fn long_names_are_bounded_by_their_bytes() {
+        let (mut numbering, mut tracker) = (Numbering::default(), Tracker::default());
+        let mut name = vec![b'x'; 1024 * 1024];
+        for index in 0..100_u8 {
+            name[0] = index;
+            let stamp = numbering.next(7, &name);
+            assert_eq!(stamp.stream, u64::from(index) + 1);
+            for source in [Source::Channel(&name), Source::Pattern(b"*", &name)] {
+                assert_eq!(tracker.see(source, stamp), Seen::New { missed: 0 });
+                assert_eq!(tracker.see(source, stamp), Seen::Again);
+            }
+            let names = numbering.channels.keys().map(|name| name.len());
+            assert!(names.sum::<usize>() <= REMEMBERED_BYTES);
+            let keys: usize = tracker.sources.keys().map(|key| key.len()).sum();
+            assert!(keys <= REMEMBERED_BYTES);
+            assert_eq!(keys, tracker.key_bytes);
+        }
+        tracker.forget(&Topic::Channel((*name).into()));
+        tracker.forget(&Topic::Pattern((*b"*").into()));
+        let keys: usize = tracker.sources.keys().map(|key| key.len()).sum();
+        assert_eq!(keys, tracker.key_bytes);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 
 use crate::backoff::Backoff;
@@ -25,7 +25,8 @@ use crate::tls::{Encryption, TlsError};
 pub struct Backplane {
     outlet: Arc<Outlet>,
     gauges: Arc<Gauges>,
-    commands: mpsc::Sender<Command>,
+    questions: mpsc::Sender<Question>,
+    end: watch::Sender<Option<Instant>>,
 }
 
 /// What has to run for it, on a thread of its own.
@@ -35,23 +36,21 @@ pub struct Task {
     encryption: Option<Encryption>,
     outlet: Arc<Outlet>,
     gauges: Arc<Gauges>,
-    commands: mpsc::Receiver<Command>,
+    questions: mpsc::Receiver<Question>,
+    end: watch::Receiver<Option<Instant>>,
     epoch: Instant,
     /// It ends when everything is sent, and at the latest then.
     ends_by: Option<Instant>,
 }
 
-enum Command {
-    Ask(Vec<Box<[u8]>>, Reply),
-    End(Instant),
-}
+/// How many subscribers these channels have, and who wants to know.
+struct Question(Vec<Box<[u8]>>, Reply);
 
-impl std::fmt::Debug for Command {
+impl std::fmt::Debug for Question {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Ask(..) => "Ask",
-            Self::End(_) => "End",
-        })
+        f.debug_tuple("Question")
+            .field(&self.0)
+            .finish_non_exhaustive()
     }
 }
 
@@ -62,20 +61,23 @@ impl Backplane {
         outlet.begin(config.bounds);
         let epoch = Instant::now();
         let gauges = Arc::new(Gauges::new(epoch));
-        let (sender, commands) = mpsc::channel(COMMANDS);
+        let (asked, questions) = mpsc::channel(QUESTIONS);
+        let (told, end) = watch::channel(None);
         let task = Task {
             config,
             encryption,
             outlet: Arc::clone(outlet),
             gauges: Arc::clone(&gauges),
-            commands,
+            questions,
+            end,
             epoch,
             ends_by: None,
         };
         let backplane = Self {
             outlet: Arc::clone(outlet),
             gauges,
-            commands: sender,
+            questions: asked,
+            end: told,
         };
         Ok((backplane, task))
     }
@@ -99,18 +101,17 @@ impl Backplane {
     /// too many questions already, at once and without an answer.
     pub fn ask(&self, channels: Vec<Box<[u8]>>, reply: Reply) {
         if let Err(
-            mpsc::error::TrySendError::Full(command) | mpsc::error::TrySendError::Closed(command),
-        ) = self.commands.try_send(Command::Ask(channels, reply))
-            && let Command::Ask(_, reply) = command
+            mpsc::error::TrySendError::Full(question) | mpsc::error::TrySendError::Closed(question),
+        ) = self.questions.try_send(Question(channels, reply))
         {
+            let Question(_, reply) = question;
             reply(ClusterInfo::default());
         }
     }
 
     /// Ends the task when everything is sent, and at the latest at `deadline`.
     pub fn end(&self, deadline: Instant) {
-        // a task whose commands are full of questions sees the deadline when it has answered them
-        let _ended_already = self.commands.try_send(Command::End(deadline));
+        self.end.send_replace(Some(deadline));
     }
 }
 
@@ -127,19 +128,25 @@ impl Task {
         let gauges = Arc::clone(&self.gauges);
         let mut node = Node::new(outlet, gauges, local, &self.config.prefix);
         let mut backoff = Backoff::default();
+        let mut was_out = false;
         for server in (0..self.config.servers.len()).cycle() {
             let error = match self.connect(&mut node, server).await {
                 None => break,
-                Some(Err(error)) => error,
+                Some(Err(error)) => {
+                    was_out = true;
+                    error
+                }
                 Some(Ok(links)) => {
+                    let since = self.now();
                     let server = self.config.servers.get(server).map(ToString::to_string);
                     tracing::info!(target: TARGET, server, "ready");
-                    node.up(backoff.succeeded(), self.now());
+                    node.up(std::mem::take(&mut was_out), since);
                     self.gauges.set_up(true, Instant::now());
                     node.tell_ready();
                     match self.serve(&mut node, links).await {
                         Ending::Asked => break,
                         Ending::Lost(error) => {
+                            backoff.lasted(self.now().saturating_sub(since));
                             count(&self.gauges.counters.losses, 1);
                             error
                         }
@@ -186,7 +193,8 @@ impl Task {
             let ends_by = self.ends_by.unwrap_or_else(|| Instant::now() + PINGS);
             tokio::select! {
                 outcome = &mut waits => return Some(outcome),
-                command = self.commands.recv() => self.obey(command, node, false),
+                question = self.questions.recv() => self.ask(question, node, false),
+                told = self.end.changed() => self.heed_end(told.is_ok()),
                 () = self.outlet.rung() => {}
                 () = sleep_until(ends_by.into()) => {}
             }
@@ -201,15 +209,17 @@ impl Task {
         })
     }
 
-    fn obey(&mut self, command: Option<Command>, node: &mut Node, is_up: bool) {
-        match command {
-            Some(Command::Ask(channels, reply)) => {
-                node.ask_all(channels, reply, is_up, self.now());
-            }
-            Some(Command::End(deadline)) => self.ends_by = Some(deadline),
-            // nobody is left who could want something
-            None => self.ends_by = Some(Instant::now()),
+    fn ask(&mut self, question: Option<Question>, node: &mut Node, is_up: bool) {
+        match question {
+            Some(Question(channels, reply)) => node.ask_all(channels, reply, is_up, self.now()),
+            None => self.heed_end(false),
         }
+    }
+
+    /// `is_told`: by somebody; else nobody is left who could want something.
+    fn heed_end(&mut self, is_told: bool) {
+        let told = *self.end.borrow_and_update();
+        self.ends_by = told.filter(|_| is_told).or(Some(Instant::now()));
     }
 
     /// Works over a link until it is lost, or until it was told to end and everything is sent.
@@ -256,7 +266,8 @@ impl Task {
                         break Ending::Lost(error);
                     }
                 }
-                command = self.commands.recv() => self.obey(command, node, true),
+                question = self.questions.recv() => self.ask(question, node, true),
+                told = self.end.changed() => self.heed_end(told.is_ok()),
                 () = self.outlet.rung() => {}
                 () = sleep_until(wakes_at.into()) => {}
             }
@@ -292,7 +303,7 @@ const CONGESTION: Duration = Duration::from_millis(2);
 /// How long closing may take.
 const CLOSING: Duration = Duration::from_millis(200);
 
-/// Commands not obeyed yet.
-const COMMANDS: usize = 1024;
+/// Questions not looked at yet.
+const QUESTIONS: usize = 1024;
 
 const TARGET: &str = "millrace::backplane";

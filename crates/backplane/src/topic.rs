@@ -1,5 +1,8 @@
 //! What a node subscribes to on the server, and how it is called there. Owns the prefix; knows no protocol.
 
+/// Bytes of a name: nobody is subscribed to a longer one, and none goes out.
+pub(crate) const LONGEST_NAME: usize = 64 * 1024;
+
 /// Something to subscribe to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Topic {
@@ -11,6 +14,16 @@ pub enum Topic {
     Pattern(Box<[u8]>),
     /// What nodes tell each other.
     Control,
+}
+
+impl Topic {
+    /// Its name here, or its text.
+    pub(crate) fn name(&self) -> &[u8] {
+        match self {
+            Self::Channel(name) | Self::Sharded(name) | Self::Pattern(name) => name,
+            Self::Control => b"",
+        }
+    }
 }
 
 /// How a set of nodes calls itself on the server: channels are `prefix:name`, and `prefix!nodes` is what nodes

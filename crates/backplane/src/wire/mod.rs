@@ -17,14 +17,15 @@ pub(crate) trait Wire: fmt::Debug + Send {
     /// What is said first.
     fn open(&mut self, out: &mut Vec<u8>);
 
-    /// Asks for a topic; [`Event::Subscribed`] or [`Event::Refused`] follows.
-    fn subscribe(&mut self, topic: &Topic, out: &mut Vec<u8>);
+    /// Asks for a topic; [`Event::Subscribed`] or [`Event::Refused`] follows. False: its name is too long for this
+    /// server, and nothing follows.
+    fn subscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) -> bool;
 
     /// Leaves a topic; [`Event::Unsubscribed`] follows.
     fn unsubscribe(&mut self, topic: &Topic, out: &mut Vec<u8>);
 
     /// Publishes a message; unless nodes only talk among themselves, it is counted by an [`Event::Published`] or
-    /// [`Event::NotPublished`] later. False: it is too large for this server, and nothing follows.
+    /// [`Event::NotPublished`] later. False: it or its name is too large for this server, and nothing follows.
     fn publish(&mut self, message: &Outgoing, out: &mut Vec<u8>) -> bool;
 
     /// Asks again which servers of a cluster have what; [`Event::Slots`] follows.
@@ -46,6 +47,9 @@ pub(crate) trait Wire: fmt::Debug + Send {
 
     /// Messages that were published and not counted yet.
     fn unconfirmed(&self) -> u64;
+
+    /// Everything that the server has still to answer.
+    fn unanswered(&self) -> usize;
 }
 
 /// What a server says.

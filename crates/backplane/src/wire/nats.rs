@@ -2,6 +2,8 @@
 //! comes after all that was before it. Patterns of ours are no wildcards of NATS: while there is one, everything
 //! below the prefix is heard, and the node picks. Owns the numbers of the subscriptions.
 
+mod line;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use ahash::RandomState;
@@ -12,6 +14,7 @@ use crate::config::Credentials;
 use crate::envelope::{self, Content, HEAD_BYTES};
 use crate::outlet::Outgoing;
 use crate::topic::{Prefix, Topic};
+use line::{field, message_line, quote};
 
 /// See the module.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(crate) struct Nats {
     /// Bytes of one message that the server takes.
     most: usize,
     longest: usize,
+    /// Changes that no `PONG` has confirmed yet.
+    changes: usize,
     /// Bytes to come of a message that is too long.
     to_skip: usize,
     is_ready: bool,
@@ -56,6 +61,7 @@ impl Nats {
             unconfirmed: 0,
             most: LEAST_PAYLOAD,
             longest: longest.saturating_add(HEAD_BYTES),
+            changes: 0,
             to_skip: 0,
             is_ready: false,
         };
@@ -71,15 +77,12 @@ impl Nats {
     }
 
     fn subject(&self, topic: &Topic) -> Vec<u8> {
-        let (front, name) = match topic {
-            Topic::Channel(name) => (self.prefix.channels(), name),
-            Topic::Sharded(name) => (self.prefix.sharded(), name),
-            Topic::Pattern(_) => return [self.prefix.channels(), b">"].concat(),
-            Topic::Control => return self.prefix.control().to_vec(),
-        };
-        let mut subject = front.to_vec();
-        subject::encode(name, &mut subject);
-        subject
+        match topic {
+            Topic::Channel(name) => subject::behind(self.prefix.channels(), name),
+            Topic::Sharded(name) => subject::behind(self.prefix.sharded(), name),
+            Topic::Pattern(_) => [self.prefix.channels(), b">"].concat(),
+            Topic::Control => self.prefix.control().to_vec(),
+        }
     }
 
     fn pong(&mut self, each: &mut dyn FnMut(Event<'_>)) -> Result<(), WireError> {
@@ -89,6 +92,7 @@ impl Nats {
         if !std::mem::replace(&mut self.is_ready, true) {
             each(Event::Ready);
         }
+        self.changes -= barrier.changes.len();
         for (topic, is_on) in barrier.changes {
             each(if is_on {
                 Event::Subscribed(topic)
@@ -124,11 +128,9 @@ impl Nats {
     }
 
     fn error(&mut self, text: &[u8], each: &mut dyn FnMut(Event<'_>)) -> Result<(), WireError> {
+        let subject = text.split(|byte| *byte == b'"').nth(1);
         let text = shown(text);
         let lower = text.to_ascii_lowercase();
-        if lower.contains("authorization") || lower.contains("authentication") {
-            return Err(WireError::Refused(text));
-        }
         if lower.contains("permissions violation for publish") {
             // the batch that it was in is not confirmed yet
             let batch = self.expected.iter_mut().find(|batch| batch.published > 0);
@@ -141,33 +143,61 @@ impl Nats {
             return Ok(());
         }
         if lower.contains("permissions violation") {
-            if let Some(topic) = self.refused(&text) {
+            for topic in self.refused(subject.unwrap_or_default()) {
                 each(Event::Refused(topic, &text));
             }
             return Ok(());
+        }
+        // a subject may have these words in it, too
+        if lower.contains("authorization") || lower.contains("authentication") {
+            return Err(WireError::Refused(text));
         }
         Err(WireError::Ended(text))
     }
 }
 
 impl Nats {
-    /// The topic whose subject the server names as one that we may not have.
-    fn refused(&mut self, text: &str) -> Option<Topic> {
-        let subject = text.split('"').nth(1)?.as_bytes();
-        let known = self.ids.keys().chain(&self.patterns);
-        let topic = known
-            .into_iter()
-            .find(|topic| self.subject(topic) == subject)?
-            .clone();
-        if let Some(id) = self.ids.remove(&topic) {
-            self.topics.remove(&id);
+    /// The topics of a subject that the server does not let us have: all patterns share one.
+    fn refused(&mut self, subject: &[u8]) -> Vec<Topic> {
+        let topics = match self.topic(subject) {
+            Some(Topic::Pattern(_)) => self.patterns.drain().collect(),
+            Some(topic) if self.ids.contains_key(&topic) => vec![topic],
+            _ => Vec::new(),
+        };
+        for topic in &topics {
+            if let Some(id) = self.ids.remove(topic) {
+                self.topics.remove(&id);
+            }
         }
-        self.patterns.remove(&topic);
-        // what confirms the others does not confirm this one
+        // what confirms the others does not confirm these
         for barrier in self.expected.iter_mut().chain([&mut self.next]) {
-            barrier.changes.retain(|(changed, _)| *changed != topic);
+            let before = barrier.changes.len();
+            let is_kept = |change: &(Topic, bool)| !topics.contains(&change.0);
+            barrier.changes.retain(is_kept);
+            self.changes -= before - barrier.changes.len();
         }
-        Some(topic)
+        topics
+    }
+
+    /// What a subject of ours stands for; a pattern's text is not in it.
+    fn topic(&self, subject: &[u8]) -> Option<Topic> {
+        let decoded = |name| subject::decode(name).map(Vec::into_boxed_slice);
+        if subject == self.prefix.control() {
+            Some(Topic::Control)
+        } else if let Some(name) = subject.strip_prefix(self.prefix.sharded()) {
+            decoded(name).map(Topic::Sharded)
+        } else {
+            match subject.strip_prefix(self.prefix.channels())? {
+                b">" => Some(Topic::Pattern(Box::default())),
+                name => decoded(name).map(Topic::Channel),
+            }
+        }
+    }
+
+    /// Something that the next `PONG` confirms.
+    fn change(&mut self, topic: &Topic, is_on: bool) {
+        self.changes += 1;
+        self.next.changes.push((topic.clone(), is_on));
     }
 }
 
@@ -192,12 +222,16 @@ impl Wire for Nats {
         self.ping(out);
     }
 
-    fn subscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) {
-        self.next.changes.push((topic.clone(), true));
+    fn subscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) -> bool {
+        let subject = self.subject(topic);
+        if subject.len() > LONGEST_SUBJECT {
+            return false;
+        }
+        self.change(topic, true);
         let id = if matches!(topic, Topic::Pattern(_)) {
             self.patterns.insert(topic.clone());
             if self.patterns.len() > 1 {
-                return;
+                return true;
             }
             EVERYTHING
         } else {
@@ -207,12 +241,13 @@ impl Wire for Nats {
             self.last_id
         };
         out.extend_from_slice(b"SUB ");
-        out.extend_from_slice(&self.subject(topic));
+        out.extend_from_slice(&subject);
         out.extend_from_slice(format!(" {id}\r\n").as_bytes());
+        true
     }
 
     fn unsubscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) {
-        self.next.changes.push((topic.clone(), false));
+        self.change(topic, false);
         let id = if matches!(topic, Topic::Pattern(_)) {
             self.patterns.remove(topic);
             if !self.patterns.is_empty() {
@@ -234,6 +269,7 @@ impl Wire for Nats {
         if length > self.most {
             return false;
         }
+        let before = out.len();
         out.extend_from_slice(b"PUB ");
         match (message.content, message.is_sharded) {
             (Content::Control, _) => out.extend_from_slice(self.prefix.control()),
@@ -245,6 +281,10 @@ impl Wire for Nats {
                 out.extend_from_slice(self.prefix.channels());
                 subject::encode(&message.channel, out);
             }
+        }
+        if out.len() - before > LONGEST_SUBJECT {
+            out.truncate(before);
+            return false;
         }
         out.push(b' ');
         put_number(out, length);
@@ -337,44 +377,10 @@ impl Wire for Nats {
     fn unconfirmed(&self) -> u64 {
         self.unconfirmed
     }
-}
 
-/// The subscription's number, the subject and the payload's length, of `subject id [reply-to] length`.
-fn message_line(line: &[u8]) -> Option<(u64, &[u8], usize)> {
-    let mut words = line
-        .split(u8::is_ascii_whitespace)
-        .filter(|word| !word.is_empty());
-    let (subject, id, third) = (words.next()?, words.next()?, words.next()?);
-    let length = words.next().unwrap_or(third);
-    let id = str::from_utf8(id).ok()?.parse().ok()?;
-    let length = str::from_utf8(length).ok()?.parse().ok()?;
-    Some((id, subject, length))
-}
-
-/// A number in the server's JSON, behind this name.
-fn field(json: &[u8], name: &[u8]) -> Option<usize> {
-    let start = json.windows(name.len()).position(|part| part == name)?;
-    let digits = json.get(start + name.len()..)?;
-    let length = digits
-        .iter()
-        .position(|byte| !byte.is_ascii_digit())
-        .unwrap_or(digits.len());
-    str::from_utf8(digits.get(..length)?).ok()?.parse().ok()
-}
-
-/// Writes a string of JSON.
-fn quote(text: &str, out: &mut Vec<u8>) {
-    out.push(b'"');
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => out.extend_from_slice(format!("\\{letter}").as_bytes()),
-            control if control.is_control() => {
-                out.extend_from_slice(format!("\\u{:04x}", u32::from(control)).as_bytes());
-            }
-            other => out.extend_from_slice(other.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
+    fn unanswered(&self) -> usize {
+        self.expected.len() + self.changes
     }
-    out.push(b'"');
 }
 
 /// The subscription to everything below the prefix.
@@ -382,6 +388,10 @@ const EVERYTHING: u64 = 1;
 
 /// Bytes of a message that a server takes which does not say how many it takes.
 const LEAST_PAYLOAD: usize = 64 * 1024;
+
+/// Bytes of a subject. A server takes lines of 4 KiB, unless it is told otherwise, ends the connection of who sends a
+/// longer one, and tells nobody how long they may be.
+const LONGEST_SUBJECT: usize = 4000;
 
 /// Bytes of a line; the server's first one is the longest.
 pub(crate) const LONGEST_LINE: usize = 64 * 1024;

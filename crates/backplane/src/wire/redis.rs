@@ -1,15 +1,18 @@
 //! Redis, Valkey and what else speaks RESP3, on one connection: commands go out behind each other without waiting
 //! for replies, which come in the same order; what is published comes in between. Owns that order.
 
+mod server;
+
 use std::collections::VecDeque;
 
 use super::command::{command, put, split_command};
-use super::reply::{self, Parsed, Value};
-use super::{Event, SlotRange, Source, Wire, WireError, shown};
+use super::reply::{self, Parsed, TooLong, Value};
+use super::{Event, Source, Wire, WireError, shown};
 use crate::config::Credentials;
 use crate::envelope::{self, HEAD_BYTES};
 use crate::outlet::Outgoing;
 use crate::topic::{Prefix, Topic};
+use server::{is_moved, slot_range, unfit};
 
 /// See the module.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub(crate) struct Redis {
     longest: usize,
     /// Bytes to come of a text that is too long.
     to_skip: usize,
+    /// Values to come that belong to it.
+    to_drop: usize,
 }
 
 #[derive(Debug)]
@@ -54,6 +59,7 @@ impl Redis {
             unconfirmed: 0,
             longest: longest.saturating_add(HEAD_BYTES),
             to_skip: 0,
+            to_drop: 0,
         }
     }
 
@@ -91,7 +97,10 @@ impl Redis {
             (Expected::Hello | Expected::Slots, Value::Error(text)) => {
                 return Err(WireError::Refused(shown(text)));
             }
-            (Expected::Hello, _) => each(Event::Ready),
+            (Expected::Hello, hello) => match unfit(hello) {
+                None => each(Event::Ready),
+                Some(why) => return Err(WireError::Refused(why.to_owned())),
+            },
             (Expected::Slots, Value::List(ranges)) => {
                 each(Event::Slots(ranges.iter().filter_map(slot_range).collect()));
             }
@@ -192,6 +201,27 @@ impl Redis {
         Ok(())
     }
 
+    /// Something is longer than may be: what belongs to it is not looked at either.
+    fn pass_over(
+        &mut self,
+        long: TooLong,
+        is_push: bool,
+        each: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), WireError> {
+        if let Some(left) = self.to_drop.checked_sub(1)
+            && long.behind == 0
+        {
+            self.to_drop = left;
+            return Ok(());
+        }
+        if !is_push || self.to_drop > 0 || long.behind > PARTS_OF_A_MESSAGE {
+            return Err(WireError::Protocol("something is too long"));
+        }
+        self.to_drop = long.behind;
+        each(Event::TooLong);
+        Ok(())
+    }
+
     fn source<'n>(&self, name: &'n [u8], is_sharded: bool) -> Option<Source<'n>> {
         if self.is_cluster || !is_sharded {
             if let Some(channel) = name.strip_prefix(self.prefix.channels()) {
@@ -255,9 +285,10 @@ impl Wire for Redis {
         }
     }
 
-    fn subscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) {
+    fn subscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) -> bool {
         self.about([b"SUBSCRIBE", b"SSUBSCRIBE", b"PSUBSCRIBE"], topic, out);
         self.expected.push_back(Expected::Subscribed(topic.clone()));
+        true
     }
 
     fn unsubscribe(&mut self, topic: &Topic, out: &mut Vec<u8>) {
@@ -318,13 +349,16 @@ impl Wire for Redis {
         while let Some(rest) = input.get(used..).filter(|rest| !rest.is_empty()) {
             match reply::parse(rest, self.longest)? {
                 Parsed::Part => break,
-                Parsed::TooLong(start, length) => {
-                    // only a message can be so long, and its text is the last of it
-                    each(Event::TooLong);
-                    let behind = start.saturating_add(length).saturating_add(2);
+                Parsed::TooLong(long) => {
+                    self.pass_over(long, rest.first() == Some(&b'>'), each)?;
+                    let behind = long.start.saturating_add(long.length).saturating_add(2);
                     let here = behind.min(rest.len());
                     self.to_skip = behind - here;
                     used += here;
+                }
+                Parsed::Whole(_, length) if self.to_drop > 0 => {
+                    self.to_drop -= 1;
+                    used += length;
                 }
                 Parsed::Whole(Value::Push(items), length) => {
                     self.push(&items, each)?;
@@ -342,43 +376,14 @@ impl Wire for Redis {
     fn unconfirmed(&self) -> u64 {
         self.unconfirmed
     }
+
+    fn unanswered(&self) -> usize {
+        self.expected.len()
+    }
 }
 
-/// Whether a node of a cluster says that another one has the slot, or nobody.
-fn is_moved(text: &[u8]) -> bool {
-    [&b"MOVED "[..], b"ASK ", b"CLUSTERDOWN", b"TRYAGAIN"]
-        .iter()
-        .any(|front| text.starts_with(front))
-}
-
-fn slot_range(value: &Value<'_>) -> Option<SlotRange> {
-    let Value::List(items) = value else {
-        return None;
-    };
-    let [
-        Value::Integer(first),
-        Value::Integer(last),
-        Value::List(node),
-        ..,
-    ] = &**items
-    else {
-        return None;
-    };
-    let [host, Value::Integer(port), ..] = &**node else {
-        return None;
-    };
-    let host = match host {
-        Value::Text(b"?") => "",
-        Value::Text(host) => str::from_utf8(host).ok()?,
-        _ => "",
-    };
-    Some(SlotRange {
-        first: u16::try_from(*first).ok()?,
-        last: u16::try_from(*last).ok()?,
-        host: host.to_owned(),
-        port: u16::try_from(*port).ok()?,
-    })
-}
+/// As many as a message to a pattern has.
+const PARTS_OF_A_MESSAGE: usize = 4;
 
 #[cfg(test)]
 mod tests;

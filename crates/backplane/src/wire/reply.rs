@@ -2,6 +2,7 @@
 //! server claims, and neither depth nor size is unbounded.
 
 use super::WireError;
+use crate::topic;
 
 /// A value, without the differences that nobody here needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,21 +24,36 @@ pub(crate) enum Parsed<'a> {
     Whole(Value<'a>, usize),
     /// A part of one.
     Part,
-    /// A part of one with a text longer than may be: where the text begins, and its length.
-    TooLong(usize, usize),
+    /// A part of one with a text longer than may be.
+    TooLong(TooLong),
 }
 
-/// Parses one value.
+/// A text that is passed over, and with it the value that it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooLong {
+    /// Where it begins.
+    pub(crate) start: usize,
+    /// Its length.
+    pub(crate) length: usize,
+    /// Items of the same list behind it.
+    pub(crate) behind: usize,
+}
+
+/// Parses one value. Its text may have `longest` bytes, and of a list's texts the last one; the others are names.
 pub(crate) fn parse(input: &[u8], longest: usize) -> Result<Parsed<'_>, WireError> {
     let mut parser = Parser {
         input,
         at: 0,
-        longest,
+        values: 0,
     };
-    match parser.value(0) {
+    match parser.value(0, longest) {
         Ok(value) => Ok(Parsed::Whole(value, parser.at)),
         Err(Stop::Part) => Ok(Parsed::Part),
-        Err(Stop::TooLong(length)) => Ok(Parsed::TooLong(parser.at, length)),
+        Err(Stop::TooLong(length, behind)) => Ok(Parsed::TooLong(TooLong {
+            start: parser.at,
+            length,
+            behind,
+        })),
         Err(Stop::Wrong(what)) => Err(WireError::Protocol(what)),
     }
 }
@@ -45,19 +61,24 @@ pub(crate) fn parse(input: &[u8], longest: usize) -> Result<Parsed<'_>, WireErro
 struct Parser<'a> {
     input: &'a [u8],
     at: usize,
-    longest: usize,
+    /// Values so far, in lists and out of them.
+    values: usize,
 }
 
 enum Stop {
     Part,
-    TooLong(usize),
+    /// A text of this length, with so many items behind it.
+    TooLong(usize, usize),
     Wrong(&'static str),
 }
 
 impl<'a> Parser<'a> {
-    fn value(&mut self, depth: usize) -> Result<Value<'a>, Stop> {
-        if depth > DEEPEST {
-            return Err(Stop::Wrong("a reply is nested too deeply"));
+    fn value(&mut self, depth: usize, longest: usize) -> Result<Value<'a>, Stop> {
+        self.values += 1;
+        if depth > DEEPEST || self.values > MOST_VALUES {
+            return Err(Stop::Wrong(
+                "a reply is nested too deeply, or has too many parts",
+            ));
         }
         loop {
             let (tag, line) = self.line()?;
@@ -69,18 +90,20 @@ impl<'a> Parser<'a> {
                 b'_' => Value::Null,
                 b'$' | b'=' => match length(line)? {
                     None => Value::Null,
-                    Some(length) => Value::Text(self.text(length)?),
+                    Some(length) => Value::Text(self.text(length, longest)?),
                 },
-                b'!' => Value::Error(self.text(length(line)?.unwrap_or_default())?),
+                b'!' => Value::Error(self.text(length(line)?.unwrap_or_default(), longest)?),
                 b'*' | b'~' => match length(line)? {
                     None => Value::Null,
-                    Some(count) => Value::List(self.list(count, depth)?),
+                    Some(count) => Value::List(self.list(count, depth, longest)?),
                 },
-                b'%' => Value::List(self.list(doubled(line)?, depth)?),
-                b'>' => Value::Push(self.list(length(line)?.unwrap_or_default(), depth)?),
+                b'%' => Value::List(self.list(doubled(line)?, depth, longest)?),
+                b'>' => {
+                    Value::Push(self.list(length(line)?.unwrap_or_default(), depth, longest)?)
+                }
                 b'|' => {
                     // what is said about the value behind it
-                    self.list(doubled(line)?, depth)?;
+                    self.list(doubled(line)?, depth, longest)?;
                     continue;
                 }
                 _ => return Err(Stop::Wrong("a reply of an unknown kind")),
@@ -88,10 +111,18 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn list(&mut self, count: usize, depth: usize) -> Result<Vec<Value<'a>>, Stop> {
+    fn list(&mut self, count: usize, depth: usize, longest: usize) -> Result<Vec<Value<'a>>, Stop> {
         let mut values = Vec::new();
-        for _ in 0..count {
-            values.push(self.value(depth + 1)?);
+        for behind in (0..count).rev() {
+            let longest = if behind == 0 { longest } else { LONGEST_NAME };
+            match self.value(depth + 1, longest) {
+                Ok(value) => values.push(value),
+                Err(Stop::TooLong(..)) if depth > 0 => {
+                    return Err(Stop::Wrong("a list in a list has a text that is too long"));
+                }
+                Err(Stop::TooLong(length, _)) => return Err(Stop::TooLong(length, behind)),
+                Err(stop) => return Err(stop),
+            }
         }
         Ok(values)
     }
@@ -106,6 +137,9 @@ impl<'a> Parser<'a> {
                 Stop::Part
             });
         };
+        if end > LONGEST_LINE {
+            return Err(Stop::Wrong("a line is too long"));
+        }
         let (line, _) = rest.split_at(end);
         let Some(((tag, line), b'\r')) = line
             .split_last()
@@ -117,9 +151,9 @@ impl<'a> Parser<'a> {
         Ok((*tag, line))
     }
 
-    fn text(&mut self, length: usize) -> Result<&'a [u8], Stop> {
-        if length > self.longest {
-            return Err(Stop::TooLong(length));
+    fn text(&mut self, length: usize, longest: usize) -> Result<&'a [u8], Stop> {
+        if length > longest {
+            return Err(Stop::TooLong(length, 0));
         }
         let rest = self.input.get(self.at..).unwrap_or_default();
         let Some((text, rest)) = rest.split_at_checked(length) else {
@@ -164,6 +198,12 @@ const DEEPEST: usize = 8;
 
 /// Longer than any error text.
 const LONGEST_LINE: usize = 64 * 1024;
+
+/// The longest name with its prefix.
+const LONGEST_NAME: usize = topic::LONGEST_NAME + 1024;
+
+/// More than the list of all slots of a cluster has, where each is on its own.
+const MOST_VALUES: usize = 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -211,7 +251,17 @@ mod tests {
             assert_eq!(parse(input, 100), Ok(Parsed::Part));
         }
         let input = b">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$101\r\nxxx";
-        assert_eq!(parse(input, 100), Ok(Parsed::TooLong(input.len() - 3, 101)));
+        let too_long = |start, length, behind| {
+            Ok(Parsed::TooLong(TooLong {
+                start,
+                length,
+                behind,
+            }))
+        };
+        assert_eq!(parse(input, 100), too_long(input.len() - 3, 101, 0));
+        let input = b">4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$70000\r\nxxx";
+        assert_eq!(parse(input, 100_000), too_long(input.len() - 3, 70_000, 1));
+        assert!(parse(b"*1\r\n*2\r\n$70000\r\n", 100_000).is_err());
         for input in [
             &b"$-2\r\n"[..],
             b"*x\r\n",
@@ -223,6 +273,8 @@ mod tests {
             assert!(parse(input, 100).is_err(), "{input:?}");
         }
         assert!(parse(&b"*1\r\n".repeat(20), 100).is_err());
+        let many = [&b"*2000000\r\n"[..], &b"_\r\n".repeat(2_000_000)].concat();
+        assert!(parse(&many, 100).is_err(), "ten times as much in memory");
     }
 
     proptest! {

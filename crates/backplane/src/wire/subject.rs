@@ -24,6 +24,13 @@ pub(super) fn encode(name: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// The subject of a name behind what stands in front of it.
+pub(super) fn behind(front: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut subject = front.to_vec();
+    encode(name, &mut subject);
+    subject
+}
+
 /// The name of a subject; `None`: no name is written so.
 pub(super) fn decode(subject: &[u8]) -> Option<Vec<u8>> {
     let mut name = Vec::with_capacity(subject.len());

@@ -129,9 +129,12 @@ impl Core {
             Reach::Patterns(_) => table.patterns().map_or(0, |patterns| {
                 self.post_matches(patterns, &channel, message, &[], post)
             }),
-            Reach::Pattern { .. } => listed.map_or(0, |listed| {
-                self.post_match(&listed, &channel, message, &[], post)
-            }),
+            // elsewhere a pattern stands behind a prefix, and `*` is also nothing
+            Reach::Pattern { .. } => listed
+                .filter(|listed| listed.pattern.matches(name))
+                .map_or(0, |listed| {
+                    self.post_match(&listed, &channel, message, &[], post)
+                }),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Operations on channels, sharded channels and patterns.
 
-use millrace_core::{Reach, SocketId, Tally, Target};
+use millrace_core::{Pattern, Reach, SocketId, Tally, Target};
 use millrace_testkit::model::{Delivery, Topic, Who};
 
 use super::{Driver, full, ids, name, sorted};
@@ -97,10 +97,16 @@ impl Driver {
         let reach = match &topic {
             Topic::Channel(_) => Reach::Subscribers(&name),
             Topic::Sharded(_) => Reach::Sharded(&name),
-            Topic::Pattern(_) if b % 4 == 2 => Reach::Pattern {
-                pattern: &pattern,
-                channel: &name,
-            },
+            Topic::Pattern(_) if b % 4 == 2 => {
+                let fits = Pattern::new(&pattern).is_ok_and(|pattern| pattern.matches(&name));
+                if !fits {
+                    expected.clear();
+                }
+                Reach::Pattern {
+                    pattern: &pattern,
+                    channel: &name,
+                }
+            }
             Topic::Pattern(_) => {
                 expected = self.model.publish(&name, &[]);
                 expected.retain(|delivery| delivery.pattern.is_some());

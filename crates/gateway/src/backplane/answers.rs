@@ -1,6 +1,7 @@
 //! Answers about all nodes that nobody has taken yet. Owns the bound: who asks and does not come back is forgotten.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use millrace_backplane::ClusterInfo;
 
@@ -15,6 +16,38 @@ pub(super) struct Answers {
 struct State {
     last: u32,
     waiting: BTreeMap<u32, Option<ClusterInfo>>,
+}
+
+/// A question under way. Whatever becomes of it, it is answered: by what this node knows, if nobody else answers.
+pub(super) struct Pending {
+    answers: Arc<Answers>,
+    ticket: u32,
+    own: Option<ClusterInfo>,
+}
+
+impl Pending {
+    pub(super) fn new(answers: &Arc<Answers>, ticket: u32, own: ClusterInfo) -> Self {
+        Self {
+            answers: Arc::clone(answers),
+            ticket,
+            own: Some(own),
+        }
+    }
+
+    /// Ends it; an answer without a node is none.
+    pub(super) fn answer(mut self, info: ClusterInfo) {
+        if !info.nodes.is_empty() {
+            self.own = Some(info);
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(info) = self.own.take() {
+            self.answers.give(self.ticket, info);
+        }
+    }
 }
 
 impl Answers {
@@ -36,7 +69,7 @@ impl Answers {
         ticket
     }
 
-    pub(super) fn give(&self, ticket: u32, info: ClusterInfo) {
+    fn give(&self, ticket: u32, info: ClusterInfo) {
         if let Some(place) = self.state.lock().waiting.get_mut(&ticket) {
             *place = Some(info);
         }
@@ -59,6 +92,27 @@ const MOST: usize = 4096;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_question_that_nobody_answers_is_answered_by_this_node() {
+        let answers = Arc::new(Answers::new());
+        let info = |count| ClusterInfo {
+            nodes: vec![millrace_backplane::Member {
+                node: 1,
+                is_self: true,
+                census: millrace_backplane::Census::default(),
+            }],
+            subscribers: vec![count],
+            is_complete: false,
+        };
+        let pending = |ticket| Pending::new(&answers, ticket, info(1));
+        let tickets = [(); 3].map(|()| answers.open());
+        drop(pending(tickets[0]));
+        pending(tickets[1]).answer(ClusterInfo::default());
+        pending(tickets[2]).answer(info(5));
+        let taken = tickets.map(|ticket| answers.take(ticket).unwrap().subscribers);
+        assert_eq!(taken, [[1], [1], [5]]);
+    }
 
     #[test]
     fn who_does_not_come_back_is_forgotten() {

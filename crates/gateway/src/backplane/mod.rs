@@ -18,7 +18,7 @@ use crate::gateway::Gateway;
 use crate::limits::GatewayLimits;
 use crate::notice::Notice;
 use crate::sync::Mutex;
-use answers::Answers;
+use answers::{Answers, Pending};
 use local::Here;
 use uplink::Junction;
 
@@ -85,6 +85,7 @@ impl Attachment {
             drains_until: None,
         });
         let owner = Arc::clone(gateway);
+        let outlet = Arc::clone(backplane.outlet());
         let thread = std::thread::Builder::new()
             .name("millrace-backplane".to_owned())
             .spawn(move || {
@@ -95,6 +96,7 @@ impl Attachment {
                 owner.shard_ended();
             });
         if thread.is_err() {
+            outlet.close();
             self.running.lock().take();
         }
         thread.map(|_runs_on_its_own| ())
@@ -131,27 +133,24 @@ impl Attachment {
                 .as_ref()
                 .map(|running| Arc::clone(&running.backplane))
         };
-        if let Some(backplane) = backplane {
-            let answers = Arc::clone(&self.answers);
-            backplane.ask(channels, Box::new(move |info| answers.give(ticket, info)));
-        } else {
-            let subscribers = channels
+        let node = Member {
+            node: backplane
+                .as_ref()
+                .map_or(0, |backplane| backplane.outlet().node()),
+            is_self: true,
+            census: gateway.census(),
+        };
+        let own = ClusterInfo {
+            nodes: vec![node],
+            subscribers: channels
                 .iter()
                 .map(|name| gateway.subscribers(name))
-                .collect();
-            let node = Member {
-                node: 0,
-                is_self: true,
-                census: gateway.census(),
-            };
-            self.answers.give(
-                ticket,
-                ClusterInfo {
-                    nodes: vec![node],
-                    subscribers,
-                    is_complete: true,
-                },
-            );
+                .collect(),
+            is_complete: backplane.is_none(),
+        };
+        let pending = Pending::new(&self.answers, ticket, own);
+        if let Some(backplane) = backplane {
+            backplane.ask(channels, Box::new(move |info| pending.answer(info)));
         }
         ticket
     }

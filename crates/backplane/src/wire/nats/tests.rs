@@ -190,3 +190,50 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_subject_longer_than_a_server_takes_is_not_sent() {
+    let mut wire = wire();
+    let mut out = Vec::new();
+    let name = vec![b' '; LONGEST_SUBJECT / 3];
+    assert!(!wire.subscribe(&Topic::Channel((*name).into()), &mut out));
+    assert!(!wire.publish(&message(&name, b"x"), &mut out));
+    assert_eq!(
+        (out.len(), wire.unconfirmed(), wire.unanswered()),
+        (0, 0, 0)
+    );
+    let name = vec![b'x'; 3900];
+    assert!(wire.subscribe(&Topic::Channel((*name).into()), &mut out));
+    assert!(wire.publish(&message(&name, b"x"), &mut out));
+    let longest = out.split(|byte| *byte == b'\n').map(<[u8]>::len).max();
+    assert!(longest.unwrap() <= 4096);
+}
+
+#[test]
+fn what_is_not_allowed_is_told_by_its_subject_whatever_that_says() {
+    let mut wire = wire();
+    let mut out = Vec::new();
+    let channel = Topic::Channel((*b"authorization violation").into());
+    let patterns = [&b"a*"[..], b"b*"].map(|text| Topic::Pattern(text.into()));
+    wire.subscribe(&channel, &mut out);
+    for pattern in &patterns {
+        assert!(wire.subscribe(pattern, &mut out));
+    }
+    wire.settle(&mut out);
+    let subject = "app.authorization%20violation";
+    let input = format!(
+        "-ERR 'Permissions Violation for Subscription to \"{subject}\"'\r\n\
+        -ERR 'Permissions Violation for Subscription to \"app.>\"'\r\n\
+        -ERR 'Permissions Violation for Publish to \"{subject}\"'\r\nPONG\r\n"
+    );
+    let mut refused = Vec::new();
+    let used = wire.read(input.as_bytes(), &mut out, &mut |event| match event {
+        Event::Refused(topic, _) => refused.push(topic),
+        Event::Ready => {}
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(used, Ok(input.len()));
+    refused.sort();
+    assert_eq!(refused, [vec![channel], patterns.to_vec()].concat());
+    assert_eq!(wire.unanswered(), 0);
+}

@@ -171,3 +171,74 @@ fn who_is_refused_or_hears_nonsense_gives_up() {
     subscribed.subscribe(&Topic::Control, &mut Vec::new());
     assert!(events(&mut subscribed, b":1\r\n", 3).is_err());
 }
+
+#[test]
+fn a_name_that_is_too_long_is_passed_over_with_what_belongs_to_it() {
+    let long = vec![b'x'; 70_000];
+    let bulk = |text: &[u8]| {
+        let length = text.len().to_string();
+        [b"$", length.as_bytes(), b"\r\n", text, b"\r\n"].concat()
+    };
+    let body = vec![b'y'; 1000];
+    for payload in [&b"hi"[..], &body] {
+        let parts = [
+            b">4\r\n".to_vec(),
+            bulk(b"pmessage"),
+            bulk(b"app:*"),
+            bulk(&long),
+            bulk(payload),
+            b">3\r\n".to_vec(),
+            bulk(b"message"),
+            bulk(b"app:r"),
+            bulk(b"hi"),
+        ];
+        let input = parts.concat();
+        for piece in [1000, 65_537, input.len()] {
+            let mut wire = Redis::new("app", Credentials::default(), false, 100);
+            let seen = events(&mut wire, &input, piece).unwrap();
+            assert_eq!(seen, ["TooLong", "Channel([114]) hi"]);
+        }
+    }
+    let name = vec![b'r'; 60_000];
+    let topic = Topic::Channel((*name).into());
+    let mut wire = Redis::new("app", Credentials::default(), false, 100);
+    wire.subscribe(&topic, &mut Vec::new());
+    let named = [b"app:", &name[..]].concat();
+    let input = [&b">3\r\n$9\r\nsubscribe\r\n"[..], &bulk(&named), b":1\r\n"].concat();
+    let seen = events(&mut wire, &input, input.len()).unwrap();
+    assert_eq!(seen.len(), 1, "names may be longer than messages");
+    assert!(seen[0].starts_with("Subscribed"));
+}
+
+#[test]
+fn what_is_too_long_and_no_message_ends_the_link() {
+    for input in [
+        &b"$2000\r\n"[..],
+        b"*1\r\n$2000\r\n",
+        b">9\r\n$70000\r\n",
+        b">1\r\n*2\r\n$70000\r\n",
+    ] {
+        let outcome = events(&mut wire(false), input, input.len());
+        assert!(matches!(outcome, Err(WireError::Protocol(_))), "{input:?}");
+    }
+}
+
+#[test]
+fn only_a_server_that_passes_messages_on_to_all_is_used() {
+    let hello = |mode: &str, role: &str| {
+        let input = format!("%3\r\n+proto\r\n:3\r\n+mode\r\n+{mode}\r\n+role\r\n+{role}\r\n");
+        let mut wire = wire(false);
+        wire.open(&mut Vec::new());
+        events(&mut wire, input.as_bytes(), input.len())
+    };
+    for (mode, role) in [
+        ("standalone", "master"),
+        ("cluster", "replica"),
+        ("new", "new"),
+    ] {
+        assert_eq!(hello(mode, role).unwrap(), ["Ready"]);
+    }
+    for (mode, role) in [("standalone", "replica"), ("sentinel", "master")] {
+        assert!(matches!(hello(mode, role), Err(WireError::Refused(_))));
+    }
+}

@@ -1,0 +1,224 @@
+//! What fuzz targets are given: a protocol and the node behind it, fed with a server's bytes. Owns what has to hold of
+//! any bytes; only in tests and with the feature `fuzzing`.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use millrace_core::Kind;
+
+use crate::config::{Bounds, Credentials, Protocol};
+use crate::control::Census;
+use crate::envelope::Content;
+use crate::gauges::Gauges;
+use crate::local::{Destination, Local, Trouble};
+use crate::node::Node;
+use crate::outlet::{Outgoing, Outlet};
+use crate::topic::Topic;
+use crate::wire::Wire;
+use crate::wire::nats::Nats;
+use crate::wire::redis::Redis;
+
+/// Feeds these bytes, cut into pieces of two sizes in turn, to a node that waits for answers to what it asked and
+/// sent. Returns what it understood, which has to be the same however they are cut.
+///
+/// # Panics
+///
+/// Where something does not hold that always has to.
+pub fn feed(protocol: Protocol, server: &[u8], steps: [usize; 2]) -> Vec<String> {
+    let mut wire = conversation(protocol);
+    let outlet = Arc::new(Outlet::new());
+    let bounds = Bounds {
+        queue_messages: 10,
+        queue_bytes: 1000,
+        message_bytes: LONGEST,
+    };
+    outlet.begin(bounds);
+    outlet.open();
+    let gauges = Arc::new(Gauges::new(Instant::now()));
+    let mut node = Node::new(outlet, Arc::clone(&gauges), Box::new(Heard), PREFIX);
+    let (mut seen, mut out, mut input, mut given) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let mut sizes = steps.into_iter().cycle();
+    let mut rest = server;
+    while let (false, Some(size)) = (rest.is_empty(), sizes.next()) {
+        let (piece, behind) = rest.split_at(size.clamp(1, rest.len()));
+        rest = behind;
+        given += piece.len();
+        input.extend_from_slice(piece);
+        let used = wire.read(&input, &mut out, &mut |event| {
+            seen.push(format!("{event:?}"));
+            node.handle(event, Duration::ZERO);
+        });
+        assert!(
+            out.len() <= 2 * given,
+            "answers are not longer than what asks"
+        );
+        assert!(wire.unconfirmed() <= PUBLISHED);
+        match used {
+            Ok(used) => {
+                assert!(used <= input.len());
+                input.drain(..used);
+            }
+            Err(error) => {
+                seen.push(error.to_string());
+                break;
+            }
+        }
+    }
+    node.flush();
+    let stats = gauges.stats(Instant::now());
+    assert!(stats.sent + stats.refused <= PUBLISHED + TOPICS);
+    seen
+}
+
+/// One that has said hello, and has asked and sent something.
+fn conversation(protocol: Protocol) -> Box<dyn Wire> {
+    let nobody = Credentials::default;
+    let mut wire: Box<dyn Wire> = match protocol {
+        Protocol::Redis => Box::new(Redis::new(PREFIX, nobody(), false, LONGEST)),
+        Protocol::RedisCluster => Box::new(Redis::new(PREFIX, nobody(), true, LONGEST)),
+        Protocol::Nats => Box::new(Nats::new(PREFIX, nobody(), b"{}", LONGEST)),
+    };
+    let mut out = Vec::new();
+    wire.open(&mut out);
+    for topic in [
+        Topic::Control,
+        Topic::Channel((*b"r").into()),
+        Topic::Sharded((*b"r").into()),
+        Topic::Pattern((*b"r*").into()),
+    ] {
+        assert!(wire.subscribe(&topic, &mut out));
+    }
+    wire.settle(&mut out);
+    for number in 1..=PUBLISHED {
+        let message = Outgoing {
+            is_sharded: false,
+            channel: (*b"r").into(),
+            content: Content::Message(Kind::Text),
+            stamp: crate::envelope::Stamp {
+                node: 1,
+                stream: 1,
+                number,
+            },
+            body: Bytes::from_static(b"hello"),
+        };
+        assert!(wire.publish(&message, &mut out));
+    }
+    wire.settle(&mut out);
+    wire
+}
+
+/// A node that takes everything.
+struct Heard;
+
+impl fmt::Debug for Heard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Heard")
+    }
+}
+
+impl Local for Heard {
+    fn deliver(&mut self, _: Destination<'_>, kind: Kind, payload: &[u8]) {
+        assert!(payload.len() <= LONGEST);
+        assert!(kind == Kind::Binary || str::from_utf8(payload).is_ok());
+    }
+    fn flush(&mut self) {}
+    fn topics(&self, _: &mut dyn FnMut(Topic)) {}
+    fn census(&self) -> Census {
+        Census::default()
+    }
+    fn subscribers(&self, _: &[u8]) -> u64 {
+        1
+    }
+    fn is_congested(&self) -> bool {
+        false
+    }
+    fn report(&self, _: Trouble, _: &str) {}
+    fn is_ready(&self) {}
+}
+
+const PREFIX: &str = "p";
+
+/// Bytes of one message.
+const LONGEST: usize = 200;
+
+/// Messages sent, and topics asked for.
+const PUBLISHED: u64 = 3;
+const TOPICS: u64 = 4;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What servers say, and what nearly is that.
+    fn server(parts: &'static [&'static [u8]]) -> impl Strategy<Value = Vec<u8>> {
+        let part = prop_oneof![
+            8 => prop::sample::select(parts).prop_map(<[u8]>::to_vec),
+            1 => prop::collection::vec(any::<u8>(), 0..4),
+        ];
+        prop::collection::vec(part, 0..40).prop_map(|parts| parts.concat())
+    }
+
+    const REDIS: &[&[u8]] = &[
+        b"%1\r\n+proto\r\n:3\r\n",
+        b">3\r\n$9\r\nsubscribe\r\n$7\r\np!nodes\r\n:1\r\n",
+        b">3\r\n$10\r\nssubscribe\r\n$3\r\np:r\r\n:1\r\n",
+        b">3\r\n$12\r\nsunsubscribe\r\n$3\r\np;r\r\n:1\r\n",
+        b">3\r\n$7\r\nmessage\r\n$3\r\np:r\r\n",
+        b">4\r\n$8\r\npmessage\r\n$4\r\np:r*\r\n$3\r\np:r\r\n",
+        b">3\r\n$7\r\nmessage\r\n$7\r\np!nodes\r\n",
+        b"$2\r\nhi\r\n",
+        b"$34\r\n\xffmillrac\x01\x00\x09\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\r\n",
+        b"$35\r\n\xffmillrac\x01\x02\x09\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x02\r\n",
+        b"$500\r\n",
+        b":1\r\n",
+        b"+PONG\r\n",
+        b"-ERR no\r\n",
+        b"-MOVED 1 a:1\r\n",
+        b"*1\r\n",
+        b"*4\r\n:0\r\n:5\r\n*2\r\n$1\r\nh\r\n:1\r\n+id\r\n",
+    ];
+
+    const NATS: &[&[u8]] = &[
+        b"PONG\r\n",
+        b"PING\r\n",
+        b"+OK\r\n",
+        b"INFO {\"max_payload\":100}\r\n",
+        b"MSG p.r 1 2\r\nhi\r\n",
+        b"MSG p.r 3 _INBOX 2\r\nhi\r\n",
+        b"MSG p!nodes 2 35\r\n\xffmillrac\x01\x02\x09\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x02\r\n",
+        b"MSG p.r 3 34\r\n\xffmillrac\x01\x00\x09\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\r\n",
+        b"MSG p.r 3 500\r\n",
+        b"-ERR 'Permissions Violation for Publish to \"p.r\"'\r\n",
+        b"-ERR 'Permissions Violation for Subscription to \"p.>\"'\r\n",
+        b"-ERR 'Permissions Violation for Subscription to \"p.r\"'\r\n",
+        b"-ERR 'Slow Consumer'\r\n",
+    ];
+
+    proptest! {
+        #[test]
+        fn redis_is_understood_however_it_is_cut(
+            server in server(REDIS),
+            steps in [1_usize..50, 1_usize..50],
+            is_cluster: bool,
+        ) {
+            let protocol = if is_cluster { Protocol::RedisCluster } else { Protocol::Redis };
+            let whole = feed(protocol, &server, [server.len(); 2]);
+            prop_assert_eq!(&feed(protocol, &server, steps), &whole);
+            prop_assert_eq!(feed(protocol, &server, [1, 1]), whole);
+        }
+
+        #[test]
+        fn nats_is_understood_however_it_is_cut(
+            server in server(NATS),
+            steps in [1_usize..50, 1_usize..50],
+        ) {
+            let whole = feed(Protocol::Nats, &server, [server.len(); 2]);
+            prop_assert_eq!(&feed(Protocol::Nats, &server, steps), &whole);
+            prop_assert_eq!(feed(Protocol::Nats, &server, [1, 1]), whole);
+        }
+    }
+}
