@@ -60,6 +60,96 @@ test('what clients store is bounded: above keysBytes they may only delete', asyn
   t.is(await client.ask('SET', 'c', ''), '+OK\r\n');
 });
 
+test('what has expired makes room, also where nobody looks at it', async (t) => {
+  const server = await ownServer(t, options({ keysBytes: 10_000 }));
+  const client = await over(t, server);
+  t.is(await client.ask('SET', 'a', 'x'.repeat(11_000), 'PX', '1'), '+OK\r\n');
+  await until(async () => (await client.ask('SET', 'b', 'x')) === '+OK\r\n', 'room');
+  t.is(await client.ask('DBSIZE'), ':1\r\n');
+});
+
+test('a client that does not say who it is has until handshakeTimeoutMs', async (t) => {
+  const server = await ownServer(t, options({ handshakeTimeoutMs: 500, pingIntervalMs: 0 }, { password: 'secret' }));
+  const steady = await over(t, server);
+  t.is(await steady.ask('AUTH', 'secret'), '+OK\r\n');
+  const [mute, busy] = [await over(t, server), await over(t, server)];
+  t.is(await busy.ask('PING'), '-NOAUTH Authentication required.\r\n');
+  t.is(await busy.ask('RESET'), '+RESET\r\n', 'buys no time');
+  await Promise.all([mute.over(), busy.over()]);
+  t.is(mute.left, '');
+  t.is((await server.call('stats')).refused, 2);
+  t.is(await steady.ask('PING'), '+PONG\r\n');
+  t.is(await steady.ask('RESET'), '+RESET\r\n');
+  await steady.over();
+  t.is((await server.call('stats')).refused, 3);
+});
+
+test('without a password nobody has to say anything', async (t) => {
+  const server = await ownServer(t, options({ handshakeTimeoutMs: 100 }));
+  const [mute, other] = [await over(t, server), await over(t, server)];
+  await until(async () => (await other.ask('CLIENT', 'LIST')).includes(' age=1 '), 'the time to be over');
+  t.is(await mute.ask('PING'), '+PONG\r\n');
+});
+
+test('nothing is done any more for a client that is closed', async (t) => {
+  const server = await ownServer(t, options());
+  const watcher = await over(t, server);
+  await watcher.ask('SET', 'large', 'x'.repeat(100_000));
+  // more to read than the kernel takes, so that it closes slowly
+  const gets = Buffer.concat(Array.from({ length: 500 }, () => request('GET', 'large')));
+  for (const end of ['close', 'KILL']) {
+    const client = await over(t, server);
+    const id = Number((await client.ask('CLIENT', 'ID')).slice(1));
+    client.pause();
+    client.send(Buffer.concat([gets, request('SET', 'late', 'yes')]));
+    let seen = 0;
+    await until(async () => {
+      const before = seen;
+      const { messagesIn, outboxBytes } = await server.call('stats');
+      seen = messagesIn;
+      return seen === before && outboxBytes > 0;
+    }, 'the reading to pause');
+    if (end === 'close') t.true(await server.call('close', id));
+    else t.is(await watcher.ask('CLIENT', 'KILL', 'ID', String(id)), ':1\r\n');
+    client.resume();
+    await client.over();
+    t.is(await watcher.ask('EXISTS', 'late'), ':0\r\n', end);
+  }
+});
+
+test('a long answer is no slow reader’s fault: messages behind it wait', async (t) => {
+  const server = await ownServer(t, { ...options(), limits: { outboxBytes: 100_000 } });
+  const [client, publisher] = [await over(t, server), await over(t, server)];
+  await client.ask('HELLO', '3');
+  await client.ask('SUBSCRIBE', 'c');
+  const large = 'x'.repeat(8_000_000);
+  await publisher.ask('SET', 'large', large);
+  client.pause();
+  client.send('MGET', 'large', 'large', 'large');
+  await until(async () => (await server.call('stats')).outboxBytes > 100_000, 'the answer to wait');
+  for (let turn = 0; turn < 10; turn++) t.is(await publisher.ask('PUBLISH', 'c', 'x'.repeat(1000)), ':1\r\n');
+  client.resume();
+  t.is((await client.next()).length, '*3\r\n'.length + 3 * ('$8000000\r\n\r\n'.length + large.length));
+  t.true((await client.take(10)).every((message) => message.startsWith('>3\r\n$7\r\nmessage')));
+  t.is((await server.call('stats')).overflowCloses, 0);
+  // its messages alone still count
+  client.pause();
+  await until(async () => (await publisher.ask('PUBLISH', 'c', large.slice(0, 90_000))) === ':0\r\n', 'its end');
+  t.is((await server.call('stats')).overflowCloses, 1);
+});
+
+test('names that clients give themselves are bounded', async (t) => {
+  const server = await ownServer(t, options());
+  const client = await over(t, server);
+  const [fits, long] = ['x'.repeat(1024), 'x'.repeat(1025)];
+  const refusal = '-ERR the name is too long\r\n';
+  t.is(await client.ask('CLIENT', 'SETNAME', fits), '+OK\r\n');
+  t.is(await client.ask('CLIENT', 'SETNAME', long), refusal);
+  t.is(await client.ask('HELLO', '3', 'SETNAME', long), refusal);
+  t.is(await client.ask('CLIENT', 'SETINFO', 'lib-ver', long), refusal);
+  t.is(await client.ask('CLIENT', 'GETNAME'), `$1024\r\n${fits}\r\n`);
+});
+
 test('noise ends the connection, and nothing else', async (t) => {
   const server = await ownServer(t, options());
   const steady = await over(t, server);

@@ -1,10 +1,10 @@
 // The same bytes to a real redis-server and to Millrace: the answers are the same bytes, in RESP2 and RESP3. What has to
-// differ (ids, times, addresses, versions) is masked by the list below, and only there.
+// differ (ids, times, versions) is masked.
 import test from 'ava';
 
-import { until } from './support/deadline.mjs';
 import { needingRedis, Redis } from './support/redis.mjs';
-import { connect } from './support/resp.mjs';
+import { connect, request } from './support/resp.mjs';
+import { compare } from './support/resp-compare.mjs';
 import { ownServer, worker } from './support/server.mjs';
 
 const redis = Redis.of(test);
@@ -16,70 +16,23 @@ const OPTIONS = {
   bind: { address: '127.0.0.1:0', protocol: 'resp' },
 };
 
-/** What may differ, by the name of a script's step. */
-const MASKS = {
-  version: [/\$\d+\r\nversion\r\n\$\d+\r\n[^\r]*\r\n/, 'VERSION'],
-  id: [/(\$2\r\nid\r\n|^):\d+\r\n/, '$1ID'],
-  time: [/\$\d+\r\n\d+\r\n\$\d+\r\n\d+\r\n/, 'TIME'],
-};
-
-/** How long a script may take whose answers tell the time that has passed, in whole seconds. */
-const AT_ONCE_MS = 400;
-
-/**
- * Plays a script to both: each step is `[connection, ...words]`, or `[connection, N]` for N more pushes. `isTimed`: it is
- * played again where the machine was so busy that time has passed in between.
- */
-async function compare(t, version, steps, { isTimed = false, ...more } = {}) {
-  const play = async () => {
-    const [answers, took] = await answersTo(t, version, steps, more);
-    return (!isTimed || took < AT_ONCE_MS) && answers;
-  };
-  const [expected, answers] = await until(play, `a script to be played within ${AT_ONCE_MS} ms`);
-  t.deepEqual(answers, expected);
+/** The addresses of both, without keys. */
+async function fresh(t) {
+  await redis.cli('FLUSHALL');
+  const { addresses } = await ownServer(t, OPTIONS);
+  return [`127.0.0.1:${redis.port}`, addresses[0]];
 }
 
-/** What the real one answers and what ours does, and how long the slower of them took. */
-async function answersTo(t, version, steps, { masks = [], args }) {
-  const [real, ours] = [redis.port, await ownServer(t, args ?? OPTIONS)];
-  const answers = [];
-  let took = 0;
-  for (const address of [`127.0.0.1:${real}`, ours.addresses[0]]) {
-    const began = performance.now();
-    const clients = new Map();
-    const seen = [];
-    for (const [name, ...words] of steps) {
-      if (!clients.has(name)) {
-        const client = await connect(t, address);
-        clients.set(name, client);
-        if (name === 'a' && address.endsWith(`:${real}`)) await client.ask('FLUSHALL');
-        if (version === 3) await client.ask('HELLO', '3');
-      }
-      const client = clients.get(name);
-      const count = typeof words.at(-1) === 'number' ? words.pop() : 1;
-      if (words.length > 0) client.send(...words);
-      const shown = words.map((word) => word.toString('latin1')).join(' ');
-      const replies = await client.take(count);
-      seen.push([name, shown, ...replies.map((reply) => masked(reply, masks))]);
-    }
-    for (const [name, client] of clients) {
-      // an answer to this and nothing before it
-      seen.push([name, 'left', client.left]);
-      client.end();
-      await client.over();
-    }
-    answers.push(seen);
-    took = Math.max(took, performance.now() - began);
-  }
-  return [answers, took];
-}
-
-const masked = (reply, names) => names.reduce((text, name) => text.replace(...MASKS[name]), reply);
+/** Requests of words without blanks, in one write. */
+const requests = (...lines) => Buffer.concat(lines.map((line) => request(...line.split(' '))));
 const inline = (line) => Buffer.from(`${line}\r\n`, 'latin1');
 
 for (const version of [2, 3]) {
   const like = (title, steps, options) =>
-    withRedis(`RESP${version}: ${title}`, (t) => compare(t, version, steps, options));
+    withRedis(`RESP${version}: ${title}`, async (t) => {
+      const greet = version === 3 ? ['HELLO', '3'] : undefined;
+      await compare(t, () => fresh(t), steps, { greet, ...options });
+    });
 
   like('connections', [
     ['a', 'PING'],
@@ -111,8 +64,15 @@ for (const version of [2, 3]) {
     ['a', 'CLIENT'],
     ['a', 'CLIENT', 'LIST', 'ID', 'x'],
     ['a', 'CLIENT', 'LIST', 'ID', '999999999'],
+    ['a', 'CLIENT', 'LIST', 'ID', '0', '-1'],
     ['a', 'CLIENT', 'LIST', 'TYPE', 'nosuch'],
     ['a', 'CLIENT', 'LIST', 'TYPE', 'replica'],
+    ['a', 'CLIENT', 'LIST', 'TYPE', 'pubsub'],
+    ['a', 'CLIENT', 'LIST', 'TYPE', 'normal', 'x'],
+    ['a', 'CLIENT', 'HELP', 'x'],
+    ['a', 'COMMAND', 'HELP', 'x'],
+    ['a', 'PUBSUB', 'HELP', 'x'],
+    ['a', 'PUBSUB', 'HELP'],
     ['a', 'CLIENT', 'LIST', 'nosuch'],
     ['a', 'AUTH', 'x'],
     ['a', 'AUTH', 'default', 'x'],
@@ -122,6 +82,47 @@ for (const version of [2, 3]) {
     ['a', 'RESET'],
     ['a', 'PING'],
     ['a', 'QUIT'],
+  ]);
+
+  like('CLIENT KILL', [
+    ['a', 'CLIENT', 'KILL'],
+    ['a', 'CLIENT', 'KILL', '127.0.0.1:1'],
+    ['a', 'CLIENT', 'KILL', 'ID'],
+    ['a', 'CLIENT', 'KILL', 'ID', '999999999'],
+    ['a', 'CLIENT', 'KILL', 'ID', '0'],
+    ['a', 'CLIENT', 'KILL', 'ID', 'x'],
+    ['a', 'CLIENT', 'KILL', 'ID', '999999999', 'ADDR'],
+    ['a', 'CLIENT', 'KILL', 'ADDR', '127.0.0.1:1', 'LADDR', 'x'],
+    ['a', 'CLIENT', 'KILL', 'TYPE', 'nosuch'],
+    ['a', 'CLIENT', 'KILL', 'TYPE', 'master'],
+    ['a', 'CLIENT', 'KILL', 'USER', 'nosuch'],
+    ['a', 'CLIENT', 'KILL', 'SKIPME', 'maybe'],
+    ['a', 'CLIENT', 'KILL', 'nosuch', 'x'],
+    ['a', 'CLIENT', 'KILL', 'TYPE', 'pubsub'],
+    ['b', 'SUBSCRIBE', 'c'],
+    ['c', 'PING'],
+    ['a', 'CLIENT', 'KILL', 'type', 'pubsub', 'user', 'default'],
+    ['a', 'CLIENT', 'KILL', 'TYPE', 'normal'],
+    ['a', 'CLIENT', 'KILL', 'TYPE', 'pubsub', 'SKIPME', 'no'],
+    ['a', 'PING'],
+    ['a', 'CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'no'],
+  ]);
+
+  like('CLIENT REPLY', [
+    ['a', 'CLIENT', 'REPLY'],
+    ['a', 'CLIENT', 'REPLY', 'nosuch'],
+    ['a', 'CLIENT', 'REPLY', 'on'],
+    ['a', requests('CLIENT REPLY SKIP', 'SET k 1', 'GET k')],
+    ['a', requests('CLIENT REPLY SKIP', 'nosuch', 'GET', 'GET k'), 2],
+    ['a', requests('CLIENT REPLY SKIP', 'CLIENT REPLY SKIP', 'PING', 'PING hello')],
+    ['a', requests('CLIENT REPLY OFF', 'INCR k', 'GET', 'nosuch', 'CLIENT REPLY SKIP', 'PING', 'CLIENT REPLY ON')],
+    ['a', 'GET', 'k'],
+    ['a', requests('CLIENT REPLY OFF', 'SUBSCRIBE c', 'PING')],
+    ['b', 'PUBLISH', 'c', 'hello'],
+    ['a', 1],
+    ['a', 'UNSUBSCRIBE', 'c'],
+    ['a', requests('SUBSCRIBE c', 'PUBLISH c own', 'RESET'), version === 3 ? 3 : 2],
+    ['a', 'PING'],
   ]);
 
   like(
@@ -218,6 +219,12 @@ for (const version of [2, 3]) {
     ['a', 'KEYS', 'x*'],
     ['a', 'SCAN', '0', 'MATCH', 'o*', 'COUNT', '100'],
     ['a', 'SCAN', '0', 'TYPE', 'list'],
+    ['a', 'SCAN', '0', 'TYPE', 'string'],
+    ['a', 'SCAN', ''],
+    ['a', 'SCAN', '+0'],
+    ['a', 'SCAN', '-'],
+    ['a', 'SCAN', ' 0'],
+    ['a', 'SCAN', '99999999999999999999'],
     ['a', 'SCAN', 'x'],
     ['a', 'SCAN', '0', 'COUNT', 'x'],
     ['a', 'SCAN', '0', 'COUNT', '0'],
@@ -277,6 +284,7 @@ for (const version of [2, 3]) {
       ['a', 'GET', 'e'],
       ['a', 'EXISTS', 'e'],
       ['a', 'KEYS', '*'],
+      ['a', 'DBSIZE'],
     ],
     { isTimed: true },
   );
@@ -338,6 +346,9 @@ for (const [name, bytes] of Object.entries({
   'something else than an argument': '*1\r\n:1\r\n',
   'an empty line instead of an argument': '*1\r\n\r\n',
   'a quote that does not close': 'get "a\r\n',
+  'an HTTP request that a page can make a browser send': 'POST / HTTP/1.1\r\nAccept: *\r\n\r\nSET k v\r\n',
+  'another one': 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\nSET k v\r\n',
+  'its header as an argument': '*1\r\n$5\r\nhOsT:\r\n*1\r\n$4\r\nPING\r\n',
   'an endless line': 'x'.repeat(70_000),
   'an endless count': `*${'1'.repeat(70_000)}`,
   'an endless length': `*1\r\n$${'1'.repeat(70_000)}`,

@@ -146,6 +146,41 @@ test('a connection that publishes to itself is told first, then answered; after 
   ]);
 });
 
+test('RESET ends RESP3 behind the messages that are on their way', async (t) => {
+  const { server, redis } = await both(t);
+  const publisher = await connect(t, server.addresses[1]);
+  for (let round = 0; round < 100; round++) {
+    await redis.ask('HELLO', '3');
+    await redis.ask('SUBSCRIBE', 'c');
+    publisher.send(Buffer.concat(Array.from({ length: 10 }, () => request('PUBLISH', 'c', 'x'))));
+    redis.send('RESET');
+    for (let reply = await redis.next(); reply !== '+RESET\r\n'; reply = await redis.next()) {
+      if (!reply.startsWith('>3\r\n')) return t.fail(`round ${round}: ${reply}`);
+    }
+    await publisher.take(10);
+    t.is(await redis.ask('GET', 'nothing'), '$-1\r\n');
+  }
+});
+
+test('CLIENT KILL ends others, and itself once it is told', async (t) => {
+  const { server, redis, ws } = await both(t);
+  const others = await Promise.all([1, 2, 3].map(() => connect(t, server.addresses[1])));
+  const [one, listener, last] = others;
+  const id = (await one.ask('CLIENT', 'ID')).slice(1).trim();
+  t.is(await redis.ask('CLIENT', 'KILL', 'ID', id), ':1\r\n');
+  await one.over();
+  t.is(one.left, '');
+  await listener.ask('SUBSCRIBE', 'c');
+  t.is(await redis.ask('CLIENT', 'KILL', 'TYPE', 'pubsub'), ':1\r\n');
+  await listener.over();
+  const [, address] = /addr=(\S+)/.exec(await last.ask('CLIENT', 'INFO'));
+  t.is(await redis.ask('CLIENT', 'KILL', address), '+OK\r\n');
+  await last.over();
+  t.is(await redis.ask('CLIENT', 'KILL', 'USER', 'default', 'SKIPME', 'no'), ':1\r\n');
+  await redis.over();
+  t.is(await ask(ws, { cmd: 'ping' }), 'pong', 'who speaks no RESP is none of its clients');
+});
+
 test('commands that are not there are refused clearly', async (t) => {
   const { redis } = await both(t);
   for (const command of ['MULTI', 'EXEC', 'WATCH', 'MONITOR', 'EVAL']) {

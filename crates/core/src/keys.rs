@@ -115,6 +115,11 @@ impl KeyTable {
         answer
     }
 
+    /// Removes what is due, up to a bound.
+    pub(crate) fn expire(&mut self, now: u64) {
+        self.expire_some(EXPIRED, now);
+    }
+
     /// The value; `now` is asked if it can expire.
     pub(crate) fn get(&self, place: Place<'_>, now: impl FnOnce() -> u64) -> Option<&Bytes> {
         let entry = self.entry(place)?;
@@ -161,7 +166,11 @@ impl KeyTable {
         if self.entry(place).is_some_and(|entry| entry.is_due(now)) {
             self.remove_due(place.at, now);
         }
-        for _ in 0..SWEPT {
+        self.expire_some(SWEPT, now);
+    }
+
+    fn expire_some(&mut self, most: usize, now: u64) {
+        for _ in 0..most {
             match self.expiring.first() {
                 Some(&(until, at)) if until <= now => self.remove_due(at, now),
                 _ => return,
@@ -279,6 +288,9 @@ const HASH_BITS_LEFT_OUT: u32 = 12;
 
 /// Keys that are due and removed beside one that is looked at.
 const SWEPT: usize = 8;
+
+/// … and at most where that is what is asked for.
+const EXPIRED: usize = 128;
 
 #[cfg(test)]
 mod tests;

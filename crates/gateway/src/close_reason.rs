@@ -83,6 +83,12 @@ impl CloseReason {
         "Message took too long",
         Farewell::Final,
     );
+    /// The peer has not said who it is.
+    pub(crate) const STRANGER: Self = Self::new(
+        close::POLICY_VIOLATION,
+        "No password in time",
+        Farewell::Handshake,
+    );
     /// Nothing happened for too long.
     pub(crate) const IDLE: Self = Self::new(close::NORMAL, "Idle timeout", Farewell::Handshake);
 

@@ -37,7 +37,7 @@ limits! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct ListenerLimits {
-        /// Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included; also for the head of any HTTP request.
+        /// Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included; also for the head of any HTTP request, and for the password (RESP).
         handshake_timeout: Duration = Duration::from_secs(10), "a head gets HTTP 408, a handshake is closed";
         /// Bytes of an HTTP request line with its headers, and of the trailers behind a chunked body.
         request_head_bytes: usize = 16 * 1024, "HTTP 431";
@@ -99,7 +99,7 @@ limits! {
         connections: u32 = 100_000, "accepting waits";
         /// Connections of one remote address; zero is off.
         connections_per_address: u32 = 0, "HTTP 503";
-        /// Bytes of a socket's outbox, each entry charged its length + 64, judged after an attempted write; one message always fits.
+        /// Bytes of a socket's outbox, each entry charged its length + 64, judged after an attempted write; one message always fits, and what a client asked for (RESP) is not counted.
         outbox_bytes: usize = 4 * 1024 * 1024, "the outbox policy";
         /// Messages of a socket's outbox.
         outbox_frames: usize = 65_536, "the outbox policy";
@@ -155,6 +155,8 @@ limits! {
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
         /// Bytes of an answer that its handler writes ahead of the client, without waiting for it, for ten seconds.
         answer_ahead_bytes: usize = 16 * 1024 * 1024, "the answer is cut, and reported";
+        /// Bytes of the name that a client gives itself, and of its library's and that one's version (RESP).
+        client_name_bytes: usize = 1024, "the command is refused with an error";
         /// Time that the answer to a wrong password (RESP) waits, and with it all answers to further ones of that address.
         wrong_password_delay: Duration = Duration::from_millis(500), "the answer waits that long";
         /// Passwords of one address whose answers wait.

@@ -100,6 +100,23 @@ fn what_is_due_goes_while_others_are_looked_at() {
 }
 
 #[test]
+fn what_is_due_goes_where_nobody_writes() {
+    let mut table = KeyTable::default();
+    for at in 0..300 {
+        let key = place("k");
+        set(&mut table, Place { at, ..key }, Some(10 + at % 2), 0);
+    }
+    table.expire(9);
+    assert_eq!(table.len(), 300);
+    table.expire(10);
+    assert_eq!(table.len(), 300 - 128, "up to a bound");
+    table.expire(10);
+    assert_eq!((table.len(), table.expiring.len()), (150, 150));
+    (0..2).for_each(|_| table.expire(11));
+    assert_eq!((table.len(), table.bytes()), (0, 0));
+}
+
+#[test]
 fn a_scan_goes_on_where_it_was() {
     let mut table = KeyTable::default();
     for at in [3, 5, 9, 1000] {

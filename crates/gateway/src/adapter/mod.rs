@@ -94,6 +94,14 @@ pub(crate) trait Adapter {
     fn is_one_way(&self) -> bool {
         false
     }
+
+    /// When the peer has to have said who it is, in milliseconds since the gateway was made; `None`: nobody waits for that.
+    fn deadline(&self) -> Option<u64> {
+        None
+    }
+
+    /// An answer that was given for later is written.
+    fn answer_written(&mut self) {}
 }
 
 /// What an adapter tells of its input.
@@ -121,6 +129,12 @@ pub(crate) trait Intake {
 
     /// Something complete arrived: the peer lives.
     fn alive(&mut self);
+
+    /// There is a new deadline.
+    fn look_again(&mut self);
+
+    /// Whether the connection is closing: what comes counts no more.
+    fn is_closing(&self) -> bool;
 
     /// Milliseconds since the gateway was made.
     fn now(&self) -> u64;

@@ -308,6 +308,11 @@ impl Gateway {
         self.core.update_key(key, unix_ms, change)
     }
 
+    /// See [`Core::expire_keys`].
+    pub(crate) fn expire_keys(&self) {
+        self.core.expire_keys(unix_ms());
+    }
+
     /// See [`Core::scan_keys`].
     pub fn scan_keys(
         &self,

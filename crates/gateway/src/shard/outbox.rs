@@ -1,6 +1,7 @@
 //! A socket's outbox: what is to be written and not yet accepted by the kernel. Frames of the
 //! current turn are gathered in one private chunk while the connection keeps up; once a write
-//! falls short, everything behind it is queued by reference. Pure: writes nothing itself.
+//! falls short, everything behind it is queued by reference. Pure: writes nothing itself. Over 400 lines because
+//! what it counts is tested beside it.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -17,9 +18,13 @@ pub(crate) struct Outbox {
     written: usize,
     /// Bytes in the queue, the written part of the first entry included.
     bytes: usize,
-    messages: usize,
+    messages: u32,
+    /// Bytes in the queue that the peer asked for, or that the protocol does: they are bounded by what is read of it, so
+    /// they do not count as what it fails to read.
+    asked: u32,
     chunk: Vec<u8>,
     chunk_messages: u32,
+    chunk_asked: u32,
 }
 
 #[derive(Debug)]
@@ -27,6 +32,8 @@ struct Entry {
     frame: Frame,
     /// Messages inside; 0 for a control frame, which is never dropped.
     messages: u32,
+    /// Bytes of control frames inside.
+    asked: u32,
 }
 
 impl Outbox {
@@ -45,7 +52,7 @@ impl Outbox {
 
     /// Appends one message, encoded by `encode`.
     pub(crate) fn append(&mut self, ledger: &Arc<Ledger>, encode: impl FnOnce(&mut Vec<u8>)) {
-        self.append_counted(ledger, 1, encode);
+        self.append_counted::<1>(ledger, encode);
     }
 
     /// Appends a control frame, encoded by `encode`.
@@ -54,7 +61,7 @@ impl Outbox {
         ledger: &Arc<Ledger>,
         encode: impl FnOnce(&mut Vec<u8>),
     ) {
-        self.append_counted(ledger, 0, encode);
+        self.append_counted::<0>(ledger, encode);
     }
 
     /// Appends a shared frame that holds `messages` messages.
@@ -68,6 +75,7 @@ impl Outbox {
         self.push(Entry {
             frame: frame.clone(),
             messages,
+            asked: 0,
         });
     }
 
@@ -77,8 +85,13 @@ impl Outbox {
             return;
         }
         let messages = std::mem::take(&mut self.chunk_messages);
+        let asked = std::mem::take(&mut self.chunk_asked);
         let frame = Frame::new(std::mem::take(&mut self.chunk), ledger);
-        self.push(Entry { frame, messages });
+        self.push(Entry {
+            frame,
+            messages,
+            asked,
+        });
     }
 
     /// The chunk, when it is all there is.
@@ -110,7 +123,7 @@ impl Outbox {
     pub(crate) fn advance_chunk(&mut self, count: usize, ledger: &Arc<Ledger>) {
         if count == self.chunk.len() {
             self.chunk.clear();
-            self.chunk_messages = 0;
+            (self.chunk_messages, self.chunk_asked) = (0, 0);
             return;
         }
         self.seal(ledger);
@@ -168,8 +181,14 @@ impl Outbox {
     /// Whether a limit is exceeded; one message always fits.
     pub(crate) fn is_over(&self, limits: &GatewayLimits) -> bool {
         self.queue.len() > 1
-            && (self.charge() > limits.outbox_bytes + ENTRY_CHARGE
-                || self.messages > limits.outbox_frames)
+            && (self.charge() - self.asked_left() > limits.outbox_bytes + ENTRY_CHARGE
+                || wide(self.messages) > limits.outbox_frames)
+    }
+
+    /// Bytes not yet written that were asked for; in an entry begun these are taken to be the first.
+    fn asked_left(&self) -> usize {
+        let begun = self.queue.front().map_or(0, |first| wide(first.asked));
+        wide(self.asked).saturating_sub(self.written.min(begun))
     }
 
     /// Applies a dropping policy until the limits hold; returns the messages dropped.
@@ -199,7 +218,7 @@ impl Outbox {
     /// stream; returns the messages dropped.
     pub(crate) fn truncate(&mut self) -> u64 {
         let mut dropped = u64::from(std::mem::take(&mut self.chunk_messages));
-        self.chunk = Vec::new();
+        (self.chunk, self.chunk_asked) = (Vec::new(), 0);
         let keep = usize::from(self.written > 0);
         while self.queue.len() > keep {
             if let Some(entry) = self.queue.pop_back() {
@@ -213,7 +232,7 @@ impl Outbox {
 
     /// Messages not yet written.
     pub(crate) fn messages(&self) -> u64 {
-        u64::try_from(self.messages).unwrap_or(u64::MAX) + u64::from(self.chunk_messages)
+        u64::from(self.messages) + u64::from(self.chunk_messages)
     }
 
     /// Whether the chunk is large enough to be written before the turn ends.
@@ -221,29 +240,38 @@ impl Outbox {
         self.chunk.len() > CHUNK_BYTES
     }
 
-    fn append_counted(
+    /// Appends a message, or none: a control frame.
+    fn append_counted<const MESSAGES: u32>(
         &mut self,
         ledger: &Arc<Ledger>,
-        messages: u32,
         encode: impl FnOnce(&mut Vec<u8>),
     ) {
+        let asked = |bytes: usize| {
+            let is_message = MESSAGES > 0;
+            if is_message { 0 } else { narrow(bytes) }
+        };
         if self.queue.is_empty() && self.chunk.len() <= CHUNK_BYTES {
+            let before = self.chunk.len();
             encode(&mut self.chunk);
-            self.chunk_messages += messages;
+            self.chunk_messages += MESSAGES;
+            let asked = asked(self.chunk.len() - before);
+            self.chunk_asked = self.chunk_asked.saturating_add(asked);
             return;
         }
         self.seal(ledger);
         let mut bytes = Vec::new();
         encode(&mut bytes);
         self.push(Entry {
+            asked: asked(bytes.len()),
             frame: Frame::new(bytes, ledger),
-            messages,
+            messages: MESSAGES,
         });
     }
 
     fn push(&mut self, entry: Entry) {
         self.bytes += entry.frame.len();
-        self.messages += usize::try_from(entry.messages).unwrap_or(usize::MAX);
+        self.messages += entry.messages;
+        self.asked = self.asked.saturating_add(entry.asked);
         self.queue.push_back(entry);
     }
 
@@ -255,8 +283,18 @@ impl Outbox {
 
     fn forget(&mut self, entry: &Entry) {
         self.bytes -= entry.frame.len();
-        self.messages -= usize::try_from(entry.messages).unwrap_or(usize::MAX);
+        self.messages -= entry.messages;
+        self.asked = self.asked.saturating_sub(entry.asked);
     }
+}
+
+/// A count of bytes that no outbox gets near to.
+fn narrow(bytes: usize) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
+fn wide(count: u32) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 /// Shared frames up to this size are copied into the chunk of a connection that keeps up: one
@@ -354,6 +392,30 @@ mod tests {
         assert!(!outbox.is_over(&limits));
         outbox.append_frame(&ledger, &Frame::new(vec![0; 1], &ledger), 1);
         assert!(outbox.is_over(&limits));
+    }
+
+    #[test]
+    fn what_was_asked_for_does_not_count() {
+        let limits = GatewayLimits {
+            outbox_bytes: 1000,
+            ..GatewayLimits::default()
+        };
+        let ledger = ledger();
+        let mut outbox = Outbox::default();
+        let reply = |out: &mut Vec<u8>| out.resize(out.len() + 10_000, b'r');
+        text(&mut outbox, &ledger, b"message");
+        outbox.append_control(&ledger, reply);
+        outbox.advance_chunk(1, &ledger);
+        outbox.append_control(&ledger, reply);
+        text(&mut outbox, &ledger, b"message");
+        assert!(outbox.charge() > 20_000 && !outbox.is_over(&limits));
+        text(&mut outbox, &ledger, &[b'm'; 1000]);
+        assert!(outbox.is_over(&limits));
+        outbox.advance(10_007);
+        assert!(outbox.is_over(&limits), "messages lie behind the reply");
+        outbox.advance(10_000 + 7 + 999);
+        assert_eq!((outbox.entries(), outbox.charge()), (0, 0));
+        assert!(!outbox.is_over(&limits));
     }
 
     fn filled(policy: OutboxPolicy) -> (Outbox, GatewayLimits, Arc<Ledger>) {

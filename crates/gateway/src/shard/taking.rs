@@ -33,6 +33,10 @@ pub(super) struct Taking<'a> {
 
 /// What came of it.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is told apart from the others"
+)]
 pub(super) struct Taken {
     pub(super) alive: bool,
     pub(super) replied: bool,
@@ -40,6 +44,8 @@ pub(super) struct Taken {
     pub(super) delivered_bytes: u64,
     /// An answer is on its way through the inbox.
     pub(super) answer_later: bool,
+    /// The adapter has a new deadline.
+    pub(super) look_again: bool,
     /// Shards that something was posted to.
     pub(super) touched: ShardSet,
 }
@@ -180,6 +186,14 @@ impl Intake for Taking<'_> {
 
     fn alive(&mut self) {
         self.taken.alive = true;
+    }
+
+    fn look_again(&mut self) {
+        self.taken.look_again = true;
+    }
+
+    fn is_closing(&self) -> bool {
+        self.discard
     }
 
     fn now(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Deadlines of connections: pings, pongs, unfinished messages, blocked writes, idleness and
+//! Deadlines of connections: pings, pongs, unfinished messages, blocked writes, strangers, idleness and
 //! closing. One look per connection and deadline, no timer per message.
 
 use std::rc::Rc;
@@ -130,6 +130,10 @@ impl Shard {
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         }
+        if io.adapter.deadline().is_some_and(|at| now >= at) {
+            self.stats.refused.add(1);
+            return Some(CloseReason::STRANGER);
+        }
         let idle = millis(limits.idle_timeout);
         if idle > 0 && now >= times.message + idle {
             return Some(CloseReason::IDLE);
@@ -206,10 +210,12 @@ impl Shard {
                     (interval > 0).then(|| alive.saturating_sub(TICK_MS).max(soonest)),
                     (idle > 0).then_some(times.message + idle),
                     (times.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),
+                    io.adapter.deadline(),
                 ]
             }
             Phase::Closing { .. } | Phase::Draining => [
                 (times.blocked == 0).then_some(times.deadline.max(now + TICK_MS)),
+                None,
                 None,
                 None,
             ],

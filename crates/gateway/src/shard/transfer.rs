@@ -175,7 +175,6 @@ impl Shard {
         let discard = !matches!(phase, Phase::Open);
         let rate = rate.as_deref_mut();
         let mut taking = Taking::new(self, connection, (credit, outbox, rate), discard);
-        let mut alive_again = false;
         let result = adapter.input(bytes, &mut taking);
         *encoding = adapter.encoding();
         // unlocks the worker's queue: closing may lock it again
@@ -185,6 +184,7 @@ impl Shard {
             delivered,
             delivered_bytes,
             answer_later,
+            mut look_again,
             mut touched,
         } = taking.taken();
         self.gateway.wake(&mut touched);
@@ -192,7 +192,8 @@ impl Shard {
             *wait = Wait::InLine;
         }
         if alive {
-            alive_again = std::mem::replace(&mut times.ping, 0) > 0;
+            // the look at the pong's deadline would come too late for the next ping
+            look_again |= std::mem::replace(&mut times.ping, 0) > 0;
             times.alive = now;
         }
         if delivered > 0 {
@@ -206,8 +207,7 @@ impl Shard {
             Some(_) if times.unfinished == 0 || alive && delivered > 0 => now.max(1),
             Some(_) => times.unfinished,
         };
-        if alive_again {
-            // the look at the pong's deadline would come too late for the next ping
+        if look_again {
             self.arm_first(connection, io);
         }
         if io.times.unfinished > 0 {
@@ -293,6 +293,8 @@ impl Shard {
         io.outbox.append_control(self.gateway.ledger(), |out| {
             out.extend_from_slice(answer);
         });
+        io.adapter.answer_written();
+        io.encoding = io.adapter.encoding();
         io.wait = Wait::Never;
         self.restart_clocks(io);
         self.touch(connection);

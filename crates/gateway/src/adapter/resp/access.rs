@@ -67,6 +67,13 @@ impl Access {
         self.anyone.clone()
     }
 
+    /// Whether there is a user of this name.
+    pub(super) fn knows(&self, name: &[u8]) -> bool {
+        let anyone = self.anyone.iter();
+        let mut users = self.users.iter().chain(anyone);
+        users.any(|user| user.name.as_bytes() == name)
+    }
+
     /// Who has this name and password. Takes as long for a wrong name as for a wrong password.
     pub(super) fn find(&self, name: Option<&[u8]>, password: &[u8]) -> Result<Arc<User>, Denied> {
         if name.is_none() && !self.has_default {

@@ -13,7 +13,7 @@ use tokio::io::AsyncWriteExt;
 
 use super::Resp;
 use super::clients::Client;
-use super::session::{Session, Terms};
+use super::session::{Session, Silence, Terms};
 use crate::arrival::arrive;
 use crate::listener::Peer;
 use crate::shard::Shard;
@@ -79,8 +79,11 @@ fn begin(
                 client,
                 version: Version::Resp2,
                 user: user.clone(),
+                asked: now,
+                silence: Silence::default(),
                 tally: Tally::default(),
             },
+            spoken: Version::Resp2,
         })
     });
     shard.connected(&connection, stream, &Bytes::new());

@@ -8,7 +8,7 @@ use millrace_protocol::resp::{Reply, Request, Version};
 
 use super::access::User;
 use super::session::Session;
-use super::table::{self, Command, Uses};
+use super::table::{self, Command, Unknown, Uses};
 use crate::adapter::{Intake, Site};
 
 /// A command that runs.
@@ -30,6 +30,8 @@ pub(super) enum Flow {
     End,
     /// The end, which it did not.
     Refuse,
+    /// The end at once.
+    Cut,
 }
 
 /// Runs a request.
@@ -38,12 +40,24 @@ pub(super) fn run<'c>(
     request: Request<'c>,
     intake: &'c mut dyn Intake,
 ) -> Flow {
+    session.silence.advance();
     let command = match table::find(&request) {
         Ok(command) => command,
+        Err(Unknown::Http) => {
+            tracing::warn!(
+                target: "millrace::connection",
+                socket = session.client.id.get(),
+                "an HTTP request on a RESP listener: closed, as somebody may make a browser send it"
+            );
+            return Flow::Cut;
+        }
         Err(unknown) => {
-            let version = session.version;
-            let text = unknown.text(&request);
-            intake.reply(&mut |out| Reply::new(version, out).error(&text));
+            let objection = unknown.refused().and_then(|name| session.objection(name));
+            let text = objection.map_or_else(|| unknown.text(&request), String::into_bytes);
+            if !session.silence.is_silent() {
+                let version = session.version;
+                intake.reply(&mut |out| Reply::new(version, out).error(&text));
+            }
             return Flow::Next;
         }
     };
@@ -72,6 +86,9 @@ impl<'c> Call<'c> {
     }
 
     pub(super) fn reply(&mut self, write: impl Fn(&mut Reply<'_>)) -> Flow {
+        if self.session.silence.is_silent() {
+            return Flow::Next;
+        }
         let version = self.session.version;
         self.intake
             .reply(&mut |out| write(&mut Reply::new(version, out)));
@@ -100,19 +117,21 @@ impl<'c> Call<'c> {
     /// The same, and not before this time has passed.
     pub(super) fn reply_after(&mut self, delay: Duration, write: impl Fn(&mut Reply<'_>)) -> Flow {
         let mut answer = Vec::new();
-        write(&mut Reply::new(self.session.version, &mut answer));
+        if !self.session.silence.is_silent() {
+            write(&mut Reply::new(self.session.version, &mut answer));
+        }
         self.intake.answer_later(answer, delay);
         Flow::Wait
     }
 
-    /// Answers with replies that are written already, behind everything that was posted to this shard so far.
-    pub(super) fn answer_behind(&mut self, replies: Vec<u8>) -> Flow {
+    /// Confirms with what is written already, behind everything that was posted to this shard so far.
+    pub(super) fn confirm_behind(&mut self, replies: Vec<u8>) -> Flow {
         self.intake.answer_later(replies, Duration::ZERO);
         Flow::Wait
     }
 
-    /// Answers with replies that are written already.
-    pub(super) fn answer(&mut self, replies: &[u8]) -> Flow {
+    /// Confirms with what is written already: heard also by who asked for no replies.
+    pub(super) fn confirm(&mut self, replies: &[u8]) -> Flow {
         self.intake.reply(&mut |out| out.extend_from_slice(replies));
         Flow::Next
     }
@@ -127,6 +146,11 @@ impl<'c> Call<'c> {
             return self.reply(write);
         }
         self.reply_after(delay, write)
+    }
+
+    /// The connection has a new deadline.
+    pub(super) fn look_again(&mut self) {
+        self.intake.look_again();
     }
 
     /// Where the connection stands in the gateway.
@@ -160,34 +184,35 @@ impl<'c> Call<'c> {
                 "ERR wrong number of arguments for '{name}' command"
             ));
         }
-        let Some(user) = &self.session.user else {
-            return (!self.command.for_strangers)
-                .then(|| "NOAUTH Authentication required.".to_owned());
-        };
-        if let Some(objection) = self.not_permitted(user) {
+        if !self.command.for_strangers
+            && let Some(objection) = self.session.not_allowed(name)
+        {
             return Some(objection);
         }
-        if self.session.only_listens() && !self.command.for_listeners {
-            return Some(format!(
-                "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed \
-                 in this context"
-            ));
+        let user = self.session.user.as_ref();
+        if let Some(objection) = user.and_then(|user| self.not_permitted(user)) {
+            return Some(objection);
         }
-        let full = self.session.gateway.core().key_bytes() > self.session.terms.keys_bytes;
-        if full && self.command.flags.contains("denyoom") {
-            return Some("OOM command not allowed when used memory > 'maxmemory'.".to_owned());
+        if !self.command.for_listeners
+            && let Some(objection) = self.session.not_while_listening(name)
+        {
+            return Some(objection);
         }
-        None
+        (self.command.flags.contains("denyoom") && self.is_full())
+            .then(|| "OOM command not allowed when used memory > 'maxmemory'.".to_owned())
+    }
+
+    /// Whether the keys take too much, also without those that have expired.
+    fn is_full(&self) -> bool {
+        let gateway = &self.session.gateway;
+        let is_full = || gateway.core().key_bytes() > self.session.terms.keys_bytes;
+        is_full() && {
+            gateway.expire_keys();
+            is_full()
+        }
     }
 
     fn not_permitted(&self, user: &Arc<User>) -> Option<String> {
-        let name = self.command.name;
-        if !self.command.for_strangers && !user.may_run(name) {
-            return Some(format!(
-                "NOPERM User {} has no permissions to run the '{name}' command",
-                user.name
-            ));
-        }
         let mut names = self.command.used(&self.request);
         let (permitted, what) = match self.command.uses {
             Uses::Nothing => (true, ""),
@@ -202,8 +227,11 @@ impl<'c> Call<'c> {
                 "channels",
             ),
         };
-        (!permitted)
-            .then(|| format!("NOPERM No permissions to access one of the {what} used as arguments"))
+        (!permitted).then(|| {
+            format!(
+                "NOPERM this user has no permissions to access one of the {what} used as arguments"
+            )
+        })
     }
 }
 

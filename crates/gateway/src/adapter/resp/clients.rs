@@ -104,28 +104,38 @@ impl Client {
         self.told.lock().clone()
     }
 
+    /// Its id as a number of RESP.
+    pub(super) fn number(&self) -> i64 {
+        i64::try_from(self.id.get()).unwrap_or(i64::MAX)
+    }
+
+    /// The peer's address, as Redis writes it.
+    pub(super) fn address(&self) -> String {
+        written(self.address)
+    }
+
+    /// … and this side's.
+    pub(super) fn local_address(&self) -> String {
+        written(self.local)
+    }
+
     /// Its line, as Redis has it, without its end.
-    pub(super) fn append_line(&self, tally: Tally, now: u64, line: &mut Vec<u8>) {
+    pub(super) fn append_line(&self, tally: Tally, now: u64, line: &mut String) {
         let told = self.told();
         let seconds = |since: u64| now.saturating_sub(since) / 1000;
-        let address = |address: Option<SocketAddr>| {
-            address.map_or_else(|| "/:0".to_owned(), |address| address.to_string())
-        };
-        let listens = tally.total() > 0;
-        let mut text = String::new();
         // writing to a string cannot fail
         let _written = write!(
-            text,
+            line,
             "id={} addr={} laddr={} fd=0 name={} age={} idle={} flags={} db=0 sub={} psub={} ssub={} multi=-1 qbuf=0 \
              qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} user={} \
              redir=-1 resp={} lib-name={} lib-ver={}",
             self.id.get(),
-            address(self.address),
-            address(self.local),
+            self.address(),
+            self.local_address(),
             String::from_utf8_lossy(&told.name),
             seconds(self.since),
             seconds(self.active.load(Ordering::Relaxed)),
-            if listens { "P" } else { "N" },
+            if tally.total() > 0 { "P" } else { "N" },
             tally.channels,
             tally.patterns,
             tally.sharded,
@@ -139,6 +149,9 @@ impl Client {
             String::from_utf8_lossy(&told.library),
             String::from_utf8_lossy(&told.library_version),
         );
-        line.extend_from_slice(text.as_bytes());
     }
+}
+
+fn written(address: Option<SocketAddr>) -> String {
+    address.map_or_else(|| "/:0".to_owned(), |address| address.to_string())
 }

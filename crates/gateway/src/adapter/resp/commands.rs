@@ -2,10 +2,10 @@
 
 use super::call::{Call, Flow};
 use super::table::{Command, Uses};
-use super::{connection, describe, expiry, keys, pubsub, scan, server};
+use super::{client, connection, describe, expiry, help, keys, pubsub, scan, server};
 
 /// All of them.
-pub(super) static COMMANDS: [Command; 54] = [
+pub(super) static COMMANDS: [Command; 59] = [
     command("auth", -2, connection::auth)
         .is(
             "noscript loading stale fast no_auth allow_busy",
@@ -20,20 +20,29 @@ pub(super) static COMMANDS: [Command; 54] = [
             "2.4.0",
             "Leads to commands about connections.",
         ),
-    command("client|getname", 2, connection::get_name)
+    command("client|getname", 2, client::get_name)
         .is("noscript loading stale", "@slow @connection")
         .told("connection", "2.6.9", "The name of the connection."),
-    command("client|id", 2, connection::id)
+    command("client|help", 2, help::client)
+        .is("loading stale", "@slow @connection")
+        .told("connection", "5.0.0", "What CLIENT can do."),
+    command("client|id", 2, client::id)
         .is("noscript loading stale", "@slow @connection")
         .told(
             "connection",
             "5.0.0",
             "The id of the connection: its socket id.",
         ),
-    command("client|info", 2, connection::info)
+    command("client|info", 2, client::info)
         .is("noscript loading stale", "@slow @connection")
         .told("connection", "6.2.0", "What is known of the connection."),
-    command("client|list", -2, connection::list)
+    command("client|kill", -3, client::kill)
+        .is(
+            "admin noscript loading stale",
+            "@admin @slow @dangerous @connection",
+        )
+        .told("connection", "2.4.0", "Ends connections that speak RESP."),
+    command("client|list", -2, client::list)
         .is(
             "admin noscript loading stale",
             "@admin @slow @dangerous @connection",
@@ -43,20 +52,23 @@ pub(super) static COMMANDS: [Command; 54] = [
             "2.4.0",
             "What is known of the connections that speak RESP.",
         ),
-    command("client|no-evict", 3, connection::no_evict)
+    command("client|no-evict", 3, client::no_evict)
         .is(
             "admin noscript loading stale",
             "@admin @slow @dangerous @connection",
         )
         .told("connection", "7.0.0", "Taken, and changes nothing."),
-    command("client|setinfo", 4, connection::set_info)
+    command("client|reply", 3, client::reply)
+        .is("noscript loading stale", "@slow @connection")
+        .told("connection", "3.2.0", "Whether commands are answered."),
+    command("client|setinfo", 4, client::set_info)
         .is("noscript loading stale", "@slow @connection")
         .told(
             "connection",
             "7.2.0",
             "Names the library that the client is built with.",
         ),
-    command("client|setname", 3, connection::set_name)
+    command("client|setname", 3, client::set_name)
         .is("noscript loading stale", "@slow @connection")
         .told("connection", "2.6.9", "Names the connection."),
     command("command", -1, describe::all)
@@ -68,6 +80,9 @@ pub(super) static COMMANDS: [Command; 54] = [
     command("command|docs", -2, describe::docs)
         .is("loading stale", "@slow @connection")
         .told("server", "7.0.0", "What the commands are for."),
+    command("command|help", 2, help::command)
+        .is("loading stale", "@slow @connection")
+        .told("server", "5.0.0", "What COMMAND can do."),
     command("command|info", -2, describe::info)
         .is("loading stale", "@slow @connection")
         .told("server", "2.8.13", "What some commands are like."),
@@ -169,6 +184,9 @@ pub(super) static COMMANDS: [Command; 54] = [
     command("pubsub|channels", -2, pubsub::channels)
         .is("pubsub loading stale", "@pubsub @slow")
         .told("pubsub", "2.8.0", "The channels that somebody listens to."),
+    command("pubsub|help", 2, help::pubsub)
+        .is("loading stale", "@slow")
+        .told("pubsub", "6.2.0", "What PUBSUB can do."),
     command("pubsub|numpat", 2, pubsub::numpat)
         .is("pubsub loading stale", "@pubsub @slow")
         .told("pubsub", "2.8.0", "How many patterns somebody listens to."),

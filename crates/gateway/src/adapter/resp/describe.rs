@@ -103,9 +103,12 @@ fn describe(reply: &mut Reply<'_>, command: &Command) {
     }
     words(reply, command.categories);
     // tips and specifications of keys: none
-    reply.array(0);
-    reply.array(0);
-    reply.array(command.parts().count());
+    reply.set(0);
+    reply.set(0);
+    match command.parts().count() {
+        0 => reply.set(0),
+        parts => reply.array(parts),
+    }
     command.parts().for_each(|part| describe(reply, part));
 }
 
@@ -131,7 +134,7 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "*10\r\n$3\r\nget\r\n:2\r\n~2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n~3\r\n+@read\r\n+@string\r\n+@fast\r\n\
-             *0\r\n*0\r\n*0\r\n"
+             ~0\r\n~0\r\n~0\r\n"
         );
     }
 }

@@ -107,7 +107,9 @@ pub(super) fn mset(call: &mut Call<'_>) -> Flow {
 }
 
 pub(super) fn dbsize(call: &mut Call<'_>) -> Flow {
-    let keys = call.session.gateway.core().key_count();
+    let gateway = &call.session.gateway;
+    gateway.expire_keys();
+    let keys = gateway.core().key_count();
     call.integer(keys)
 }
 

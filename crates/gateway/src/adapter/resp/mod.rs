@@ -4,11 +4,13 @@
 mod access;
 mod arrive;
 mod call;
+mod client;
 mod clients;
 mod commands;
 mod connection;
 mod describe;
 mod expiry;
+mod help;
 mod keys;
 mod pubsub;
 mod scan;
@@ -53,6 +55,8 @@ impl Common {
 struct Resp {
     decoder: Decoder,
     session: Session,
+    /// The version of its messages: that of its session, but for an answer that is still to come.
+    spoken: Version,
 }
 
 impl fmt::Debug for Resp {
@@ -64,6 +68,10 @@ impl fmt::Debug for Resp {
 impl Adapter for Resp {
     fn input(&mut self, bytes: &mut [u8], intake: &mut dyn Intake) -> Result<usize, CloseReason> {
         let length = bytes.len();
+        if intake.is_closing() {
+            // as if it had not come, or else a client could go on behind its mistake
+            return Ok(length);
+        }
         let mut rest = &*bytes;
         loop {
             let before = rest.len();
@@ -73,13 +81,19 @@ impl Adapter for Resp {
                 Ok(None) => return Ok(length),
                 Err(error) => {
                     let text = format!("ERR {error}");
-                    let version = self.session.version;
-                    intake.reply(&mut |out| Reply::new(version, out).error(text.as_bytes()));
+                    if !self.session.silence.is_silent() {
+                        let version = self.session.version;
+                        intake.reply(&mut |out| Reply::new(version, out).error(text.as_bytes()));
+                    }
                     return Err(PROTOCOL_ERROR);
                 }
             };
             intake.alive();
-            match call::run(&mut self.session, request, intake) {
+            let flow = call::run(&mut self.session, request, intake);
+            if flow != Flow::Wait {
+                self.spoken = self.session.version;
+            }
+            match flow {
                 Flow::Next => {}
                 Flow::Wait => {
                     intake.answered(before - rest.len());
@@ -87,6 +101,7 @@ impl Adapter for Resp {
                 }
                 Flow::End => return Err(CloseReason::by_peer(Some(NORMAL), "")),
                 Flow::Refuse => return Err(REFUSED),
+                Flow::Cut => return Err(CloseReason::ABNORMAL),
             }
             if !intake.answered(before - rest.len()) {
                 return Ok(length - rest.len());
@@ -95,7 +110,7 @@ impl Adapter for Resp {
     }
 
     fn encoding(&self) -> Encoding {
-        match self.session.version {
+        match self.spoken {
             Version::Resp2 => Encoding::Resp2,
             Version::Resp3 => Encoding::Resp3,
         }
@@ -115,6 +130,14 @@ impl Adapter for Resp {
 
     fn is_one_way(&self) -> bool {
         true
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        self.session.deadline()
+    }
+
+    fn answer_written(&mut self) {
+        self.spoken = self.session.version;
     }
 }
 

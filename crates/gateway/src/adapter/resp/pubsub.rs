@@ -52,6 +52,8 @@ pub(super) fn exit_all(call: &mut Call<'_>) {
 }
 
 fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
+    let mut confirmations = Vec::new();
+    let version = call.session.version;
     for name in call.arguments(1) {
         let entered = if name.len() > FixedLimits::default().channel_name_bytes {
             Err("ERR the channel's name is too long".to_owned())
@@ -65,13 +67,17 @@ fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
         match entered {
             Ok(tally) => {
                 call.session.tally = tally;
-                call.reply(|reply| confirm(reply, kind, Some(name), count(space, tally)));
+                let mut reply = Reply::new(version, &mut confirmations);
+                confirm(&mut reply, kind, Some(name), count(space, tally));
             }
-            // those behind it would fail as well, or be confirmed in its place
-            Err(text) => return call.error(text),
+            Err(text) => {
+                // those behind it would fail as well, or be confirmed in its place
+                call.confirm(&confirmations);
+                return call.error(text);
+            }
         }
     }
-    Flow::Next
+    call.confirm(&confirmations)
 }
 
 fn refusal(error: &EnterError) -> String {
@@ -107,9 +113,9 @@ fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
         confirm(&mut reply, kind, None, count(space, call.session.tally));
     }
     if listened {
-        call.answer_behind(answer)
+        call.confirm_behind(answer)
     } else {
-        call.answer(&answer)
+        call.confirm(&answer)
     }
 }
 

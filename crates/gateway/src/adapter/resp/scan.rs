@@ -31,8 +31,7 @@ pub(super) fn keys(call: &mut Call<'_>) -> Flow {
 }
 
 pub(super) fn scan(call: &mut Call<'_>) -> Flow {
-    let cursor = std::str::from_utf8(call.argument(1)).map(str::parse::<u64>);
-    let Ok(Ok(cursor)) = cursor else {
+    let Some(cursor) = parse_cursor(call.argument(1)) else {
         return call.error("ERR invalid cursor");
     };
     let wanted = match Wanted::read(call) {
@@ -41,6 +40,9 @@ pub(super) fn scan(call: &mut Call<'_>) -> Flow {
     };
     let mut found = Found::default();
     let next = found.look(call, cursor, wanted.count, wanted.pattern.as_ref());
+    if found.bytes > KEYS_BYTES {
+        return call.error("ERR the list is too long: ask for fewer");
+    }
     if wanted.other_type {
         found.keys.clear();
     }
@@ -52,6 +54,24 @@ pub(super) fn scan(call: &mut Call<'_>) -> Flow {
         for key in &found.keys {
             reply.bulk(key);
         }
+    })
+}
+
+/// The number that C takes it for, as Redis does: nothing is 0, and a sign may stand before digits.
+fn parse_cursor(text: &[u8]) -> Option<u64> {
+    let (negative, digits) = match text {
+        [] => return Some(0),
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
+    };
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some(if negative {
+        number.wrapping_neg()
+    } else {
+        number
     })
 }
 
@@ -113,7 +133,7 @@ impl Found {
     ) -> u64 {
         let gateway = &call.session.gateway;
         gateway.scan_keys(cursor, count, &mut |key, _| {
-            if pattern.is_none_or(|pattern| pattern.matches(key)) {
+            if self.bytes <= KEYS_BYTES && pattern.is_none_or(|pattern| pattern.matches(key)) {
                 self.bytes += key.len();
                 self.keys.push(Bytes::copy_from_slice(key));
             }

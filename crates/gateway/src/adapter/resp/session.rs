@@ -22,6 +22,8 @@ pub(crate) struct Terms {
     pub(super) subscriptions: usize,
     /// Bytes of all keys and values above which nothing is written.
     pub(super) keys_bytes: u64,
+    /// Milliseconds that it has to say who it is.
+    patience: u64,
 }
 
 /// See the module.
@@ -33,8 +35,40 @@ pub(super) struct Session {
     pub(super) version: Version,
     /// `None`: it has to say who it is.
     pub(super) user: Option<Arc<User>>,
+    /// Since when it has to, in milliseconds since the gateway was made.
+    pub(super) asked: u64,
+    pub(super) silence: Silence,
     /// What it listens to by its own commands.
     pub(super) tally: Tally,
+}
+
+/// What `CLIENT REPLY` asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Silence {
+    /// Every command is answered.
+    #[default]
+    None,
+    /// The next one is not.
+    Next,
+    /// This one is not.
+    Now,
+    /// None is; messages go on.
+    All,
+}
+
+impl Silence {
+    pub(super) fn is_silent(self) -> bool {
+        matches!(self, Self::Now | Self::All)
+    }
+
+    /// A command begins.
+    pub(super) fn advance(&mut self) {
+        *self = match self {
+            Self::Next => Self::Now,
+            Self::Now => Self::None,
+            Self::None | Self::All => *self,
+        };
+    }
 }
 
 impl Terms {
@@ -49,6 +83,7 @@ impl Terms {
             argument_bytes: limits.message_bytes,
             subscriptions: limits.subscriptions_per_socket,
             keys_bytes: limits.keys_bytes,
+            patience: u64::try_from(limits.handshake_timeout.as_millis()).unwrap_or(u64::MAX),
         })
     }
 }
@@ -72,11 +107,42 @@ impl Session {
         self.version == Version::Resp2 && self.listens()
     }
 
+    /// Why it may not run the command of this name, which needs a user and no replies between messages.
+    pub(super) fn objection(&self, name: &str) -> Option<String> {
+        self.not_allowed(name)
+            .or_else(|| self.not_while_listening(name))
+    }
+
+    /// Why its user, or the lack of one, is in the way.
+    pub(super) fn not_allowed(&self, name: &str) -> Option<String> {
+        let Some(user) = &self.user else {
+            return Some("NOAUTH Authentication required.".to_owned());
+        };
+        (!user.may_run(name))
+            .then(|| format!("NOPERM this user has no permissions to run the '{name}' command"))
+    }
+
+    /// Why what it listens to is in the way.
+    pub(super) fn not_while_listening(&self, name: &str) -> Option<String> {
+        self.only_listens().then(|| {
+            format!(
+                "ERR Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed \
+                 in this context"
+            )
+        })
+    }
+
     /// It is this user from now on, or a stranger.
     pub(super) fn become_user(&mut self, user: Option<Arc<User>>) {
         let name = user.as_ref().map_or("default", |user| user.name.as_str());
         self.client.change(|told| name.clone_into(&mut told.user));
         self.user = user;
+    }
+
+    /// Until when it has to say who it is, if nobody knows.
+    pub(super) fn deadline(&self) -> Option<u64> {
+        let until = self.asked.saturating_add(self.terms.patience);
+        self.user.is_none().then_some(until)
     }
 
     pub(super) fn speak(&mut self, version: Version) {

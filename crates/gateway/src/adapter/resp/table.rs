@@ -47,8 +47,10 @@ pub(super) enum Unknown {
     Command,
     /// The command has no such part.
     Part,
-    /// It is there in Redis, and here not for this reason.
-    Refused(&'static str),
+    /// The one of this name is there in Redis, and here not for this reason.
+    Refused(&'static str, &'static str),
+    /// What is sent is HTTP. A page in a browser can send it to a server that only its user reaches, and behind it commands.
+    Http,
 }
 
 /// Finds what a request asks for.
@@ -57,8 +59,11 @@ pub(super) fn find(request: &Request<'_>) -> Result<&'static Command, Unknown> {
     let name = lower(&mut buffer, request.get(0).unwrap_or_default(), None);
     let command = name.and_then(named);
     let Some(command) = command else {
+        if let Some(b"post" | b"host:") = name {
+            return Err(Unknown::Http);
+        }
         let refused = name.and_then(|name| REFUSED.iter().find(|one| one.0.as_bytes() == name));
-        return Err(refused.map_or(Unknown::Command, |one| Unknown::Refused(one.1)));
+        return Err(refused.map_or(Unknown::Command, |one| Unknown::Refused(one.0, one.1)));
     };
     let Some(part) = request.get(1).filter(|_| command.has_parts()) else {
         return Ok(command);
@@ -133,12 +138,20 @@ impl Command {
 }
 
 impl Unknown {
+    /// The name of a command that is refused whatever its arguments.
+    pub(super) fn refused(&self) -> Option<&'static str> {
+        match self {
+            Self::Refused(name, _) => Some(name),
+            Self::Command | Self::Part | Self::Http => None,
+        }
+    }
+
     /// The error.
     pub(super) fn text(&self, request: &Request<'_>) -> Vec<u8> {
         let name = first(request.get(0).unwrap_or_default());
         match self {
-            Self::Refused(reason) => {
-                let name = String::from_utf8_lossy(name).to_ascii_uppercase();
+            Self::Refused(name, reason) => {
+                let name = name.to_ascii_uppercase();
                 format!("ERR {name} is not supported here: {reason}").into_bytes()
             }
             Self::Part => {
@@ -153,7 +166,7 @@ impl Unknown {
                 ]
                 .concat()
             }
-            Self::Command => {
+            Self::Command | Self::Http => {
                 let mut text = [
                     &b"ERR unknown command '"[..],
                     name,

@@ -1,0 +1,59 @@
+// Plays the same requests to a real redis-server and to Millrace; the answers are to be the same bytes.
+import { until } from './deadline.mjs';
+import { connect } from './resp.mjs';
+
+/** What may differ, by name: ids, times, versions. */
+const MASKS = {
+  version: [/\$\d+\r\nversion\r\n\$\d+\r\n[^\r]*\r\n/, 'VERSION'],
+  id: [/(\$2\r\nid\r\n|^):\d+\r\n/, '$1ID'],
+  time: [/\$\d+\r\n\d+\r\n\$\d+\r\n\d+\r\n/, 'TIME'],
+};
+
+/** How long a script may take whose answers tell the time that has passed, in whole seconds. */
+const AT_ONCE_MS = 400;
+
+/**
+ * Plays steps to both, whose addresses `fresh` gives. Each step is `[connection, ...words]`, or `[connection, N]` for N more
+ * pushes; words and then N: so many replies. `greet` is sent first on every connection. `isTimed`: it is played again where
+ * the machine was so busy that time has passed in between.
+ */
+export async function compare(t, fresh, steps, { masks = [], greet, isTimed = false } = {}) {
+  const once = async () => {
+    const answers = [];
+    let took = 0;
+    for (const address of await fresh()) {
+      const began = performance.now();
+      answers.push(await play(t, address, steps, masks, greet));
+      took = Math.max(took, performance.now() - began);
+    }
+    return (!isTimed || took < AT_ONCE_MS) && answers;
+  };
+  const [expected, answers] = await until(once, `a script to be played within ${AT_ONCE_MS} ms`);
+  t.deepEqual(answers, expected);
+}
+
+async function play(t, address, steps, masks, greet) {
+  const clients = new Map();
+  const seen = [];
+  for (const [name, ...words] of steps) {
+    if (!clients.has(name)) {
+      clients.set(name, await connect(t, address));
+      if (greet) await clients.get(name).ask(...greet);
+    }
+    const client = clients.get(name);
+    const count = typeof words.at(-1) === 'number' ? words.pop() : 1;
+    const shown = words.map((word) => word.toString('latin1')).join(' ');
+    if (words.length > 0) client.send(...words);
+    const replies = await client.take(count);
+    seen.push([name, shown, ...replies.map((reply) => masked(reply, masks))]);
+  }
+  for (const [name, client] of clients) {
+    // an answer to this and nothing before it
+    seen.push([name, 'left', client.left]);
+    client.end();
+    await client.over();
+  }
+  return seen;
+}
+
+const masked = (reply, names) => names.reduce((text, name) => text.replace(...MASKS[name]), reply);

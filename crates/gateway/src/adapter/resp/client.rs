@@ -1,0 +1,283 @@
+//! `CLIENT`: what a connection tells of itself, what is known of all that speak RESP, and how one ends another.
+
+use std::sync::Arc;
+
+use millrace_protocol::resp::parse_integer;
+
+use super::call::{Call, Flow};
+use super::clients::Client;
+use super::session::Silence;
+use crate::limits::FixedLimits;
+
+pub(super) fn id(call: &mut Call<'_>) -> Flow {
+    let id = call.session.client.number();
+    call.reply(|reply| reply.integer(id))
+}
+
+pub(super) fn get_name(call: &mut Call<'_>) -> Flow {
+    let name = call.session.client.told().name;
+    call.reply(|reply| reply.optional((!name.is_empty()).then_some(&name)))
+}
+
+pub(super) fn set_name(call: &mut Call<'_>) -> Flow {
+    match rename(call, call.argument(2)) {
+        Ok(()) => call.ok(),
+        Err(text) => call.error(text),
+    }
+}
+
+/// Names the connection.
+pub(super) fn rename(call: &Call<'_>, name: &[u8]) -> Result<(), &'static str> {
+    if !is_name(name) {
+        return Err("ERR Client names cannot contain spaces, newlines or special characters.");
+    }
+    if is_long(name) {
+        return Err(TOO_LONG);
+    }
+    call.session.client.change(|told| told.name = name.to_vec());
+    Ok(())
+}
+
+pub(super) fn set_info(call: &mut Call<'_>) -> Flow {
+    let (what, value) = (call.argument(2), call.argument(3));
+    let is = |name: &[u8]| what.eq_ignore_ascii_case(name);
+    if !is(b"lib-name") && !is(b"lib-ver") {
+        return call.error([&b"ERR Unrecognized option '"[..], what, b"'"].concat());
+    }
+    if !is_name(value) {
+        let what = String::from_utf8_lossy(what).into_owned();
+        return call.error(format!(
+            "ERR {what} cannot contain spaces, newlines or special characters."
+        ));
+    }
+    if is_long(value) {
+        return call.error(TOO_LONG);
+    }
+    let value = value.to_vec();
+    call.session.client.change(|told| {
+        if is(b"lib-name") {
+            told.library = value;
+        } else {
+            told.library_version = value;
+        }
+    });
+    call.ok()
+}
+
+pub(super) fn no_evict(call: &mut Call<'_>) -> Flow {
+    let value = call.argument(2);
+    if value.eq_ignore_ascii_case(b"on") || value.eq_ignore_ascii_case(b"off") {
+        return call.ok();
+    }
+    call.error(SYNTAX)
+}
+
+pub(super) fn reply(call: &mut Call<'_>) -> Flow {
+    let silence = &mut call.session.silence;
+    match call
+        .request
+        .get(2)
+        .unwrap_or_default()
+        .to_ascii_lowercase()
+        .as_slice()
+    {
+        b"on" => {
+            *silence = Silence::None;
+            return call.ok();
+        }
+        b"off" => *silence = Silence::All,
+        b"skip" if *silence != Silence::All => *silence = Silence::Next,
+        b"skip" => {}
+        _ => return call.error(SYNTAX),
+    }
+    Flow::Next
+}
+
+pub(super) fn info(call: &mut Call<'_>) -> Flow {
+    let own = Arc::clone(&call.session.client);
+    show(call, &[own])
+}
+
+pub(super) fn list(call: &mut Call<'_>) -> Flow {
+    let all = call.session.gateway.resp().clients.list(None);
+    let Some(what) = call.request.get(2) else {
+        return show(call, &all);
+    };
+    let is = |name: &[u8]| what.eq_ignore_ascii_case(name);
+    if is(b"type") && call.request.count() == 4 {
+        return match Kind::read(call.argument(3)) {
+            Ok(kind) => {
+                let of_kind = |client: &Arc<Client>| kind.has(call, client);
+                let some: Vec<_> = all.into_iter().filter(of_kind).collect();
+                show(call, &some)
+            }
+            Err(text) => call.error(text),
+        };
+    }
+    if is(b"id") && call.request.count() > 3 {
+        let ids: Option<Vec<i64>> = call.arguments(3).map(parse_integer).collect();
+        let Some(ids) = ids else {
+            return call.error("ERR Invalid client ID");
+        };
+        // there is none with a number below 1
+        let ids: Vec<u64> = ids
+            .into_iter()
+            .filter_map(|id| u64::try_from(id).ok())
+            .collect();
+        let some = call.session.gateway.resp().clients.list(Some(&ids));
+        return show(call, &some);
+    }
+    call.error(SYNTAX)
+}
+
+fn show(call: &mut Call<'_>, clients: &[Arc<Client>]) -> Flow {
+    let now = call.now();
+    let core = call.session.gateway.core();
+    let mut text = String::new();
+    for client in clients {
+        client.append_line(core.tally(client.id), now, &mut text);
+        text.push('\n');
+        if text.len() > LIST_BYTES {
+            return call.error("ERR the list is too long: ask for fewer");
+        }
+    }
+    call.reply(|reply| reply.verbatim(b"txt", &text))
+}
+
+pub(super) fn kill(call: &mut Call<'_>) -> Flow {
+    let (wanted, is_old) = match call.request.count() {
+        3 => (Wanted::at(call.argument(2)), true),
+        _ => match Wanted::read(call) {
+            Ok(wanted) => (wanted, false),
+            Err(text) => return call.error(text),
+        },
+    };
+    let mut all = call.session.gateway.resp().clients.list(None);
+    all.retain(|client| wanted.has(call, client));
+    let own = call.session.client.id;
+    let ends = all.iter().any(|client| client.id == own);
+    for client in all.iter().filter(|client| client.id != own) {
+        let site = call.site();
+        // a client that ended meanwhile is as dead
+        let _there = site.gateway.close(client.id, KILLED, "", site.touched);
+        site.gateway.resp().clients.leave(client.id);
+    }
+    if !is_old {
+        call.integer(all.len());
+    } else if all.is_empty() {
+        call.error("ERR No such client");
+    } else {
+        call.ok();
+    }
+    if ends { Flow::End } else { Flow::Next }
+}
+
+/// Which connections are to end: those that all of this is true of.
+#[derive(Default)]
+struct Wanted<'c> {
+    id: Option<i64>,
+    kind: Option<Kind>,
+    address: Option<&'c [u8]>,
+    local: Option<&'c [u8]>,
+    user: Option<&'c [u8]>,
+    spares_itself: bool,
+}
+
+impl<'c> Wanted<'c> {
+    /// The one from this address, be it whoever asks.
+    fn at(address: &'c [u8]) -> Self {
+        Self {
+            address: Some(address),
+            ..Self::default()
+        }
+    }
+
+    fn read(call: &Call<'c>) -> Result<Self, Vec<u8>> {
+        let mut wanted = Self {
+            spares_itself: true,
+            ..Self::default()
+        };
+        let mut words = call.arguments(2);
+        while let Some(word) = words.next() {
+            let value = words.next().ok_or(SYNTAX)?;
+            match word.to_ascii_lowercase().as_slice() {
+                b"id" => {
+                    let id = parse_integer(value).filter(|id| *id > 0);
+                    wanted.id = Some(id.ok_or("ERR client-id should be greater than 0")?);
+                }
+                b"type" => wanted.kind = Some(Kind::read(value)?),
+                b"addr" => wanted.address = Some(value),
+                b"laddr" => wanted.local = Some(value),
+                b"user" if call.session.terms.access.knows(value) => wanted.user = Some(value),
+                b"user" => return Err([&b"ERR No such user '"[..], value, b"'"].concat()),
+                b"skipme" if value.eq_ignore_ascii_case(b"yes") => wanted.spares_itself = true,
+                b"skipme" if value.eq_ignore_ascii_case(b"no") => wanted.spares_itself = false,
+                _ => return Err(SYNTAX.into()),
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn has(&self, call: &Call<'_>, client: &Client) -> bool {
+        !(self.spares_itself && client.id == call.session.client.id)
+            && self.id.is_none_or(|id| id == client.number())
+            && self
+                .address
+                .is_none_or(|address| client.address().as_bytes() == address)
+            && self
+                .local
+                .is_none_or(|local| client.local_address().as_bytes() == local)
+            && self
+                .user
+                .is_none_or(|user| client.told().user.as_bytes() == user)
+            && self.kind.is_none_or(|kind| kind.has(call, client))
+    }
+}
+
+/// The kinds of connections that Redis knows.
+#[derive(Clone, Copy)]
+enum Kind {
+    Asking,
+    Listening,
+    /// Other servers: there are none.
+    Server,
+}
+
+impl Kind {
+    fn read(name: &[u8]) -> Result<Self, Vec<u8>> {
+        match name.to_ascii_lowercase().as_slice() {
+            b"normal" => Ok(Self::Asking),
+            b"pubsub" => Ok(Self::Listening),
+            b"master" | b"replica" | b"slave" => Ok(Self::Server),
+            _ => Err([&b"ERR Unknown client type '"[..], name, b"'"].concat()),
+        }
+    }
+
+    fn has(self, call: &Call<'_>, client: &Client) -> bool {
+        let listens = || call.session.gateway.core().tally(client.id).total() > 0;
+        match self {
+            Self::Asking => !listens(),
+            Self::Listening => listens(),
+            Self::Server => false,
+        }
+    }
+}
+
+/// As Redis allows: visible ASCII.
+fn is_name(name: &[u8]) -> bool {
+    name.iter().all(u8::is_ascii_graphic)
+}
+
+fn is_long(name: &[u8]) -> bool {
+    name.len() > FixedLimits::default().client_name_bytes
+}
+
+const TOO_LONG: &str = "ERR the name is too long";
+
+const SYNTAX: &str = "ERR syntax error";
+
+/// Bytes of lines given at once.
+const LIST_BYTES: usize = 64 * 1024 * 1024;
+
+/// RFC 6455's code for an end that somebody decided.
+const KILLED: u16 = 1008;
