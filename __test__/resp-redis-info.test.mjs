@@ -98,6 +98,7 @@ for (const version of [2, 3]) {
       const client = await connect(t, address);
       await client.ask('HELLO', String(version));
       await client.ask('MSET', 'a', '1', 'b', '2');
+      await client.ask('EXPIRE', 'a', '1000');
       const reply = await client.ask('INFO');
       t.is(await client.ask('INFO', 'nosuch'), version === 3 ? '=4\r\ntxt:\r\n' : '$0\r\n\r\n');
       const all = reply
@@ -118,7 +119,9 @@ for (const version of [2, 3]) {
       for (const [name, value] of lines.filter(([known]) => !known.startsWith('millrace_'))) {
         t.true(theirs.has(name), `${head} ${name}`);
         const is = same.includes(name) || ['# Replication', '# Cluster', '# Keyspace'].includes(head);
-        if (is) t.is(value, theirs.get(name), name);
+        // the mean is sampled there, and not known here
+        const shown = (text) => text.replace(/avg_ttl=\d+/, 'avg_ttl');
+        if (is) t.is(shown(value), shown(theirs.get(name)), name);
       }
     }
   });

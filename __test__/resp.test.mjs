@@ -146,6 +146,22 @@ test('a connection that publishes to itself is told first, then answered; after 
   ]);
 });
 
+test('a PING of a subscriber is answered behind what was published before', async (t) => {
+  const { server, redis } = await both(t);
+  const newer = await connect(t, server.addresses[1]);
+  const publisher = await connect(t, server.addresses[1]);
+  await newer.ask('HELLO', '3');
+  for (const client of [redis, newer]) await client.ask('SUBSCRIBE', 'c');
+  for (let round = 0; round < 100; round++) {
+    t.is(await publisher.ask('PUBLISH', 'c', String(round)), ':2\r\n');
+    for (const client of [redis, newer]) client.send('PING');
+    t.is(await redis.next(), message('c', String(round)));
+    t.is(await redis.next(), '*2\r\n$4\r\npong\r\n$0\r\n\r\n');
+    t.is(await newer.next(), message('c', String(round)).replace('*', '>'));
+    t.is(await newer.next(), '+PONG\r\n');
+  }
+});
+
 test('RESET ends RESP3 behind the messages that are on their way', async (t) => {
   const { server, redis } = await both(t);
   const publisher = await connect(t, server.addresses[1]);

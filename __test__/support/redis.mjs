@@ -23,7 +23,8 @@ export function needingRedis(test) {
   if (existsSync(SERVER)) return test;
   const missing = 'the Debian package redis is not installed';
   if (process.env.MILLRACE_REQUIRE_ALL === '1') return (title) => test(title, (t) => t.fail(missing));
-  return (title) => test.skip(`${title} (${missing})`, () => {});
+  const skip = (title) => test.skip(`${title} (${missing})`, () => {});
+  return Object.assign(skip, { skip });
 }
 
 /** See the file. */

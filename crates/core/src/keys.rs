@@ -156,6 +156,11 @@ impl KeyTable {
         self.len
     }
 
+    /// How many of them are to expire; those of one place at one time count as one.
+    pub(crate) fn expiring(&self) -> usize {
+        self.expiring.len()
+    }
+
     /// What keys and values take, each charged [`ENTRY_BYTES`] on top.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes

@@ -108,6 +108,11 @@ impl Core {
         self.keys.each().map(|table| table.len()).sum()
     }
 
+    /// How many of them are to expire, about.
+    pub fn expiring_count(&self) -> usize {
+        self.keys.each().map(|table| table.expiring()).sum()
+    }
+
     fn place<'a>(&self, key: &'a [u8]) -> Place<'a> {
         Place::new(self.hasher.hash_one(key), key)
     }

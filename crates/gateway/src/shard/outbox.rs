@@ -197,7 +197,7 @@ impl Outbox {
         while self.is_over(limits) {
             // an entry begun, and the last one that fits, stay; a control frame is never dropped
             let begun = usize::from(self.written > 0);
-            let droppable = |entry: &Entry| entry.messages > 0;
+            let droppable = |entry: &Entry| entry.messages > 0 && entry.asked == 0;
             let index = if limits.outbox_policy == OutboxPolicy::DropOldest {
                 (begun..self.queue.len()).find(|&index| droppable(&self.queue[index]))
             } else {
@@ -450,6 +450,27 @@ mod tests {
         outbox.append_control(&ledger, |out| out.push(b'!'));
         outbox.drop_excess(&limits);
         assert_eq!(rest(&outbox), b"012!");
+    }
+
+    #[test]
+    fn a_reply_among_messages_is_never_dropped() {
+        for policy in [OutboxPolicy::DropOldest, OutboxPolicy::DropNewest] {
+            let limits = GatewayLimits {
+                outbox_frames: 1,
+                outbox_policy: policy,
+                ..GatewayLimits::default()
+            };
+            let ledger = ledger();
+            let mut outbox = Outbox::default();
+            text(&mut outbox, &ledger, b"message");
+            outbox.append_control(&ledger, |out| out.extend_from_slice(b"reply"));
+            outbox.seal(&ledger);
+            for digit in b'1'..b'4' {
+                text(&mut outbox, &ledger, &[digit]);
+            }
+            assert_eq!(outbox.drop_excess(&limits), 3);
+            assert_eq!(rest(&outbox), b"messagereply");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use millrace_protocol::resp::{Version, parse_integer};
+use millrace_protocol::resp::{Reply, Version, parse_integer};
 
 use super::access::Denied;
 use super::call::{Call, Flow, is_newer};
@@ -16,17 +16,21 @@ pub(super) fn ping(call: &mut Call<'_>) -> Flow {
         return call.wrong_arity();
     }
     let word = call.request.get(1);
-    if call.session.only_listens() {
-        return call.reply(|reply| {
+    let says_so = call.session.only_listens();
+    let pong = |reply: &mut Reply<'_>| match word {
+        _ if says_so => {
             reply.array(2);
             reply.bulk(b"pong");
             reply.bulk(word.unwrap_or_default());
-        });
-    }
-    call.reply(|reply| match word {
+        }
         None => reply.simple("PONG"),
         Some(word) => reply.bulk(word),
-    })
+    };
+    if call.session.listens() {
+        // whoever asks takes the answer for a sign that it has heard what was said before
+        return call.reply_behind(pong);
+    }
+    call.reply(pong)
 }
 
 pub(super) fn echo(call: &mut Call<'_>) -> Flow {
@@ -48,7 +52,6 @@ pub(super) fn quit(call: &mut Call<'_>) -> Flow {
 }
 
 pub(super) fn reset(call: &mut Call<'_>) -> Flow {
-    let listened = call.session.listens();
     let was_known = call.session.user.is_some();
     super::pubsub::exit_all(call);
     call.session.speak(Version::Resp2);
@@ -60,11 +63,8 @@ pub(super) fn reset(call: &mut Call<'_>) -> Flow {
         call.session.asked = call.now();
         call.look_again();
     }
-    if listened {
-        call.reply_behind(|reply| reply.simple("RESET"))
-    } else {
-        call.reply(|reply| reply.simple("RESET"))
-    }
+    // nothing that was on its way comes behind it
+    call.reply_behind(|reply| reply.simple("RESET"))
 }
 
 pub(super) fn auth(call: &mut Call<'_>) -> Flow {

@@ -88,7 +88,9 @@ fn refusal(error: &EnterError) -> String {
 fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
     let mut answer = Vec::new();
     let mut reply = Reply::new(call.session.version, &mut answer);
-    let listened = call.session.listens();
+    // JavaScript may have subscribed it as well
+    let core = call.session.gateway.core();
+    let listened = core.tally(call.session.client.id).total() > 0;
     let all = if call.request.count() > 1 {
         Vec::new()
     } else {

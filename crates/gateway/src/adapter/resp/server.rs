@@ -53,6 +53,7 @@ type Lines = Vec<(&'static str, String)>;
 /// What there is to say, under the names that Redis has for it.
 fn sections(call: &Call<'_>) -> [(&'static str, Lines); 8] {
     let gateway = &call.session.gateway;
+    gateway.expire_keys();
     let stats = gateway.stats();
     let core = gateway.core();
     let number = |number: usize| number.to_string();
@@ -60,7 +61,8 @@ fn sections(call: &Call<'_>) -> [(&'static str, Lines); 8] {
     let keys = if stats.keys == 0 {
         Lines::new()
     } else {
-        let keys = format!("keys={},expires=0,avg_ttl=0", stats.keys);
+        let (keys, expiring) = (stats.keys, core.expiring_count());
+        let keys = format!("keys={keys},expires={expiring},avg_ttl=0");
         vec![("db0", keys)]
     };
     [
