@@ -1,7 +1,7 @@
 //! Answers that leave at the end of the turn: those of many connections go out with one system call, as messages do.
 //! Owns what a connection has written and the kernel has not taken, and the shard's list of such connections.
 
-use std::cell::{RefCell, RefMut};
+use std::cell::RefCell;
 use std::io::IoSlice;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -147,7 +147,7 @@ fn send_ahead(shard: &Shard, waiting: &[Rc<Visit>]) {
     use millrace_sockets::Sent;
 
     shard.with_ring(waiting, |ring, part| {
-        let mut ready: Vec<RefMut<'_, Wire>> =
+        let mut ready: Vec<std::cell::RefMut<'_, Wire>> =
             part.iter().map(|visit| visit.wire.borrow_mut()).collect();
         ready.retain(|wire| !wire.unsent.is_empty() && wire.bare().is_some());
         let outcome = ring
