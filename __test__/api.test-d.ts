@@ -1,6 +1,10 @@
 // Compiled, never run: what the published types must accept and refuse.
 import {
+  type BackplaneOptions,
+  type ClusterInfo,
+  type ClusterNode,
   close,
+  clusterInfo,
   copySubscriptions,
   createGateway,
   createVirtualSocket,
@@ -48,6 +52,15 @@ const options: StartOptions = {
   logLevel: 'warn,millrace::connection=debug',
 };
 
+const link: BackplaneOptions = {
+  url: 'rediss://a,b:6380',
+  prefix: 'app',
+  user: 'me',
+  password: 'secret',
+  tls: { ca: ['ca.pem', new Uint8Array(1)], cert: 'cert.pem', key: new URL('file:///key.pem'), servername: 'a' },
+  waitMs: 5000,
+};
+
 export async function use(): Promise<void> {
   const server: Server = await start(options);
   const addresses: string[] = server.addresses;
@@ -78,6 +91,26 @@ export async function use(): Promise<void> {
   getDebugState('sockets', 1);
   void [posted, ids, has, virtual, value, more, now];
 
+  const info: ClusterInfo = await clusterInfo();
+  const { nodes, subscribers, isComplete } = await gateway.clusterInfo(['room', new Uint8Array(1)]);
+  const [first]: ClusterNode[] = nodes;
+  const counts: (number | undefined)[] = [subscribers[0], first?.sockets, first?.channels, first?.subscriptions];
+  const state: 'connecting' | 'ready' | 'lost' | undefined = now.backplane?.state;
+  const lost: number = (now.backplane?.missed ?? 0) + (now.backplane?.unconfirmed ?? 0);
+  void [info, isComplete, first?.id, first?.isSelf, counts, state, lost];
+  await start({ bind: 'x', backplane: 'redis://localhost' });
+  await start({ bind: 'x', backplane: link });
+
+  // @ts-expect-error a channel has a name
+  await clusterInfo([5]);
+  // @ts-expect-error the names are a list
+  await clusterInfo('room');
+  // @ts-expect-error a link has a URL
+  await start({ bind: 'x', backplane: { prefix: 'app' } });
+  // @ts-expect-error no such option
+  await start({ bind: 'x', backplane: { url: 'nats://h', nkey: 'x' } });
+  // @ts-expect-error a time is a number
+  await start({ bind: 'x', backplane: { url: 'nats://h', waitMs: '5s' } });
   // @ts-expect-error bind is required
   await start({ workerPath: 'x' });
   // @ts-expect-error no such limit

@@ -63,6 +63,29 @@ withRedis('start waits for the link if it is told to, and can be tried again', a
   t.is((await linkOf(node)).state, 'ready');
 });
 
+withRedis(
+  'stopping while the server is away drops what waits, and another start may have another server',
+  async (t) => {
+    const [gone, redis] = [await Redis.with(t), await Redis.with(t)];
+    const node = await ownServer(t, options({ url: gone.url, waitMs: 15_000 }));
+    const client = await subscriber(t, node, 'room');
+    await gone.stop();
+    await linkThat(node, 'is lost', (link) => link.state === 'lost');
+    for (let n = 0; n < 10; n++) await node.call('send', 'room', `m ${n}`);
+    const asked = node.call('clusterInfo', ['room']);
+    await node.stop(undefined, { drain: 100 });
+    t.like(await asked, { subscribers: [1], isComplete: false });
+    client.destroy();
+    await node.start(options({ url: redis.url, waitMs: 15_000 }));
+    t.like(await linkOf(node), { state: 'ready', queued: 0, dropped: 0, losses: 0 });
+    const again = await open(t, node, { address: node.addresses.at(-1) });
+    await ask(again, { cmd: 'sub', channel: encode('room') });
+    await hears(node, 1);
+    await redis.cli('PUBLISH', 'millrace:room', 'hello');
+    t.is(await next(again), 'hello');
+  },
+);
+
 withRedis('the first start fixes the backplane', async (t) => {
   const redis = await Redis.with(t);
   const node = await ownServer(t, options(redis.url));

@@ -1,10 +1,15 @@
 // Numbered messages from four publishers on two nodes to subscribers on both, and the proof of what became of them.
+import { setTimeout as later } from 'node:timers/promises';
+
 import { linkThat } from './nodes.mjs';
 import { ask, open } from './server.mjs';
 import { Subscriber } from './subscriber.mjs';
 
 /** Whether a million messages are sent rather than some ten thousands. */
 export const IS_FULL = process.env.MILLRACE_TEST_BACKPLANE === 'full';
+
+/** Messages of one publisher that may be on their way to the slowest subscriber: within what a slow reader may leave unread. */
+const WINDOW = 8192;
 
 /** Subscribers of both nodes: `count` on all, `channels` channels between them. */
 export async function subscribers(t, nodes, { channels, count }) {
@@ -23,14 +28,37 @@ export async function subscribers(t, nodes, { channels, count }) {
   return lists;
 }
 
+/** The publishers on these nodes. */
+export const publishers = (nodes) => nodes.flatMap((_, node) => [`${node}a`, `${node}b`]);
+
 /** Two publishers on each node, each sending `count` messages; resolves with what each has sent. */
 export async function publish(t, nodes, plan) {
-  const names = nodes.flatMap((_, node) => [`${node}a`, `${node}b`]);
+  const names = publishers(nodes);
   const clients = await Promise.all(names.map((name) => open(t, nodes[Number(name[0])])));
   const answers = await Promise.all(
     clients.map((client, index) => ask(client, { cmd: 'publish', publisher: names[index], ...plan }, 600_000)),
   );
   return new Map(names.map((name, index) => [name, answers[index]]));
+}
+
+/**
+ * Lets each publisher be so far ahead of the slowest of the subscribers that `slowest` tells of, which gives the number
+ * of messages that it has seen of each publisher, until `flowing` is over.
+ */
+export async function paced(nodes, slowest, flowing) {
+  let isOver = false;
+  const over = () => {
+    isOver = true;
+  };
+  flowing.then(over, over);
+  let before = -1;
+  while (!isOver) {
+    const allowed = slowest() + WINDOW;
+    if (allowed !== before) await Promise.all(nodes.map((node) => node.call('setKey', 'allowed', String(allowed))));
+    before = allowed;
+    await later(5);
+  }
+  return flowing;
 }
 
 /** How many of `sent` messages went to channel `index` of `channels`. */

@@ -10,15 +10,21 @@ const { getKey, send, stats, subscribe } = millrace;
 /** Messages that may wait for the backplane before a publisher waits, too. */
 const WAITING = 20_000;
 
+/** How many messages a publisher may have sent by now. */
+function allowed() {
+  const key = getKey('allowed');
+  return key === undefined ? Number.POSITIVE_INFINITY : Number(Buffer.from(key).toString());
+}
+
 const commands = {
   sub: (id, { channel }) => subscribe(id, decode(channel)),
   unsub: (id, { channel }) => millrace.unsubscribe(id, decode(channel)),
   call: (_id, { fn, args }) => millrace[fn](...decode(args)),
-  /** `<publisher> <n>` to the channels in turn, n counted in each, until the key `stop` is set. */
+  /** `<publisher> <n>` to the channels in turn, n counted in each, until the key `stop` is set, and not beyond `allowed`. */
   publish: async (_id, { publisher, channels, count, batch, pauseMs }) => {
     let sent = 0;
     while (sent < count && getKey('stop') === undefined) {
-      for (const end = Math.min(count, sent + batch); sent < end; sent++) {
+      for (const end = Math.min(count, sent + batch, allowed()); sent < end; sent++) {
         send(`room-${sent % channels}`, `${publisher} ${Math.floor(sent / channels)}`);
       }
       if (pauseMs > 0) await later(pauseMs);
