@@ -91,7 +91,8 @@ fn inhospitable() -> (u16, Arc<AtomicUsize>) {
     (port, guests)
 }
 
-const PATIENCE: Duration = Duration::from_secs(10);
+/// It only bounds a hang: a busy machine may leave a thread alone for seconds.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn more_questions_than_it_looks_at_do_not_hide_the_end() {
@@ -146,7 +147,9 @@ fn a_server_that_throws_us_out_is_not_asked_all_the_time() {
         std::thread::sleep(Duration::from_millis(50));
     }
     let often = guests.load(Ordering::SeqCst) - before;
-    assert!(often < 10, "{often} times in a second");
+    let took = since.elapsed();
+    let most = usize::try_from(took.as_millis() / 100).expect("it works here");
+    assert!(often < most, "{often} times in {took:?}");
     assert!(backplane.stats().losses > 0);
     backplane.end(Instant::now());
     ended.recv_timeout(PATIENCE).expect("it works here");

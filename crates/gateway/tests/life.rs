@@ -11,13 +11,15 @@ use millrace_gateway::config::GatewayConfig;
 use millrace_gateway::{Kind, ListenerConfig, Notice, ShardSet, Target};
 use millrace_protocol::websocket::{self, Opcode};
 use support::client::{Client, Received, frame};
-use support::{ALL, Event, echo, serve};
+use support::{ALL, Event, SOON, echo, serve};
 
 fn config(io_threads: usize) -> GatewayConfig {
-    GatewayConfig {
+    let mut config = GatewayConfig {
         io_threads,
         ..GatewayConfig::default()
-    }
+    };
+    config.limits.worker_timeout = Duration::ZERO;
+    config
 }
 
 #[test]
@@ -131,12 +133,12 @@ fn a_broadcast_reaches_every_shard_in_one_order() {
 
 #[test]
 fn stopping_says_1001() {
-    let server = serve(config(2), ListenerConfig::default());
+    let mut config = config(2);
+    config.limits.close_timeout = SOON;
+    let server = serve(config, ListenerConfig::default());
     let worker = echo(&server.gateway, ALL);
     let mut client = Client::connect(&server.address, b"");
-    let ticket = server
-        .gateway
-        .stop_listeners(&[server.listener], Duration::from_secs(5));
+    let ticket = server.gateway.stop_listeners(&[server.listener], SOON);
     assert_eq!(client.next(), Received::Close(Some(1001), String::new()));
     let mut close = Vec::new();
     websocket::append_masked_close(&mut close, 1001, "", [0; 4]);

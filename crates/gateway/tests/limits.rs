@@ -5,6 +5,7 @@
 #[expect(dead_code, reason = "each test file uses its part of the support")]
 mod support;
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use millrace_gateway::limits::{GatewayLimits, ListenerLimits};
@@ -164,7 +165,7 @@ fn silence_is_asked_about_and_then_cut() {
         |_| {},
         |limits| {
             limits.ping_interval = ms(100);
-            limits.pong_timeout = ms(200);
+            limits.pong_timeout = ms(4000);
         },
     );
     let worker = manual(&server.gateway, QUIET);
@@ -180,6 +181,9 @@ fn silence_is_asked_about_and_then_cut() {
     assert_eq!(server.gateway.stats().traffic.ping_timeouts, 1);
 }
 
+/// So long that at a kilobyte in twenty milliseconds it takes much longer than a pong may.
+const LONG: usize = 600_000;
+
 /// A pong cannot stand inside a frame: a peer whose long frame arrives is alive, one that dribbles is not.
 #[test]
 fn a_long_frame_may_take_longer_than_a_pong() {
@@ -187,27 +191,29 @@ fn a_long_frame_may_take_longer_than_a_pong() {
         |_| {},
         |limits| {
             limits.ping_interval = ms(100);
-            limits.pong_timeout = ms(100);
+            limits.pong_timeout = ms(4000);
         },
     );
     let worker = manual(&server.gateway, QUIET);
     let (mut honest, _) = connect(&server, &worker);
     let (mut dribbling, _) = connect(&server, &worker);
-    let message = frame(Opcode::Binary, &vec![7; 40_000]);
+    let message = frame(Opcode::Binary, &vec![7; LONG]);
     let mut alone = message.chunks(1);
     let cut = || server.gateway.stats().traffic.ping_timeouts == 1;
     for part in message.chunks(1000) {
         honest.send(part);
         if !cut() {
-            dribbling.send(alone.next().unwrap());
+            // it may be cut meanwhile
+            let _cut = dribbling.stream.write_all(alone.next().unwrap());
+            std::thread::sleep(ms(20));
         }
-        std::thread::sleep(ms(20));
     }
+    assert!(cut());
     let events = worker.expect(2);
     assert!(
         events
             .iter()
-            .any(|event| matches!(event, Event::Binary { data, .. } if data.len() == 40_000))
+            .any(|event| matches!(event, Event::Binary { data, .. } if data.len() == LONG))
     );
     assert!(
         events
@@ -230,17 +236,22 @@ fn an_unfinished_message_has_a_deadline() {
 
 #[test]
 fn an_idle_connection_is_closed_with_1000_and_a_busy_one_is_not() {
-    let server = server(|_| {}, |limits| limits.idle_timeout = ms(300));
+    let server = server(|_| {}, |limits| limits.idle_timeout = ms(4000));
     let worker = manual(&server.gateway, QUIET);
     let (mut idle, _) = connect(&server, &worker);
     let (mut busy, _) = connect(&server, &worker);
-    for _ in 0..10 {
+    let idle = std::thread::spawn(move || idle.next());
+    while !idle.is_finished() {
         std::thread::sleep(ms(50));
         busy.text("here");
+        worker.take();
     }
     let reason = "Idle timeout".to_owned();
-    assert_eq!(idle.next(), Received::Close(Some(1000), reason.clone()));
-    assert_eq!(busy.next(), Received::Close(Some(1000), reason));
+    let closed = Received::Close(Some(1000), reason);
+    assert_eq!(idle.join().unwrap(), closed);
+    busy.send(&frame(Opcode::Ping, b"still here"));
+    assert_eq!(busy.next(), Received::Pong(b"still here".to_vec()));
+    assert_eq!(busy.next(), closed);
 }
 
 /// While a client is not read it cannot answer pings, so it is not blamed.
@@ -250,16 +261,25 @@ fn the_pong_deadline_stands_still_while_nothing_is_read() {
         |limits| limits.unhandled_events = 1,
         |limits| {
             limits.ping_interval = ms(50);
-            limits.pong_timeout = ms(50);
+            limits.pong_timeout = ms(3000);
         },
     );
     let worker = manual(&server.gateway, QUIET);
     let (mut client, _) = connect(&server, &worker);
     client.text("one");
     client.text("two");
-    let gone = || server.gateway.stats().connections == 0;
-    assert!(!eventually_within(ms(600), gone));
-    assert_eq!(texts(&worker.expect(2)), ["one", "two"]);
+    // its event is not taken, else the other is read again
+    let silent = Client::connect(&server.address, b"");
+    assert!(eventually(
+        || server.gateway.stats().traffic.ping_timeouts == 1
+    ));
+    drop(silent);
+    assert!(eventually(|| server.gateway.stats().connections == 1));
+    let mut seen = Vec::new();
+    while texts(&seen).len() < 2 {
+        seen.extend(worker.expect(1));
+    }
+    assert_eq!(texts(&seen), ["one", "two"]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use millrace_gateway::{AnswerHead, GatewayConfig, Handlers, ListenerConfig, Reply, ShardSet};
 use support::manual::{Manual, eventually, manual};
-use support::{Server, serve};
+use support::{SOON, Server, serve};
 
 const FETCH: Handlers = Handlers {
     open: false,
@@ -35,9 +35,7 @@ fn server(worker_queue_events: usize) -> Server {
 
 fn connect(server: &Server, bytes: &str) -> TcpStream {
     let mut stream = TcpStream::connect(&server.address).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
     stream.write_all(bytes.as_bytes()).unwrap();
     stream
 }

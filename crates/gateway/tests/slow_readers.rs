@@ -13,7 +13,7 @@ use millrace_gateway::{GatewayConfig, Kind, ListenerConfig, ShardSet, SocketId, 
 use support::client::{Client, Received, frame, request};
 use support::manual::{eventually, eventually_within, manual, send_all};
 use support::wire::narrow_client;
-use support::{ALL, Event, Server, echo, serve};
+use support::{ALL, Event, SOON, Server, echo, serve};
 
 const MIB: usize = 1024 * 1024;
 
@@ -26,6 +26,9 @@ fn server(limits: impl FnOnce(&mut GatewayLimits)) -> Server {
         ..GatewayConfig::default()
     };
     config.limits.worker_timeout = Duration::ZERO;
+    // who does not read is to be closed for what a test is about
+    config.limits.write_timeout = Duration::MAX;
+    config.limits.close_timeout = Duration::MAX;
     limits(&mut config.limits);
     serve(config, ListenerConfig::default())
 }
@@ -177,9 +180,7 @@ fn too_much_sent_before_the_admission_is_answered_closes_without_a_hole() {
     let worker = manual(&server.gateway, ALL);
     let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
     stream.write_all(request("/").as_bytes()).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
     let socket = worker.opened();
     for number in 0..30 {
         send_all(&server.gateway, socket, [numbered(number, 10_000).as_str()]);

@@ -2,9 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Opcode, Role};
+
+use super::SOON;
 
 /// What a client received.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,9 +42,7 @@ impl Client {
     /// Connects and sends `early` in the same segment as the handshake.
     pub(crate) fn connect(address: &str, early: &[u8]) -> Self {
         let mut stream = TcpStream::connect(address).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(10)))
-            .unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
         let mut bytes = request("/").into_bytes();
         bytes.extend_from_slice(early);
         stream.write_all(&bytes).unwrap();
@@ -53,9 +52,7 @@ impl Client {
     /// Connects and sends the request, without waiting for its answer.
     pub(crate) fn connect_pending(address: &str) -> TcpStream {
         let mut stream = TcpStream::connect(address).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(10)))
-            .unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
         stream.write_all(request("/").as_bytes()).unwrap();
         stream
     }

@@ -7,7 +7,7 @@ use millrace_gateway::{
     Acceptance, Gateway, Handlers, Kind, Rejection, ShardSet, SocketId, Target, Worker,
 };
 
-use super::{Bell, Event, decode};
+use super::{Bell, Event, SOON, decode};
 
 /// See the module.
 pub(crate) struct Manual {
@@ -99,9 +99,9 @@ pub(crate) fn send_all<'a>(
     gateway.wake(&mut touched);
 }
 
-/// Waits for a condition that another thread brings about; false after ten seconds.
+/// Waits for a condition that another thread brings about; false if it does not.
 pub(crate) fn eventually(condition: impl FnMut() -> bool) -> bool {
-    eventually_within(Duration::from_secs(10), condition)
+    eventually_within(SOON, condition)
 }
 
 /// The same with another patience.

@@ -7,10 +7,15 @@ pub(crate) mod wire;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
+use millrace_gateway::limits::ListenerLimits;
 use millrace_gateway::{
     Acceptance, Doorbell, Gateway, GatewayConfig, Handlers, Kind, ListenerConfig, Notice, ShardSet,
     Sidecar, SocketId, Target, Worker,
 };
+
+/// How long is waited for something that should happen at once. It only bounds a hang: a busy machine may leave a thread
+/// alone for seconds.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// A doorbell that wakes a waiting thread.
 #[derive(Default)]
@@ -26,12 +31,12 @@ impl Bell {
         bell
     }
 
-    /// Waits for the next ring; false after ten seconds.
+    /// Waits for the next ring; false if it does not come.
     pub(crate) fn wait(&self) -> bool {
         let guard = self.rung.lock().unwrap();
         let (mut guard, timeout) = self
             .changed
-            .wait_timeout_while(guard, Duration::from_secs(10), |rung| !*rung)
+            .wait_timeout_while(guard, SOON, |rung| !*rung)
             .unwrap();
         *guard = false;
         !timeout.timed_out()
@@ -123,7 +128,11 @@ pub(crate) struct Server {
     pub(crate) notices: Arc<Bell>,
 }
 
-pub(crate) fn serve(config: GatewayConfig, listener: ListenerConfig) -> Server {
+/// Starts one. Clients may take their time to speak, unless the handshake's time is shorter.
+pub(crate) fn serve(config: GatewayConfig, mut listener: ListenerConfig) -> Server {
+    if listener.limits.first_request_timeout == ListenerLimits::default().first_request_timeout {
+        listener.limits.first_request_timeout = SOON;
+    }
     let gateway = Gateway::new();
     let notices = Arc::new(Bell::default());
     gateway.start(config, Bell::door(&notices)).unwrap();
@@ -262,7 +271,7 @@ impl Echo {
         let guard = self.events.lock().unwrap();
         let (guard, timeout) = self
             .changed
-            .wait_timeout_while(guard, Duration::from_secs(10), |events| !condition(events))
+            .wait_timeout_while(guard, SOON, |events| !condition(events))
             .unwrap();
         assert!(!timeout.timed_out(), "events were {guard:?}");
         guard.clone()

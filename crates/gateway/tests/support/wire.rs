@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
+use super::SOON;
 use super::client::{Client, request};
 
 /// A connection whose kernel takes little for a reader that does not read.
@@ -19,9 +19,7 @@ pub(crate) fn narrow(address: &str) -> TcpStream {
     socket.set_recv_buffer_size(16 * 1024).unwrap();
     socket.connect(&address.into()).unwrap();
     let stream: TcpStream = socket.into();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(10)))
-        .unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
     stream
 }
 
@@ -35,9 +33,7 @@ pub(crate) fn narrow_client(address: &str) -> Client {
 /// Sends bytes and reads the whole answer.
 pub(crate) fn exchange(address: &str, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(20)))
-        .unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
     stream.write_all(bytes).unwrap();
     rest(&mut stream)
 }
