@@ -21,7 +21,7 @@ async function subscriber(t, node, ...channels) {
 const bytes = Buffer.from([0, 255, 10]);
 
 async function nodesTellEachOther(t, launch, url) {
-  const options = { workerPath: worker('backplane'), threads: 2, ioThreads: 1, backplane: { url, waitMs: 15_000 } };
+  const options = { workerPath: worker('backplane'), threads: 2, ioThreads: 1, backplane: { url, waitMs: 60_000 } };
   const nodes = [await launch(options), await ownServer(t, options)];
   const clients = await Promise.all(nodes.map((node) => subscriber(t, node, 'room', { pattern: 'r?*:*' })));
   await Promise.all(nodes.map((node) => hears(node, 2)));
@@ -42,9 +42,10 @@ async function nodesTellEachOther(t, launch, url) {
   for (const node of nodes) {
     const info = await until(async () => {
       const answer = await node.call('clusterInfo', ['room', 'nobody']);
-      return answer.nodes.length === 2 && answer;
+      // incomplete where the other node is too busy to answer within a second
+      return answer.nodes.length === 2 && answer.isComplete && answer;
     }, 'both nodes to know each other');
-    t.like(info, { subscribers: [2, 0], isComplete: true });
+    t.deepEqual(info.subscribers, [2, 0]);
     const link = await linkThat(node, 'has sent three', ({ sent }) => sent === 3);
     t.like(link, { missed: 0, duplicates: 0, malformed: 0, losses: 0 });
   }
@@ -74,7 +75,7 @@ inEach(
     const late = await t.throwsAsync(start({ url: redis.url, waitMs: 200 }));
     t.is(late.code, 'ERR_MILLRACE_BACKPLANE_LOST');
     await redis.launchAgain();
-    await start({ url: redis.url, waitMs: 15_000 });
+    await start({ url: redis.url, waitMs: 60_000 });
     t.like(await server.call('stats'), { backplane: { state: 'ready' } });
   },
 );

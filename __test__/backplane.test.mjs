@@ -198,10 +198,10 @@ withRedis('all nodes tell how many subscribers a channel has', async (t) => {
   await Promise.all([subscriber(t, nodes[0], 'room'), subscriber(t, nodes[1], 'room', 'other')]);
   const info = await until(async () => {
     const answer = await nodes[0].call('clusterInfo', ['room', 'other', 'nothing']);
-    return answer.nodes.length === 2 && answer;
+    // incomplete where the other node is too busy to answer within a second
+    return answer.nodes.length === 2 && answer.isComplete && answer;
   }, 'both nodes to know each other');
   t.deepEqual(info.subscribers, [2, 1, 0]);
-  t.true(info.isComplete);
   t.is(info.nodes[0].isSelf, true);
   t.not(info.nodes[0].id, info.nodes[1].id);
   t.like(info.nodes[1], { isSelf: false, sockets: 1, channels: 2, subscriptions: 2 });

@@ -4,7 +4,7 @@ import test from 'ava';
 
 import { needingRedis, Redis } from './support/redis.mjs';
 import { connect, request } from './support/resp.mjs';
-import { compare } from './support/resp-compare.mjs';
+import { compare, emptied } from './support/resp-compare.mjs';
 import { ownServer, worker } from './support/server.mjs';
 
 const redis = Redis.of(test);
@@ -16,13 +16,6 @@ const OPTIONS = {
   bind: { address: '127.0.0.1:0', protocol: 'resp' },
 };
 
-/** The addresses of both, without keys. */
-async function fresh(t) {
-  await redis.cli('FLUSHALL');
-  const { addresses } = await ownServer(t, OPTIONS);
-  return [`127.0.0.1:${redis.port}`, addresses[0]];
-}
-
 /** Requests of words without blanks, in one write. */
 const requests = (...lines) => Buffer.concat(lines.map((line) => request(...line.split(' '))));
 const inline = (line) => Buffer.from(`${line}\r\n`, 'latin1');
@@ -31,7 +24,8 @@ for (const version of [2, 3]) {
   const like = (title, steps, options) =>
     withRedis(`RESP${version}: ${title}`, async (t) => {
       const greet = version === 3 ? ['HELLO', '3'] : undefined;
-      await compare(t, () => fresh(t), steps, { greet, ...options });
+      const server = await ownServer(t, OPTIONS);
+      await compare(t, () => emptied(redis, server), steps, { greet, ...options });
     });
 
   like('connections', [

@@ -192,6 +192,9 @@ test('CLIENT KILL ends others, and itself once it is told', async (t) => {
   const [, address] = /addr=(\S+)/.exec(await last.ask('CLIENT', 'INFO'));
   t.is(await redis.ask('CLIENT', 'KILL', address), '+OK\r\n');
   await last.over();
+  // a client sees its end before it is forgotten
+  const count = async () => (await redis.ask('CLIENT', 'LIST')).match(/\bid=/g).length;
+  await until(async () => (await count()) === 1, 'the others to be gone');
   t.is(await redis.ask('CLIENT', 'KILL', 'USER', 'default', 'SKIPME', 'no'), ':1\r\n');
   await redis.over();
   t.is(await ask(ws, { cmd: 'ping' }), 'pong', 'who speaks no RESP is none of its clients');

@@ -8,7 +8,7 @@ export async function startNodes(t, backplane, { count = 2, ...more } = {}) {
   t.teardown(() => Promise.all(nodes.map((node) => node.end())));
   await Promise.all(nodes.map((node) => node.launch()));
   const options = { workerPath: worker('backplane'), threads: 2, ioThreads: 2, ...more };
-  const waiting = typeof backplane === 'string' ? { url: backplane, waitMs: 15_000 } : { waitMs: 15_000, ...backplane };
+  const waiting = typeof backplane === 'string' ? { url: backplane, waitMs: 60_000 } : { waitMs: 60_000, ...backplane };
   await Promise.all(nodes.map((node) => node.start({ ...options, backplane: waiting })));
   return nodes;
 }

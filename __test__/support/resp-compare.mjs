@@ -9,6 +9,13 @@ const MASKS = {
   time: [/\$\d+\r\n\d+\r\n\$\d+\r\n\d+\r\n/, 'TIME'],
 };
 
+/** The addresses of both, without keys. */
+export async function emptied(redis, server, cliArgs = []) {
+  await redis.cli(...cliArgs, 'FLUSHALL');
+  for (const { key } of await server.call('getDebugState', 'kv')) await server.call('setKey', key, undefined);
+  return [`127.0.0.1:${redis.port}`, server.addresses[0]];
+}
+
 /** How long a script may take whose answers tell the time that has passed, in whole seconds. */
 const AT_ONCE_MS = 400;
 
