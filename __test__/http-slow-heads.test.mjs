@@ -13,7 +13,7 @@ const COUNT = Number(process.env.MILLRACE_SLOW_HEADS ?? 2_000);
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 
 test.serial(`${COUNT} half heads`, async (t) => {
-  t.timeout(120_000);
+  t.timeout(600_000);
   const server = await ownServer(t, {
     workerPath: worker('echo'),
     threads: 1,

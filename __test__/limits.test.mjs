@@ -138,7 +138,7 @@ test.serial(
   },
 );
 
-test.serial('pingIntervalMs and pongTimeoutMs: a silent peer is gone in time, an answering one stays', async (t) => {
+test('pingIntervalMs and pongTimeoutMs: a silent peer is gone in time, an answering one stays', async (t) => {
   const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 5000 }));
   const [alive, dead] = [await member(t, server), await member(t, server, { autoPong: false })];
   const before = performance.now();
@@ -150,7 +150,7 @@ test.serial('pingIntervalMs and pongTimeoutMs: a silent peer is gone in time, an
   t.is(await ask(alive, { cmd: 'ping' }), 'pong');
 });
 
-test.serial('only complete frames count as life: dripping a frame does not answer a ping', async (t) => {
+test('only complete frames count as life: dripping a frame does not answer a ping', async (t) => {
   const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 400, messageDeadlineMs: 60_000 }));
   const ws = await open(t, server, { autoPong: false });
   const bytes = text('x'.repeat(1000));
@@ -166,7 +166,7 @@ test.serial('only complete frames count as life: dripping a frame does not answe
   t.true(at < bytes.length);
 });
 
-test.serial('any complete frame counts as life: a ping answered by a message needs no pong', async (t) => {
+test('any complete frame counts as life: a ping answered by a message needs no pong', async (t) => {
   const server = await ownServer(t, commands({ pingIntervalMs: 200, pongTimeoutMs: 5000 }));
   const [silent, ws] = [await open(t, server, { autoPong: false }), await open(t, server, { autoPong: false })];
   // as long as one that answers with nothing is there, and for some pings more
@@ -179,7 +179,7 @@ test.serial('any complete frame counts as life: a ping answered by a message nee
   t.false(ws.over);
 });
 
-test.serial('while we do not read, the pong deadline stands still', async (t) => {
+test('while we do not read, the pong deadline stands still', async (t) => {
   const server = await ownServer(
     t,
     commands({ pingIntervalMs: 200, pongTimeoutMs: 4000, unhandledEvents: 2, handlerTimeoutMs: 60_000 }),
@@ -196,23 +196,20 @@ test.serial('while we do not read, the pong deadline stands still', async (t) =>
   for (let index = 0; index < 500; index++) t.true((await ws.text()).startsWith(`${index} `));
 });
 
-test.serial(
-  'messageDeadlineMs: an unfinished message ends its connection, between frames and inside one',
-  async (t) => {
-    const server = await ownServer(t, commands({ messageDeadlineMs: 4000 }));
-    const [between, inside, head, fine] = await Promise.all(Array.from({ length: 4 }, () => open(t, server)));
-    await between.raw(binary('first', { fin: false }));
-    await inside.raw(binary('x'.repeat(1000)).subarray(0, 100));
-    await head.raw(binary('x'.repeat(1000)).subarray(0, 3));
-    for (const ws of [between, inside, head]) {
-      t.is((await ws.closed()).code, 1008);
-    }
-    await fine.raw([binary('a', { fin: false }), continuation('b')]);
-    t.is((await fine.next()).data.toString(), 'ab');
-  },
-);
+test('messageDeadlineMs: an unfinished message ends its connection, between frames and inside one', async (t) => {
+  const server = await ownServer(t, commands({ messageDeadlineMs: 4000 }));
+  const [between, inside, head, fine] = await Promise.all(Array.from({ length: 4 }, () => open(t, server)));
+  await between.raw(binary('first', { fin: false }));
+  await inside.raw(binary('x'.repeat(1000)).subarray(0, 100));
+  await head.raw(binary('x'.repeat(1000)).subarray(0, 3));
+  for (const ws of [between, inside, head]) {
+    t.is((await ws.closed()).code, 1008);
+  }
+  await fine.raw([binary('a', { fin: false }), continuation('b')]);
+  t.is((await fine.next()).data.toString(), 'ab');
+});
 
-test.serial('messageDeadlineMs: pings do not prolong an unfinished message', async (t) => {
+test('messageDeadlineMs: pings do not prolong an unfinished message', async (t) => {
   const server = await ownServer(t, commands({ messageDeadlineMs: 500 }));
   const ws = await open(t, server);
   await ws.raw(binary('first', { fin: false }));
@@ -227,7 +224,7 @@ test.serial('messageDeadlineMs: pings do not prolong an unfinished message', asy
   t.pass();
 });
 
-test.serial('messageDeadlineMs does not touch a connection without an unfinished message', async (t) => {
+test('messageDeadlineMs does not touch a connection without an unfinished message', async (t) => {
   const server = await ownServer(t, commands({ messageDeadlineMs: 200 }));
   const [idle, witness] = [await member(t, server), await open(t, server)];
   await witness.raw(binary('first', { fin: false }));
@@ -235,7 +232,7 @@ test.serial('messageDeadlineMs does not touch a connection without an unfinished
   t.is(await ask(idle, { cmd: 'ping' }), 'pong');
 });
 
-test.serial('idleTimeoutMs: off by default; when set, a connection without messages is closed', async (t) => {
+test('idleTimeoutMs: off by default; when set, a connection without messages is closed', async (t) => {
   const server = await ownServer(t, commands({ idleTimeoutMs: 5000, pingIntervalMs: 100 }));
   const [idle, busy] = [await member(t, server), await member(t, server)];
   let over = false;

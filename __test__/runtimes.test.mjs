@@ -215,7 +215,8 @@ inEach(
     stuck.send(JSON.stringify({ cmd: 'hang', n: 1 }));
     await ask(fine, { cmd: 'ping' });
     await server.stop(undefined, { drain: 0 });
-    t.true((await server.errors()).some(({ code }) => code === 'ERR_MILLRACE_WORKER_UNRESPONSIVE'));
+    const isReport = ({ code }) => code === 'ERR_MILLRACE_WORKER_UNRESPONSIVE';
+    await until(async () => (await server.errors()).some(isReport), 'the report');
     t.deepEqual(await workers(server), []);
   },
 );

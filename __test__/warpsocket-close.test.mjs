@@ -58,7 +58,9 @@ test('in handleClose unsubscribing the socket is harmless; afterwards its subscr
   ws.close(1000);
   const entry = await report();
   t.true(entry.unsubscribed.every((one) => one === id));
-  t.deepEqual((await server.call('getDebugState', 'channels', `room of ${id}`)).subscribers, { [staysId]: 1 });
+  const subscribers = async () => (await server.call('getDebugState', 'channels', `room of ${id}`)).subscribers;
+  await until(async () => Object.keys(await subscribers()).length === 1, 'its subscription to be gone');
+  t.deepEqual(await subscribers(), { [staysId]: 1 });
 });
 
 test('a broadcast in handleClose reaches the others', async (t) => {

@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { until } from './support/deadline.mjs';
 import { ping, text } from './support/frames.mjs';
-import { ask, member, open, ownServer, sharedServer, worker } from './support/server.mjs';
+import { ask, forgotten, member, open, ownServer, sharedServer, worker } from './support/server.mjs';
 
 const server = sharedServer(test, { workerPath: worker('commands'), threads: 1 });
 const command = (n, cmd, more) => text(JSON.stringify({ cmd, n, ...more }));
@@ -132,7 +132,7 @@ for (const [name, [value, pattern]] of Object.entries(THROWN)) {
         undefined,
         'the next message of the failed connection is not handled',
       );
-      t.is(await server.call('getDebugState', 'sockets', ws.id), undefined);
+      await forgotten(server, ws.id);
     });
   }
 }

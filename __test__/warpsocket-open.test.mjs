@@ -145,8 +145,11 @@ test('a refused connection leaves nothing: no socket, no subscription, no handle
   await own.call('subscribe', 1, 'log');
   t.is((await handshake(own.addresses[0], { path: '/greet-refuse' })).status, 403);
   t.is((await handshake(own.addresses[0], { path: '/throw' })).status, 500);
-  t.deepEqual(Object.keys(await own.call('getDebugState', 'sockets')), ['1']);
-  t.is(await own.call('getDebugState', 'channels', 'refused'), undefined);
+  const sockets = async () => Object.keys(await own.call('getDebugState', 'sockets'));
+  await until(async () => (await sockets()).length === 1, 'the refused sockets to be gone');
+  t.deepEqual(await sockets(), ['1']);
+  const channel = () => own.call('getDebugState', 'channels', 'refused');
+  await until(async () => (await channel()) === undefined, 'their subscriptions to be gone');
   const accepted = await open(t, own);
   accepted.close(4000);
   t.deepEqual(await watcher.json(), { event: 'close', socketId: 4, code: 4000 });
