@@ -10,7 +10,8 @@ import { SOON, within } from './deadline.mjs';
 import { freePort } from './ports.mjs';
 import { exitOf, kill, remove } from './teardown.mjs';
 
-const SERVER = '/usr/bin/redis-server';
+/** Another server of the protocol may stand in for it, such as valkey-server. */
+const SERVER = process.env.MILLRACE_TEST_REDIS ?? '/usr/bin/redis-server';
 
 /** redis-cli, of the same package. */
 export const REDIS_CLI = '/usr/bin/redis-cli';
