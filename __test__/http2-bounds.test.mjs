@@ -151,7 +151,7 @@ test('a peer that takes nothing at all ends its connection', async (t) => {
   t.pass();
 });
 
-test('an event stream keeps its seat until the peer has taken all of it', async (t) => {
+test('an event stream keeps its permit until the peer has taken all of it', async (t) => {
   const server = await served(t, undefined, { workerPath: worker('events'), events: true });
   const session = await sessionOf(t, server, { settings: { initialWindowSize: 1000 } });
   const stream = session.request({ ':path': '/events?name=slow', accept: 'text/event-stream' });

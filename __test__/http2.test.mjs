@@ -133,11 +133,11 @@ test('more streams than the limit are refused, and so are more sockets than conn
   t.like(error, { status: 503, body: 'Too many connections from this address' });
   client.close(1000);
   await client.closed();
-  // its seat may be free a moment after it
+  // its permit may be free a moment after it
   await again(() => open(t, server, { http2: session }), 'a place for the next socket');
 });
 
-test('event streams and sockets share one connection, each with a seat of its own', async (t) => {
+test('event streams and sockets share one connection, each with a permit of its own', async (t) => {
   const server = await served(t, { events: '/events', limits: { connectionsPerAddress: 3 } });
   const session = await sessionOf(t, server);
   const listen = async () => {
@@ -151,7 +151,7 @@ test('event streams and sockets share one connection, each with a seat of its ow
   const socket = await member(t, server, { http2: session });
   t.is(await stat(server, 'connections'), 4);
   t.is((await listen()).status, 503);
-  t.is((await askFor(session)).status, 426, 'what takes no seat is still answered');
+  t.is((await askFor(session)).status, 426, 'what takes no permit is still answered');
   one.stream.close(http2.constants.NGHTTP2_CANCEL);
   await until(async () => (await listen()).status === 200, 'a place for the next event stream');
   t.is(await ask(socket, { cmd: 'ping' }), 'pong');

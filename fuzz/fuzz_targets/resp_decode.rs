@@ -1,6 +1,6 @@
 //! No bytes make the decoder of RESP panic, hold much more than it was given, read differently when they come in pieces,
 //! or give a request that does not read the same when it is written again. The first three bytes say how it is cut, and
-//! whether the peer is a stranger.
+//! whether the peer is unauthenticated.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,12 +11,12 @@ const ARGUMENT_BYTES: usize = 1000;
 type Requests = Vec<Vec<Vec<u8>>>;
 
 fuzz_target!(|bytes: &[u8]| {
-    let [step, other, stranger, stream @ ..] = bytes else {
+    let [step, other, unauthenticated, stream @ ..] = bytes else {
         return;
     };
     let limits = RequestLimits {
         argument_bytes: ARGUMENT_BYTES,
-        stranger: stranger % 2 == 1,
+        unauthenticated: unauthenticated % 2 == 1,
     };
     let (whole, error) = decode(&limits, [stream]);
     let steps = [usize::from(*step) + 1, usize::from(*other) + 1];
@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
     let written: Vec<u8> = whole.iter().flat_map(|one| write(one)).collect();
     let friend = RequestLimits {
         argument_bytes: 1 << 20,
-        stranger: false,
+        unauthenticated: false,
     };
     assert_eq!(decode(&friend, [&written[..]]), (whole, None));
 });

@@ -15,7 +15,7 @@ import { print, workerFailure } from './report.js';
 import { loadTls, type TlsPlan } from './tls.js';
 import { Host } from './worker/host.js';
 import type { WorkerData } from './worker/messages.js';
-import { Seat } from './worker/seat.js';
+import { Slot } from './worker/slot.js';
 import type { WorkerPlan } from './worker-options.js';
 
 /** What one call of `start` has begun. */
@@ -32,7 +32,7 @@ export class Supervisor {
   readonly #gateway: Gateway;
   readonly #id: number;
   readonly #tickets = new Map<number, () => void>();
-  #seats: Seat[] = [];
+  #slots: Slot[] = [];
   #hosts: Host[] = [];
   /** What the first call fixed; undefined: not running. */
   #fixed: Fixed | undefined;
@@ -76,10 +76,10 @@ export class Supervisor {
     const replaced = this.#last.then(async () => {
       signal?.throwIfAborted();
       const ms = timeToStop(this.#fixed);
-      if (this.#seats.length === 0) {
+      if (this.#slots.length === 0) {
         throw new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'there is no worker with a thread of its own');
       }
-      for (const seat of [...this.#seats]) await seat.renew(ms, signal);
+      for (const slot of [...this.#slots]) await slot.renew(ms, signal);
     });
     this.#last = replaced.catch(() => undefined);
     return replaced;
@@ -110,12 +110,12 @@ export class Supervisor {
     const backplane = plan.backplane && (await loadBackplane(plan.backplane));
     this.#users += 1;
     const begun: Begun = { addresses: [], listeners: [], tls: new Map() };
-    const seats: Seat[] = [];
+    const slots: Slot[] = [];
     const hosts: Host[] = [];
     try {
       const fixed = await this.#startNative(plan, backplane);
       if (plan.backplane !== undefined) await this.#waitForLink(plan.backplane.waitMs);
-      if (plan.workers !== undefined) await this.#startWorkers({ ...plan.workers, arg }, fixed, seats, hosts);
+      if (plan.workers !== undefined) await this.#startWorkers({ ...plan.workers, arg }, fixed, slots, hosts);
       for (const { plan, config } of listeners) {
         const listening = this.#native.listen(config);
         begun.listeners.push(listening.id);
@@ -126,10 +126,10 @@ export class Supervisor {
       return begun;
     } catch (error) {
       await this.#stopListeners(begun.listeners, 0);
-      this.#seats = this.#seats.filter((seat) => !seats.includes(seat));
+      this.#slots = this.#slots.filter((slot) => !slots.includes(slot));
       this.#hosts = this.#hosts.filter((host) => !hosts.includes(host));
       for (const host of hosts) host.abandon();
-      await Promise.all(seats.map((seat) => seat.abandon()));
+      await Promise.all(slots.map((slot) => slot.abandon()));
       await this.#leave();
       throw error;
     }
@@ -219,7 +219,7 @@ export class Supervisor {
   }
 
   /** The first worker alone, so that a broken module fails once; then the others side by side. */
-  async #startWorkers(plan: WorkerPlan, fixed: Fixed, seats: Seat[], hosts: Host[]): Promise<void> {
+  async #startWorkers(plan: WorkerPlan, fixed: Fixed, slots: Slot[], hosts: Host[]): Promise<void> {
     const { module, arg } = plan;
     const { handlerTimeoutMs } = fixed;
     const report = (error: MillraceError): void => this.#report(error);
@@ -244,11 +244,11 @@ export class Supervisor {
       handlerTimeoutMs,
     };
     for (let index = 0; index < plan.threads; index += 1) {
-      seats.push(new Seat(data, fixed.workerStartTimeoutMs, report, fixed.log));
+      slots.push(new Slot(data, fixed.workerStartTimeoutMs, report, fixed.log));
     }
-    this.#seats.push(...seats);
-    await seats[0]?.open();
-    await Promise.all(seats.slice(1).map((seat) => seat.open()));
+    this.#slots.push(...slots);
+    await slots[0]?.open();
+    await Promise.all(slots.slice(1).map((slot) => slot.open()));
   }
 
   #stopListeners(ids: number[], drainMs: number): Promise<void> {
@@ -267,12 +267,12 @@ export class Supervisor {
 
   async #end(fixed: Fixed): Promise<void> {
     fixed.unwatch();
-    // the seats stay known: a worker that does not answer is given up here as at any other time
-    const seats = this.#seats;
+    // the slots stay known: a worker that does not answer is given up here as at any other time
+    const slots = this.#slots;
     const hosts = this.#hosts.splice(0);
     const ms = timeToStop(fixed);
-    await Promise.all([...seats.map((seat) => seat.stop(ms)), ...hosts.map((host) => host.stop(ms))]);
-    this.#seats = [];
+    await Promise.all([...slots.map((slot) => slot.stop(ms)), ...hosts.map((host) => host.stop(ms))]);
+    this.#slots = [];
     const stopped = new Promise<void>((resolve) => {
       this.#whenStopped = resolve;
     });
@@ -302,7 +302,7 @@ export class Supervisor {
         this.#whenLinked.clear();
         break;
       case 'workerUnresponsive':
-        this.#seats.find((seat) => seat.holds(notice.worker))?.replace(notice.worker, notice.ms);
+        this.#slots.find((slot) => slot.holds(notice.worker))?.replace(notice.worker, notice.ms);
         break;
       case 'error':
         this.#report(new MillraceError(notice.code, notice.message));

@@ -36,12 +36,12 @@ fn queue_text(bencher: Bencher<'_, '_>, length: usize) {
 #[divan::bench(args = [1, 16])]
 fn inbox_send_64(bencher: Bencher<'_, '_>, messages: usize) {
     let (mut mailbox, ids) = crowded(1000);
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     bencher.bench_local(|| {
         for _ in 0..messages {
             let target = [Target::Socket(black_box(ids[77]))];
             let gateway = mailbox.gateway();
-            gateway.send(&target, Kind::Text, PAYLOAD, &[], &mut touched);
+            gateway.send(&target, Kind::Text, PAYLOAD, &[], &mut dirty);
         }
         mailbox.empty()
     });
@@ -52,11 +52,11 @@ fn inbox_send_64(bencher: Bencher<'_, '_>, messages: usize) {
 fn inbox_send_texts_of_64_together(bencher: Bencher<'_, '_>, messages: usize) {
     let (mut mailbox, ids) = crowded(1000);
     let payloads = PAYLOAD.repeat(messages);
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     bencher.bench_local(|| {
         let texts = ids.iter().take(messages).map(|id| (*id, PAYLOAD.len()));
         let gateway = mailbox.gateway();
-        gateway.send_texts(black_box(&payloads), texts, &mut touched);
+        gateway.send_texts(black_box(&payloads), texts, &mut dirty);
         mailbox.empty()
     });
 }
@@ -64,16 +64,16 @@ fn inbox_send_texts_of_64_together(bencher: Bencher<'_, '_>, messages: usize) {
 #[divan::bench(args = [1, 1000])]
 fn inbox_publish_64(bencher: Bencher<'_, '_>, subscribers: usize) {
     let (mut mailbox, ids) = crowded(subscribers);
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
     mailbox
         .gateway()
-        .subscribe(&members, CHANNEL, 1, &mut touched);
+        .subscribe(&members, CHANNEL, 1, &mut dirty);
     mailbox.empty();
     bencher.bench_local(|| {
         let target = [Target::Channel(black_box(CHANNEL))];
         let gateway = mailbox.gateway();
-        gateway.send(&target, Kind::Text, PAYLOAD, &[], &mut touched);
+        gateway.send(&target, Kind::Text, PAYLOAD, &[], &mut dirty);
         mailbox.empty()
     });
 }

@@ -10,13 +10,13 @@ pub(crate) struct CloseReason {
     pub(crate) code: u16,
     pub(crate) reason: Cow<'static, str>,
     /// What to do about the peer.
-    pub(crate) farewell: Farewell,
+    pub(crate) mode: CloseMode,
     by_peer: bool,
 }
 
 /// How to part from the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Farewell {
+pub(crate) enum CloseMode {
     /// Say goodbye and wait for the answer.
     Handshake,
     /// The peer said goodbye, or did wrong: say goodbye and end the stream.
@@ -26,78 +26,78 @@ pub(crate) enum Farewell {
 }
 
 impl CloseReason {
-    pub(crate) const fn new(code: u16, reason: &'static str, farewell: Farewell) -> Self {
+    pub(crate) const fn new(code: u16, reason: &'static str, mode: CloseMode) -> Self {
         Self {
             code,
             reason: Cow::Borrowed(reason),
-            farewell,
+            mode,
             by_peer: false,
         }
     }
 
     /// The stream broke.
-    pub(crate) const ABNORMAL: Self = Self::new(close::ABNORMAL, "", Farewell::Cut);
+    pub(crate) const ABNORMAL: Self = Self::new(close::ABNORMAL, "", CloseMode::Cut);
     /// The listener stops.
-    pub(crate) const GOING_AWAY: Self = Self::new(close::GOING_AWAY, "", Farewell::Handshake);
+    pub(crate) const GOING_AWAY: Self = Self::new(close::GOING_AWAY, "", CloseMode::Handshake);
     /// The gateway ends without waiting for anybody.
-    pub(crate) const SHUT_DOWN: Self = Self::new(close::GOING_AWAY, "", Farewell::Cut);
+    pub(crate) const SHUT_DOWN: Self = Self::new(close::GOING_AWAY, "", CloseMode::Cut);
     /// The worker exports no handler for this kind of message.
     pub(crate) const NO_HANDLER: Self = Self::new(
         close::INTERNAL_ERROR,
         "Server worker has no handler",
-        Farewell::Handshake,
+        CloseMode::Handshake,
     );
     /// The worker is gone.
     pub(crate) const WORKER_DOWN: Self = Self::new(
         close::INTERNAL_ERROR,
         "Server worker is down",
-        Farewell::Handshake,
+        CloseMode::Handshake,
     );
     /// The worker is replaced by another one.
     pub(crate) const WORKER_REPLACED: Self = Self::new(
         close::SERVICE_RESTART,
         "Server worker is replaced",
-        Farewell::Handshake,
+        CloseMode::Handshake,
     );
     /// A bug of ours.
     pub(crate) const INTERNAL: Self = Self::new(
         close::INTERNAL_ERROR,
         "Internal server error",
-        Farewell::Final,
+        CloseMode::Final,
     );
     /// The peer does not read.
     pub(crate) const OVERFLOW: Self = Self::new(
         close::TRY_AGAIN_LATER,
         "Outgoing queue is full",
-        Farewell::Handshake,
+        CloseMode::Handshake,
     );
     /// The peer has not read for too long to be told so.
     pub(crate) const STALLED: Self = Self::new(
         close::TRY_AGAIN_LATER,
         "Write made no progress",
-        Farewell::Cut,
+        CloseMode::Cut,
     );
     /// A message was begun and not finished.
     pub(crate) const MESSAGE_DEADLINE: Self = Self::new(
         close::POLICY_VIOLATION,
         "Message took too long",
-        Farewell::Final,
+        CloseMode::Final,
     );
     /// The peer has not said who it is.
-    pub(crate) const STRANGER: Self = Self::new(
+    pub(crate) const UNAUTHENTICATED: Self = Self::new(
         close::POLICY_VIOLATION,
         "No password in time",
-        Farewell::Handshake,
+        CloseMode::Handshake,
     );
     /// Nothing happened for too long.
-    pub(crate) const IDLE: Self = Self::new(close::NORMAL, "Idle timeout", Farewell::Handshake);
+    pub(crate) const IDLE: Self = Self::new(close::NORMAL, "Idle timeout", CloseMode::Handshake);
 
     /// The peer closed with this code, or none.
     pub(crate) fn by_peer(code: Option<u16>, reason: &str) -> Self {
         Self {
             code: code.unwrap_or(close::NO_STATUS),
             reason: Cow::Owned(reason.to_owned()),
-            farewell: Farewell::Final,
+            mode: CloseMode::Final,
             by_peer: true,
         }
     }
@@ -112,7 +112,7 @@ impl CloseReason {
         Self {
             code,
             reason: Cow::Owned(reason.into()),
-            farewell: Farewell::Handshake,
+            mode: CloseMode::Handshake,
             by_peer: false,
         }
     }
@@ -120,6 +120,6 @@ impl CloseReason {
 
 impl From<&DecodeError> for CloseReason {
     fn from(error: &DecodeError) -> Self {
-        Self::new(error.close_code(), error.close_reason(), Farewell::Final)
+        Self::new(error.close_code(), error.close_reason(), CloseMode::Final)
     }
 }

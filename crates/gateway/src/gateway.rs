@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use millrace_core::{Core, ShardIndex, ShardSet, SocketId};
 
 use crate::adapter::RespCommon;
-use crate::backplane::Attachment;
+use crate::backplane::BackplaneHandle;
 use crate::config::GatewayConfig;
 use crate::frame::Ledger;
-use crate::listener::{ListenerState, Seats};
+use crate::listener::{ListenerState, Permits};
 use crate::notice::{Notice, Notices};
 use crate::shard::inbox::Inboxes;
 use crate::shard::poster::Poster;
 use crate::stats::{Histogram, ShardStats, Traffic};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::uplink::Uplink;
-use crate::worker::{Roster, Worker};
+use crate::worker::{Worker, Workers};
 
 pub use lifecycle::{Listening, StartError};
 pub use messaging::{Forwardable, unix_ms};
@@ -33,10 +33,10 @@ pub struct Gateway {
     ledger: Arc<Ledger>,
     /// Set at most once; whoever it is may be idle.
     uplink: OnceLock<Arc<dyn Uplink>>,
-    backplane: Attachment,
-    workers: Roster,
+    backplane: BackplaneHandle,
+    workers: Workers,
     notices: Notices,
-    seats: Seats,
+    permits: Permits,
     resp: RespCommon,
     epoch: Instant,
     state: Mutex<State>,
@@ -81,10 +81,10 @@ impl Gateway {
             inboxes: Inboxes::new(),
             ledger: Arc::new(Ledger::new()),
             uplink: OnceLock::new(),
-            backplane: Attachment::new(),
-            workers: Roster::new(),
+            backplane: BackplaneHandle::new(),
+            workers: Workers::new(),
             notices: Notices::new(),
-            seats: Seats::new(),
+            permits: Permits::new(),
             resp: RespCommon::new(),
             epoch: Instant::now(),
             state: Mutex::new(State::default()),
@@ -116,16 +116,16 @@ impl Gateway {
     }
 
     /// The link to other nodes.
-    pub(crate) fn backplane(&self) -> &Attachment {
+    pub(crate) fn backplane(&self) -> &BackplaneHandle {
         &self.backplane
     }
 
     /// For a change of the core made on this node.
-    pub(crate) fn poster<'p, 'm>(&'p self, touched: &'p mut ShardSet) -> Poster<'p, 'm> {
-        Poster::new(&self.inboxes, &self.ledger, touched, Some(&self.uplink))
+    pub(crate) fn poster<'p, 'm>(&'p self, dirty: &'p mut ShardSet) -> Poster<'p, 'm> {
+        Poster::new(&self.inboxes, &self.ledger, dirty, Some(&self.uplink))
     }
 
-    pub(crate) fn workers(&self) -> &Roster {
+    pub(crate) fn workers(&self) -> &Workers {
         &self.workers
     }
 
@@ -133,8 +133,8 @@ impl Gateway {
         &self.notices
     }
 
-    pub(crate) fn seats(&self) -> &Seats {
-        &self.seats
+    pub(crate) fn permits(&self) -> &Permits {
+        &self.permits
     }
 
     /// What connections that speak RESP know of each other.

@@ -6,11 +6,9 @@
 
 mod adapter;
 mod address;
-mod arrival;
 mod backplane;
 mod close_reason;
 pub mod config;
-mod entrance;
 mod frame;
 mod gateway;
 mod http;
@@ -18,6 +16,8 @@ pub mod limits;
 mod listener;
 mod message;
 mod notice;
+mod open;
+mod preamble;
 mod proxy;
 mod shard;
 mod stats;

@@ -63,9 +63,9 @@ pub(crate) struct Peer {
     /// 0 on a unix socket.
     pub(crate) port: u16,
     pub(crate) listener: Arc<ListenerState>,
-    pub(crate) seat: Seat,
+    pub(crate) permit: Permit,
     /// Its address has too many connections already.
-    pub(crate) crowded: bool,
+    pub(crate) over_limit: bool,
     /// Its TLS certificate in DER, checked.
     pub(crate) certificate: Option<Arc<[u8]>>,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Incoming {
 
 /// Counts the connections of a gateway against their bounds.
 #[derive(Debug)]
-pub(crate) struct Seats {
+pub(crate) struct Permits {
     taken: AtomicUsize,
     limit: AtomicUsize,
     per_address_limit: AtomicUsize,
@@ -89,7 +89,7 @@ pub(crate) struct Seats {
 
 /// One counted connection; dropping it makes room.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Permit {
     gateway: Arc<Gateway>,
     /// Where connections per address are limited; boxed, because every connection pays for this.
     address: Option<Box<IpAddr>>,
@@ -160,7 +160,7 @@ impl Drop for Stopping {
     }
 }
 
-impl Seats {
+impl Permits {
     pub(crate) fn new() -> Self {
         Self {
             taken: AtomicUsize::new(0),
@@ -187,7 +187,7 @@ impl Seats {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Waits while every seat is taken.
+    /// Waits while every permit is taken.
     async fn room(&self) {
         loop {
             let freed = self.freed.notified();
@@ -199,49 +199,49 @@ impl Seats {
         }
     }
 
-    /// Takes a seat, if there is one, for something that was not accepted on its own.
+    /// Takes a permit, if there is one, for something that was not accepted on its own.
     pub(crate) fn take_one_more(
         gateway: &Arc<Gateway>,
         address: Option<IpAddr>,
-    ) -> Option<(Seat, bool)> {
-        let seats = gateway.seats();
-        let full = seats.taken() >= seats.limit.load(Ordering::Relaxed);
+    ) -> Option<(Permit, bool)> {
+        let permits = gateway.permits();
+        let full = permits.taken() >= permits.limit.load(Ordering::Relaxed);
         (!full).then(|| Self::take(gateway, address))
     }
 
-    /// Takes a seat; the flag says that this address has too many.
-    fn take(gateway: &Arc<Gateway>, address: Option<IpAddr>) -> (Seat, bool) {
-        gateway.seats().taken.fetch_add(1, Ordering::Relaxed);
-        let mut seat = Seat {
+    /// Takes a permit; the flag says that this address has too many.
+    fn take(gateway: &Arc<Gateway>, address: Option<IpAddr>) -> (Permit, bool) {
+        gateway.permits().taken.fetch_add(1, Ordering::Relaxed);
+        let mut permit = Permit {
             gateway: Arc::clone(gateway),
             address: None,
         };
-        let crowded = address.is_some_and(|address| seat.count_for(address));
-        (seat, crowded)
+        let over_limit = address.is_some_and(|address| permit.count_for(address));
+        (permit, over_limit)
     }
 }
 
-impl Seat {
+impl Permit {
     /// Counts for this address, and no longer for the one before; the flag says that it has too many.
     pub(crate) fn count_for(&mut self, address: IpAddr) -> bool {
-        let seats = self.gateway.seats();
-        let limit = seats.per_address_limit.load(Ordering::Relaxed);
+        let permits = self.gateway.permits();
+        let limit = permits.per_address_limit.load(Ordering::Relaxed);
         if limit == 0 {
             return false;
         }
-        let mut per_address = seats.per_address.lock();
+        let mut per_address = permits.per_address.lock();
         self.uncount(&mut per_address);
         let count = per_address.entry(address).or_default();
         *count += 1;
-        let crowded = *count > limit;
+        let over_limit = *count > limit;
         drop(per_address);
         self.address = Some(Box::new(address));
-        crowded
+        over_limit
     }
 
     /// Counts for no address.
     pub(crate) fn forget_address(&mut self) {
-        self.uncount(&mut self.gateway.seats().per_address.lock());
+        self.uncount(&mut self.gateway.permits().per_address.lock());
         self.address = None;
     }
 
@@ -257,15 +257,15 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let seats = self.gateway.seats();
+        let permits = self.gateway.permits();
         if self.address.is_some() {
-            self.uncount(&mut seats.per_address.lock());
+            self.uncount(&mut permits.per_address.lock());
         }
-        let before = seats.taken.fetch_sub(1, Ordering::Relaxed);
-        if before >= seats.limit.load(Ordering::Relaxed) {
-            seats.freed.notify_waiters();
+        let before = permits.taken.fetch_sub(1, Ordering::Relaxed);
+        if before >= permits.limit.load(Ordering::Relaxed) {
+            permits.freed.notify_waiters();
         }
     }
 }
@@ -301,7 +301,7 @@ async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Ar
         }
     };
     loop {
-        shard.gateway().seats().room().await;
+        shard.gateway().permits().room().await;
         match listener.accept().await {
             Ok((stream, address)) => {
                 // a peer that is gone already fails at its first read
@@ -330,7 +330,7 @@ async fn accept_unix(
         }
     };
     loop {
-        shard.gateway().seats().room().await;
+        shard.gateway().permits().room().await;
         match listener.accept().await {
             Ok((stream, _)) => deal(&shard, Stream::Unix(stream), None, &state),
             Err(error) => accept_failed(&shard, &error).await,
@@ -370,13 +370,13 @@ fn deal(
     let address = peer.map(|peer| peer.ip().to_canonical());
     // whom a proxy forwards for is known later, and counted then
     let counted = address.filter(|_| !listener.config.trusted.has(address));
-    let (seat, crowded) = Seats::take(gateway, counted);
+    let (permit, over_limit) = Permits::take(gateway, counted);
     let peer = Peer {
         address,
         port: peer.map_or(0, |peer| peer.port()),
         listener: Arc::clone(listener),
-        seat,
-        crowded,
+        permit,
+        over_limit,
         certificate: None,
     };
     let target = gateway.next_shard();

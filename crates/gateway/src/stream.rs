@@ -12,8 +12,8 @@ use tokio::net::TcpStream;
 use tokio::net::UnixStream;
 use tokio_rustls::server::TlsStream;
 
-use crate::http::{Tunnel, Visitor};
-use crate::listener::Seat;
+use crate::http::{Client, Tunnel};
+use crate::listener::Permit;
 
 /// See the module.
 #[derive(Debug)]
@@ -42,18 +42,18 @@ pub(crate) struct Early {
 pub(crate) struct PipeEnd {
     stream: DuplexStream,
     /// Whose connection carries it.
-    carrier: Rc<Visitor>,
+    carrier: Rc<Client>,
 }
 
 impl PipeEnd {
-    pub(crate) fn new(stream: DuplexStream, carrier: &Rc<Visitor>) -> Self {
+    pub(crate) fn new(stream: DuplexStream, carrier: &Rc<Client>) -> Self {
         let carrier = Rc::clone(carrier);
         Self { stream, carrier }
     }
 
-    /// The socket is gone: its seat stays taken until the connection is gone too.
-    pub(crate) fn give_back(&self, seat: Seat) {
-        *self.carrier.seat.borrow_mut() = Some(seat);
+    /// The socket is gone: its permit stays taken until the connection is gone too.
+    pub(crate) fn give_back(&self, permit: Permit) {
+        *self.carrier.permit.borrow_mut() = Some(permit);
     }
 }
 

@@ -64,7 +64,7 @@ mod tests {
         let notes = Arc::new(Notes::default());
         let uplink: Arc<dyn Uplink> = Arc::<Notes>::clone(&notes);
         gateway.set_uplink(|| uplink);
-        let mut touched = ShardSet::default();
+        let mut dirty = ShardSet::default();
         let info = SocketInfo {
             address: None,
             worker: 0,
@@ -72,22 +72,22 @@ mod tests {
         let id = gateway.core().open(ShardIndex::new(0).unwrap(), 0, info);
         let (a, all) = (Topic::Channel(b"a"), Topic::Pattern(b"*"));
         let named = |topic: Topic<'_>| format!("{topic:?}");
-        gateway.subscribe(&[Target::Socket(id)], b"a", 2, &mut touched);
+        gateway.subscribe(&[Target::Socket(id)], b"a", 2, &mut dirty);
         assert_eq!(notes.take(), [named(a) + " true", "wake".to_owned()]);
-        gateway.subscribe(&[Target::Socket(id)], b"a", 1, &mut touched);
+        gateway.subscribe(&[Target::Socket(id)], b"a", 1, &mut dirty);
         assert!(notes.take().is_empty(), "another reference");
-        gateway.enter(id, all, 9, &mut touched).unwrap();
+        gateway.enter(id, all, 9, &mut dirty).unwrap();
         assert_eq!(notes.take(), [named(all) + " true", "wake".to_owned()]);
         let targets = [Target::Socket(id), Target::Channel(b"nobody's")];
-        gateway.send(&targets, Kind::Text, b"m", &[], &mut touched);
+        gateway.send(&targets, Kind::Text, b"m", &[], &mut dirty);
         let nobodys = named(Topic::Channel(b"nobody's")) + " Text m";
         assert_eq!(notes.take(), [nobodys, "wake".to_owned()]);
-        gateway.send_sharded(b"s", Kind::Binary, b"\0", &mut touched);
+        gateway.send_sharded(b"s", Kind::Binary, b"\0", &mut dirty);
         let sharded = named(Topic::Sharded(b"s")) + " Binary \\x00";
         assert_eq!(notes.take(), [sharded, "wake".to_owned()]);
-        gateway.deliver(Reach::Subscribers(b"a"), Kind::Text, b"m", &mut touched);
+        gateway.deliver(Reach::Subscribers(b"a"), Kind::Text, b"m", &mut dirty);
         assert!(notes.take().is_empty(), "it came from there");
-        gateway.exit(id, a, &mut touched);
+        gateway.exit(id, a, &mut dirty);
         assert_eq!(notes.take(), [named(a) + " false", "wake".to_owned()]);
     }
 }

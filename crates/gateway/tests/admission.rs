@@ -52,7 +52,7 @@ fn who_leaves_before_the_answer_and_is_accepted_is_closed_once() {
     let stream = Client::connect_pending(&server.address);
     let socket = worker.opened();
     drop(stream);
-    assert!(connections(&server, 0), "the seat is free at once");
+    assert!(connections(&server, 0), "the permit is free at once");
     assert_eq!(server.gateway.stats().sockets, 1);
     worker.accept(socket);
     let events = worker.expect(1);
@@ -102,9 +102,9 @@ fn closing_a_socket_that_waits_for_its_answer_refuses_it() {
     let worker = manual(&server.gateway, ALL);
     let mut stream = Client::connect_pending(&server.address);
     let socket = worker.opened();
-    let mut touched = ShardSet::default();
-    assert!(server.gateway.close(socket, 4000, "", &mut touched));
-    server.gateway.wake(&mut touched);
+    let mut dirty = ShardSet::default();
+    assert!(server.gateway.close(socket, 4000, "", &mut dirty));
+    server.gateway.wake(&mut dirty);
     let answer = rest(&mut stream);
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     worker.accept(socket);
@@ -119,12 +119,12 @@ fn a_socket_closed_right_after_its_acceptance_gets_all_that_was_sent() {
     let worker = manual(&server.gateway, ALL);
     let stream = Client::connect_pending(&server.address);
     let socket = worker.opened();
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     send_all(&server.gateway, socket, ["one", "two"]);
     let acceptance = millrace_gateway::Acceptance::default();
-    worker.worker.accept_open(socket, acceptance, &mut touched);
-    server.gateway.close(socket, 4000, "bye", &mut touched);
-    server.gateway.wake(&mut touched);
+    worker.worker.accept_open(socket, acceptance, &mut dirty);
+    server.gateway.close(socket, 4000, "bye", &mut dirty);
+    server.gateway.wake(&mut dirty);
     let mut client = Client::upgraded(stream);
     assert_eq!(client.next(), Received::Text("one".into()));
     assert_eq!(client.next(), Received::Text("two".into()));
@@ -142,13 +142,13 @@ fn an_acceptance_with_a_strange_header_is_a_500_and_a_close() {
     for (name, value) in [("a b", "x"), ("a", "x\r\ny: z"), ("Upgrade", "x")] {
         let mut stream = Client::connect_pending(&server.address);
         let socket = worker.opened();
-        let mut touched = ShardSet::default();
+        let mut dirty = ShardSet::default();
         let acceptance = millrace_gateway::Acceptance {
             headers: vec![(name.into(), value.into())],
             ..millrace_gateway::Acceptance::default()
         };
-        worker.worker.accept_open(socket, acceptance, &mut touched);
-        server.gateway.wake(&mut touched);
+        worker.worker.accept_open(socket, acceptance, &mut dirty);
+        server.gateway.wake(&mut dirty);
         let answer = rest(&mut stream);
         assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
         let events = worker.expect(1);

@@ -49,10 +49,10 @@ fn run(io_uring: bool) {
     let mut leaving: Vec<_> = (0..LEAVING)
         .map(|_| Client::connect(&server.address, b""))
         .collect();
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     for socket in worker.opened(READERS + STALLED + LEAVING) {
         let who = [Target::Socket(socket)];
-        server.gateway.subscribe(&who, b"all", 1, &mut touched);
+        server.gateway.subscribe(&who, b"all", 1, &mut dirty);
     }
     for round in 0..ROUNDS {
         let numbers = round * PER_ROUND..(round + 1) * PER_ROUND;
@@ -63,14 +63,14 @@ fn run(io_uring: bool) {
                 Kind::Text,
                 text.as_bytes(),
                 &[],
-                &mut touched,
+                &mut dirty,
             );
             // now and then a turn of its own, else a row of publications in one
             if number % 3 == 0 {
-                server.gateway.wake(&mut touched);
+                server.gateway.wake(&mut dirty);
             }
         }
-        server.gateway.wake(&mut touched);
+        server.gateway.wake(&mut dirty);
         // goes while its share is being written
         drop(leaving.pop());
         for reader in &mut readers {

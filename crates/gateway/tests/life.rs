@@ -89,12 +89,9 @@ fn a_broadcast_reaches_every_shard_in_one_order() {
         .map(|_| Client::connect(&server.address, b""))
         .collect();
     let who: Vec<_> = worker.opened(9).into_iter().map(Target::Socket).collect();
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     assert_eq!(
-        server
-            .gateway
-            .subscribe(&who, b"room", 1, &mut touched)
-            .len(),
+        server.gateway.subscribe(&who, b"room", 1, &mut dirty).len(),
         9
     );
     let publishers: Vec<_> = (0..4)
@@ -102,7 +99,7 @@ fn a_broadcast_reaches_every_shard_in_one_order() {
             let gateway = std::sync::Arc::clone(&server.gateway);
             std::thread::spawn(move || {
                 for number in 0..200 {
-                    let mut touched = ShardSet::default();
+                    let mut dirty = ShardSet::default();
                     let text = format!("{publisher}:{number}");
                     assert_eq!(
                         gateway.send(
@@ -110,11 +107,11 @@ fn a_broadcast_reaches_every_shard_in_one_order() {
                             Kind::Text,
                             text.as_bytes(),
                             &[],
-                            &mut touched
+                            &mut dirty
                         ),
                         9
                     );
-                    gateway.wake(&mut touched);
+                    gateway.wake(&mut dirty);
                 }
             })
         })

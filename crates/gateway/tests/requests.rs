@@ -75,10 +75,10 @@ fn asked(worker: &Manual) -> u64 {
 
 fn answer(worker: &Manual, request: u64) {
     let head = AnswerHead::parse(401, "", 0, false).unwrap();
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     let whole = Reply::Whole(Box::new((head, "no".into())));
-    worker.worker.reply(request, whole, &mut touched);
-    worker.gateway.wake(&mut touched);
+    worker.worker.reply(request, whole, &mut dirty);
+    worker.gateway.wake(&mut dirty);
 }
 
 /// An answer to half an upload: nothing may wait for the other half for ever, with all that it holds.

@@ -160,9 +160,9 @@ fn a_closing_connection_gives_way_when_all_outboxes_are_full() {
     flood(&server, socket, 10_000, || {
         gateway.stats().outbox_bytes > BEYOND_THE_KERNEL
     });
-    let mut touched = ShardSet::default();
-    gateway.close(socket, 1000, "", &mut touched);
-    gateway.wake(&mut touched);
+    let mut dirty = ShardSet::default();
+    gateway.close(socket, 1000, "", &mut dirty);
+    gateway.wake(&mut dirty);
     let _other = narrow_client(&server.address);
     let socket = worker.opened(2)[1];
     flood(&server, socket, 10_000, || {
@@ -227,15 +227,15 @@ fn readers_that_keep_up_are_not_taken_for_slow_because_they_are_many() {
         .map(|_| Client::connect(&server.address, b""))
         .collect();
     let who: Vec<_> = worker.opened(200).into_iter().map(Target::Socket).collect();
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     let gateway = &server.gateway;
-    gateway.subscribe(&who, b"all", 1, &mut touched);
+    gateway.subscribe(&who, b"all", 1, &mut dirty);
     for number in 0..4 {
         let text = numbered(number, 4000);
         let target = [Target::Channel(b"all")];
-        gateway.send(&target, Kind::Text, text.as_bytes(), &[], &mut touched);
+        gateway.send(&target, Kind::Text, text.as_bytes(), &[], &mut dirty);
     }
-    gateway.wake(&mut touched);
+    gateway.wake(&mut dirty);
     for client in &mut clients {
         for number in 0..4 {
             assert_eq!(client.next(), Received::Text(numbered(number, 4000)));

@@ -67,8 +67,8 @@ fn a_stop_overtaken_by_the_end_is_answered() {
     let worker = manual(&server.gateway, ALL);
     let client = Client::connect_pending(&server.address);
     worker.opened();
-    let patience = Duration::from_secs(3600);
-    let ticket = server.gateway.stop_listeners(&[server.listener], patience);
+    let timeout = Duration::from_secs(3600);
+    let ticket = server.gateway.stop_listeners(&[server.listener], timeout);
     server.gateway.shutdown();
     // a second call has nothing to add
     server.gateway.shutdown();
@@ -182,9 +182,9 @@ fn a_goodbye_behind_unread_messages_is_heard() {
     assert!(eventually(
         || server.gateway.stats().traffic.messages_in == 1
     ));
-    let mut touched = millrace_gateway::ShardSet::default();
-    server.gateway.close(socket, 4000, "", &mut touched);
-    server.gateway.wake(&mut touched);
+    let mut dirty = millrace_gateway::ShardSet::default();
+    server.gateway.close(socket, 4000, "", &mut dirty);
+    server.gateway.wake(&mut dirty);
     assert_eq!(client.next(), Received::Close(Some(4000), String::new()));
     let mut goodbye = Vec::new();
     websocket::append_masked_close(&mut goodbye, 4000, "", [1, 2, 3, 4]);

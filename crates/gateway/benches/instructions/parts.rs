@@ -53,13 +53,13 @@ fn queue(count: u64, length: usize, messages: usize) {
 /// Messages to one socket, and the turn that takes them.
 fn send(count: u64, messages: usize) {
     let (mut mailbox, ids) = crowded();
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     for _ in 0..count {
         for _ in 0..messages {
             let target = [Target::Socket(black_box(ids[77]))];
             mailbox
                 .gateway()
-                .send(&target, Kind::Text, PAYLOAD, &[], &mut touched);
+                .send(&target, Kind::Text, PAYLOAD, &[], &mut dirty);
         }
         assert_eq!(mailbox.empty(), messages);
     }
@@ -69,29 +69,29 @@ fn send(count: u64, messages: usize) {
 fn send_together(count: u64) {
     let (mut mailbox, ids) = crowded();
     let payloads = PAYLOAD.repeat(16);
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     for _ in 0..count {
         let texts = ids.iter().take(16).map(|id| (*id, PAYLOAD.len()));
         mailbox
             .gateway()
-            .send_texts(black_box(&payloads), texts, &mut touched);
+            .send_texts(black_box(&payloads), texts, &mut dirty);
         assert_eq!(mailbox.empty(), 16);
     }
 }
 
 fn publish(count: u64) {
     let (mut mailbox, ids) = crowded();
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
     mailbox
         .gateway()
-        .subscribe(&members, CHANNEL, 1, &mut touched);
+        .subscribe(&members, CHANNEL, 1, &mut dirty);
     mailbox.empty();
     for _ in 0..count {
         let target = [Target::Channel(black_box(CHANNEL))];
         mailbox
             .gateway()
-            .send(&target, Kind::Text, PAYLOAD, &[], &mut touched);
+            .send(&target, Kind::Text, PAYLOAD, &[], &mut dirty);
         assert_eq!(mailbox.empty(), 1);
     }
 }

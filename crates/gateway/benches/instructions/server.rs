@@ -36,17 +36,17 @@ type Handle = fn(&Gateway, SocketId, &[u8], &mut ShardSet);
 
 const CHANNEL: &[u8] = b"room:12345";
 
-fn answer(gateway: &Gateway, socket: SocketId, text: &[u8], touched: &mut ShardSet) {
-    gateway.send(&[Target::Socket(socket)], Kind::Text, text, &[], touched);
+fn answer(gateway: &Gateway, socket: SocketId, text: &[u8], dirty: &mut ShardSet) {
+    gateway.send(&[Target::Socket(socket)], Kind::Text, text, &[], dirty);
 }
 
-fn broadcast(gateway: &Gateway, _: SocketId, text: &[u8], touched: &mut ShardSet) {
-    gateway.send(&[Target::Channel(CHANNEL)], Kind::Text, text, &[], touched);
+fn broadcast(gateway: &Gateway, _: SocketId, text: &[u8], dirty: &mut ShardSet) {
+    gateway.send(&[Target::Channel(CHANNEL)], Kind::Text, text, &[], dirty);
 }
 
-fn answer_and_broadcast(gateway: &Gateway, id: SocketId, text: &[u8], touched: &mut ShardSet) {
-    answer(gateway, id, text, touched);
-    broadcast(gateway, id, text, touched);
+fn answer_and_broadcast(gateway: &Gateway, id: SocketId, text: &[u8], dirty: &mut ShardSet) {
+    answer(gateway, id, text, dirty);
+    broadcast(gateway, id, text, dirty);
 }
 
 fn echo(count: u64, length: usize, pipeline: usize) {
@@ -155,7 +155,7 @@ struct InPlace {
 }
 
 impl InPlace {
-    fn handle(&self, worker: &Worker, batch: &Batch, touched: &mut ShardSet) {
+    fn handle(&self, worker: &Worker, batch: &Batch, dirty: &mut ShardSet) {
         let mut sockets = self.sockets.lock().expect("nobody panics");
         for record in records(&batch.bytes, &batch.sidecars) {
             match record.kind {
@@ -166,8 +166,8 @@ impl InPlace {
                     }
                     sockets[record.slot] = Some(socket);
                     let who = [Target::Socket(socket)];
-                    self.gateway.subscribe(&who, CHANNEL, 1, touched);
-                    worker.accept_open(socket, Acceptance::default(), touched);
+                    self.gateway.subscribe(&who, CHANNEL, 1, dirty);
+                    worker.accept_open(socket, Acceptance::default(), dirty);
                 }
                 CLOSE => {
                     let socket = socket_of(record.payload).expect("a CLOSE names its socket");
@@ -175,7 +175,7 @@ impl InPlace {
                 }
                 _ => {
                     let socket = sockets[record.slot].expect("it is open");
-                    (self.handle)(&self.gateway, socket, record.payload, touched);
+                    (self.handle)(&self.gateway, socket, record.payload, dirty);
                 }
             }
         }
@@ -188,12 +188,12 @@ impl Doorbell for InPlace {
             return;
         };
         worker.begin_drain();
-        let mut touched = ShardSet::default();
+        let mut dirty = ShardSet::default();
         while let Some(batch) = worker.take() {
-            self.handle(worker, &batch, &mut touched);
+            self.handle(worker, &batch, &mut dirty);
             worker.finish(batch);
         }
-        self.gateway.wake(&mut touched);
+        self.gateway.wake(&mut dirty);
     }
 }
 

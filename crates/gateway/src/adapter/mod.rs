@@ -38,7 +38,7 @@ pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {
 /// Answers an HTTP request: the endpoints in the order of their precedence.
 pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     let takes_requests = exchange.shard.gateway().workers().takes_requests();
-    let paths = exchange.visitor.listener.config.websocket_paths.as_deref();
+    let paths = exchange.client.listener.config.websocket_paths.as_deref();
     let is_socket_path =
         paths.is_none_or(|paths| paths.iter().any(|path| path == request.uri().path()));
     if is_socket_path && websocket::is_meant(&request) {
@@ -50,10 +50,10 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     if sse::is_asked_for(&exchange, &request) {
         return sse::answer(exchange, request).await;
     }
-    let listener = Arc::clone(&exchange.visitor.listener);
+    let listener = Arc::clone(&exchange.client.listener);
     if let Some(files) = &listener.files {
-        if exchange.visitor.crowded {
-            return plain(StatusCode::SERVICE_UNAVAILABLE, CROWDED);
+        if exchange.client.over_limit {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT);
         }
         if let Some(answer) = files.answer(&request, !takes_requests).await {
             return answer;
@@ -70,7 +70,7 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
 }
 
 /// What a peer is told whose address has too many connections.
-pub(crate) const CROWDED: &str = "Too many connections from this address";
+pub(crate) const OVER_LIMIT: &str = "Too many connections from this address";
 
 /// What a connection speaks. One value per connection; lives on its I/O shard.
 pub(crate) trait Adapter {
@@ -145,7 +145,7 @@ pub(crate) struct Site<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) socket: SocketId,
     /// The shards that something is posted to: they are woken once the input is taken.
-    pub(crate) touched: &'a mut ShardSet,
+    pub(crate) dirty: &'a mut ShardSet,
 }
 
 /// The forms in which a message goes onto a wire. Connections of one encoding share frames.

@@ -16,14 +16,14 @@ use tokio::io::{AsyncRead, DuplexStream, ReadBuf, duplex};
 
 use super::{Adapter, Encoding, Intake};
 use crate::close_reason::CloseReason;
-use crate::entrance::{self, Admitted};
-use crate::http::{Answer, Asked, Body, BodyError, Exchange, Visitor, plain};
+use crate::http::{Answer, Asked, Body, BodyError, Client, Exchange, plain};
+use crate::open::{self, Opened};
 use crate::stream::{PipeEnd, Stream};
 use crate::worker::Acceptance;
 
 /// Whether the request is for a stream of events.
 pub(crate) fn is_asked_for(exchange: &Exchange, request: &Asked) -> bool {
-    let config = &exchange.visitor.listener.config;
+    let config = &exchange.client.listener.config;
     config.events.as_deref() == Some(request.uri().path())
 }
 
@@ -42,32 +42,32 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
             "This is a stream of events: Accept has to have text/event-stream",
         );
     }
-    match entrance::admit(&exchange, &request, Box::new(Sse)).await {
-        Ok((admitted, acceptance)) => begin(admitted, &acceptance, &exchange.visitor),
+    match open::admit(&exchange, &request, Box::new(Sse)).await {
+        Ok((admitted, acceptance)) => begin(admitted, &acceptance, &exchange.client),
         Err(answer) => answer,
     }
 }
 
-fn begin(admitted: Admitted, acceptance: &Acceptance, visitor: &Rc<Visitor>) -> Answer {
+fn begin(admitted: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer {
     if acceptance.protocol.is_some() {
         return admitted.invalid("handleOpen selected a subprotocol, and an event stream has none");
     }
     let (ours, theirs) = duplex(PIPE_BYTES);
-    let mut answer = Response::new(Body::Stream(Box::pin(Pipe::new(theirs, visitor))));
+    let mut answer = Response::new(Body::Stream(Box::pin(Pipe::new(theirs, client))));
     let headers = answer.headers_mut();
     for (name, value) in [
         (CONTENT_TYPE, sse::CONTENT_TYPE),
         (CACHE_CONTROL, "no-store"),
-        // its seat goes with the socket: nothing else may come on this connection
+        // its permit goes with the socket: nothing else may come on this connection
         (CONNECTION, "close"),
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    if let Err(problem) = entrance::add_headers(acceptance, &mut answer, &RESERVED) {
+    if let Err(problem) = open::add_headers(acceptance, &mut answer, &RESERVED) {
         return admitted.invalid(problem);
     }
-    let pipe = PipeEnd::new(ours, visitor);
+    let pipe = PipeEnd::new(ours, client);
     admitted.connected(Stream::Pipe(Box::new(pipe)), &Bytes::new());
     answer
 }
@@ -135,11 +135,11 @@ struct Pipe {
 }
 
 impl Pipe {
-    fn new(stream: DuplexStream, visitor: &Rc<Visitor>) -> Self {
-        let visitor = Rc::clone(visitor);
+    fn new(stream: DuplexStream, client: &Rc<Client>) -> Self {
+        let client = Rc::clone(client);
         Self {
             stream,
-            left: Box::pin(async move { visitor.half_closed.wait().await }),
+            left: Box::pin(async move { client.half_closed.wait().await }),
         }
     }
 }

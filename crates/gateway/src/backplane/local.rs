@@ -10,22 +10,22 @@ use crate::gateway::Gateway;
 use crate::notice::Notice;
 
 /// See the module. On the backplane's thread.
-pub(super) struct Here {
+pub(super) struct LocalNode {
     gateway: Arc<Gateway>,
     /// I/O shards to wake when what came is delivered.
-    touched: ShardSet,
+    dirty: ShardSet,
 }
 
-impl Here {
+impl LocalNode {
     pub(super) fn new(gateway: Arc<Gateway>) -> Self {
         Self {
             gateway,
-            touched: ShardSet::default(),
+            dirty: ShardSet::default(),
         }
     }
 }
 
-impl Local for Here {
+impl Local for LocalNode {
     fn deliver(&mut self, destination: Destination<'_>, kind: Kind, payload: &[u8]) {
         let reach = match destination {
             Destination::Channel(channel) => Reach::Subscribers(channel),
@@ -33,12 +33,11 @@ impl Local for Here {
             Destination::Pattern { pattern, channel } => Reach::Pattern { pattern, channel },
             Destination::Patterns(channel) => Reach::Patterns(channel),
         };
-        self.gateway
-            .deliver(reach, kind, payload, &mut self.touched);
+        self.gateway.deliver(reach, kind, payload, &mut self.dirty);
     }
 
     fn flush(&mut self) {
-        self.gateway.wake(&mut self.touched);
+        self.gateway.wake(&mut self.dirty);
     }
 
     fn topics(&self, each: &mut dyn FnMut(Topic)) {

@@ -19,11 +19,11 @@ use crate::limits::GatewayLimits;
 use crate::notice::Notice;
 use crate::sync::Mutex;
 use answers::{Answers, Pending};
-use local::Here;
-use uplink::Junction;
+use local::LocalNode;
+use uplink::BackplaneUplink;
 
 /// What a gateway holds of its backplane.
-pub(crate) struct Attachment {
+pub(crate) struct BackplaneHandle {
     /// Made by the first start with a backplane, and kept: numbers of messages go on.
     outlet: OnceLock<Arc<Outlet>>,
     running: Mutex<Option<Running>>,
@@ -36,13 +36,13 @@ struct Running {
     drains_until: Option<Instant>,
 }
 
-impl fmt::Debug for Attachment {
+impl fmt::Debug for BackplaneHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attachment").finish_non_exhaustive()
+        f.debug_struct("BackplaneHandle").finish_non_exhaustive()
     }
 }
 
-impl Attachment {
+impl BackplaneHandle {
     pub(crate) fn new() -> Self {
         Self {
             outlet: OnceLock::new(),
@@ -77,7 +77,7 @@ impl Attachment {
         let backplane = Arc::new(backplane);
         gateway.set_uplink(|| {
             let outlet = Arc::clone(backplane.outlet());
-            Arc::new(Junction::new(outlet, Arc::downgrade(gateway)))
+            Arc::new(BackplaneUplink::new(outlet, Arc::downgrade(gateway)))
         });
         backplane.outlet().open();
         *self.running.lock() = Some(Running {
@@ -194,7 +194,7 @@ fn live(gateway: &Arc<Gateway>, task: Task) {
             .enable_time()
             .max_blocking_threads(RESOLVERS)
             .build()?;
-        runtime.block_on(task.run(Box::new(Here::new(Arc::clone(gateway)))));
+        runtime.block_on(task.run(Box::new(LocalNode::new(Arc::clone(gateway)))));
         // a name server that does not answer must not hold up the end
         runtime.shutdown_background();
         Ok::<_, std::io::Error>(())

@@ -13,19 +13,19 @@ use crate::sync::{AtomicBool, Ordering};
 use crate::uplink::Uplink;
 
 /// See the module. Idle while the outlet is closed.
-pub(super) struct Junction {
+pub(super) struct BackplaneUplink {
     outlet: Arc<Outlet>,
     gateway: Weak<Gateway>,
     has_dropped: AtomicBool,
 }
 
-impl fmt::Debug for Junction {
+impl fmt::Debug for BackplaneUplink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Junction").finish_non_exhaustive()
+        f.debug_struct("BackplaneUplink").finish_non_exhaustive()
     }
 }
 
-impl Junction {
+impl BackplaneUplink {
     pub(super) fn new(outlet: Arc<Outlet>, gateway: Weak<Gateway>) -> Self {
         Self {
             outlet,
@@ -35,7 +35,7 @@ impl Junction {
     }
 }
 
-impl Uplink for Junction {
+impl Uplink for BackplaneUplink {
     fn wanted(&self, name: &Name, wanted: bool) {
         self.outlet.note(topic_of(name), wanted);
     }

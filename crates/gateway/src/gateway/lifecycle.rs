@@ -91,7 +91,7 @@ impl Gateway {
             .map(|backplane| self.backplane.prepare(backplane, &config.limits))
             .transpose()?;
         self.notices.set_door(notices);
-        self.seats.set_limits(
+        self.permits.set_limits(
             config.limits.connections,
             config.limits.connections_per_address,
         );

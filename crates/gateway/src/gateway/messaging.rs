@@ -1,5 +1,5 @@
 //! What applications do with a started gateway, or before: messages, subscriptions, tokens, keys
-//! and counters. `touched` collects the I/O shards to [wake](Gateway::wake), so that many calls
+//! and counters. `dirty` collects the I/O shards to [wake](Gateway::wake), so that many calls
 //! share one wake-up.
 
 use std::sync::Arc;
@@ -31,9 +31,9 @@ impl Gateway {
         kind: Kind,
         payload: &[u8],
         except: &[SocketId],
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> usize {
-        self.send_message(targets, &Outgoing::new(kind, payload), except, touched)
+        self.send_message(targets, &Outgoing::new(kind, payload), except, dirty)
     }
 
     /// As [`send`](Self::send), of a large payload behind [`HEAD_ROOM`](crate::HEAD_ROOM) bytes of anything, which is not
@@ -44,10 +44,10 @@ impl Gateway {
         kind: Kind,
         bytes: Vec<u8>,
         except: &[SocketId],
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> usize {
         let publication = Arc::new(Publication::in_place(kind, bytes, &self.ledger));
-        self.send_message(targets, &Outgoing::shared(&publication), except, touched)
+        self.send_message(targets, &Outgoing::shared(&publication), except, dirty)
     }
 
     /// Makes an ASCII text that a worker was handed ready to be sent on, without copying it.
@@ -66,9 +66,9 @@ impl Gateway {
         targets: &[Target<'_>],
         text: &Forwardable,
         except: &[SocketId],
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> usize {
-        self.send_message(targets, &Outgoing::shared(&text.0), except, touched)
+        self.send_message(targets, &Outgoing::shared(&text.0), except, dirty)
     }
 
     fn send_message(
@@ -76,15 +76,15 @@ impl Gateway {
         targets: &[Target<'_>],
         message: &Outgoing<'_>,
         except: &[SocketId],
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> usize {
         let mut lost = Lost::default();
         let count = targets
             .iter()
             .map(|target| {
                 let (count, more) = match target {
-                    Target::Socket(id) => self.post_to_socket(*id, message, except, touched),
-                    Target::Channel(name) => self.post_to_channel(name, message, except, touched),
+                    Target::Socket(id) => self.post_to_socket(*id, message, except, dirty),
+                    Target::Channel(name) => self.post_to_channel(name, message, except, dirty),
                 };
                 lost.add(more);
                 count
@@ -100,9 +100,9 @@ impl Gateway {
         id: SocketId,
         message: &Outgoing<'_>,
         except: &[SocketId],
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> (usize, Lost) {
-        let mut poster = Poster::new(&self.inboxes, &self.ledger, touched, None);
+        let mut poster = Poster::new(&self.inboxes, &self.ledger, dirty, None);
         let count = self.core.send(id, message, except, &mut poster);
         (count, poster.lost())
     }
@@ -112,9 +112,9 @@ impl Gateway {
         name: &[u8],
         message: &Outgoing<'_>,
         except: &[SocketId],
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> (usize, Lost) {
-        let mut poster = self.poster(touched);
+        let mut poster = self.poster(dirty);
         let count = self.core.publish(name, message, except, &mut poster);
         (count, poster.lost())
     }
@@ -126,9 +126,9 @@ impl Gateway {
         &self,
         payloads: &[u8],
         texts: impl IntoIterator<Item = (SocketId, usize)>,
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) {
-        let mut poster = self.poster(touched);
+        let mut poster = self.poster(dirty);
         poster.texts(&self.core, payloads, texts);
         self.account_for(poster.lost());
     }
@@ -163,10 +163,10 @@ impl Gateway {
         who: &[Target<'_>],
         channel: &[u8],
         delta: i32,
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> Vec<SocketId> {
         self.core
-            .subscribe(who, channel, delta, &mut self.poster(touched))
+            .subscribe(who, channel, delta, &mut self.poster(dirty))
     }
 
     /// Changes subscriptions to a channel or pattern; see [`Core::subscribe_to`].
@@ -175,10 +175,10 @@ impl Gateway {
         who: &[Target<'_>],
         topic: Topic<'_>,
         delta: i32,
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> Result<Vec<SocketId>, PatternError> {
         self.core
-            .subscribe_to(who, topic, delta, &mut self.poster(touched))
+            .subscribe_to(who, topic, delta, &mut self.poster(dirty))
     }
 
     /// A client subscribes by its protocol; see [`Core::enter`].
@@ -187,14 +187,14 @@ impl Gateway {
         id: SocketId,
         topic: Topic<'_>,
         most: usize,
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> Result<Tally, EnterError> {
-        self.core.enter(id, topic, most, &mut self.poster(touched))
+        self.core.enter(id, topic, most, &mut self.poster(dirty))
     }
 
     /// … and no longer; see [`Core::exit`].
-    pub fn exit(&self, id: SocketId, topic: Topic<'_>, touched: &mut ShardSet) -> Tally {
-        self.core.exit(id, topic, &mut self.poster(touched))
+    pub fn exit(&self, id: SocketId, topic: Topic<'_>, dirty: &mut ShardSet) -> Tally {
+        self.core.exit(id, topic, &mut self.poster(dirty))
     }
 
     /// Sends to a sharded channel; returns the deliveries posted.
@@ -203,10 +203,10 @@ impl Gateway {
         channel: &[u8],
         kind: Kind,
         payload: &[u8],
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> usize {
         let message = Outgoing::new(kind, payload);
-        let mut poster = self.poster(touched);
+        let mut poster = self.poster(dirty);
         let count = self
             .core
             .publish_sharded(channel, &message, &[], &mut poster);
@@ -220,10 +220,10 @@ impl Gateway {
         reach: Reach<'_>,
         kind: Kind,
         payload: &[u8],
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> usize {
         let message = Outgoing::new(kind, payload);
-        let mut poster = Poster::new(&self.inboxes, &self.ledger, touched, None);
+        let mut poster = Poster::new(&self.inboxes, &self.ledger, dirty, None);
         let count = self.core.publish_here(reach, &message, &mut poster);
         self.account_for(poster.lost());
         count
@@ -248,10 +248,10 @@ impl Gateway {
         &self,
         id: SocketId,
         expected: Option<SocketId>,
-        touched: &mut ShardSet,
+        dirty: &mut ShardSet,
     ) -> bool {
         self.core
-            .delete_virtual(id, expected, &mut self.poster(touched))
+            .delete_virtual(id, expected, &mut self.poster(dirty))
     }
 
     /// Attaches bytes to a real, open socket; its handlers get them from their next call on.
@@ -269,7 +269,7 @@ impl Gateway {
     }
 
     /// Closes a socket, following virtual ones. False: there is none.
-    pub fn close(&self, id: SocketId, code: u16, reason: &str, touched: &mut ShardSet) -> bool {
+    pub fn close(&self, id: SocketId, code: u16, reason: &str, dirty: &mut ShardSet) -> bool {
         let Some(route) = self.core.route(id) else {
             return false;
         };
@@ -280,7 +280,7 @@ impl Gateway {
             reason: reason.into(),
         };
         self.inboxes.post(route.shard, command);
-        touched.insert(route.shard);
+        dirty.insert(route.shard);
         true
     }
 
@@ -329,8 +329,8 @@ impl Gateway {
     }
 
     /// Wakes the shards in the set, each once, and empties it.
-    pub fn wake(&self, touched: &mut ShardSet) {
-        self.inboxes.wake(touched);
+    pub fn wake(&self, dirty: &mut ShardSet) {
+        self.inboxes.wake(dirty);
     }
 
     /// Counters and sizes of this moment.
@@ -348,7 +348,7 @@ impl Gateway {
         let workers = self.workers.active();
         Stats {
             traffic,
-            connections: self.seats.taken(),
+            connections: self.permits.taken(),
             sockets: counts.sockets,
             virtual_sockets: counts.virtual_sockets,
             channels: counts.channels,

@@ -74,10 +74,10 @@ impl Course {
 
     /// When it is too slow, if nothing comes from `since` on.
     pub(super) fn late_at(&self, since: u64, limits: &ListenerLimits) -> u64 {
-        let patience = millis(limits.body_timeout);
+        let timeout = millis(limits.body_timeout);
         let earned = self.received.saturating_mul(1000) / MESSAGE_RATE_FLOOR;
-        let left = patience.saturating_add(earned).saturating_sub(self.waited);
-        since.saturating_add(left.min(patience))
+        let left = timeout.saturating_add(earned).saturating_sub(self.waited);
+        since.saturating_add(left.min(timeout))
     }
 }
 
@@ -157,9 +157,9 @@ impl Clock {
         self.cut = self.cut.min(self.head.saturating_add(millis(timeout)));
     }
 
-    /// Whatever happens now takes no longer than `patience`.
-    pub(super) fn begin_end(&mut self, now: u64, patience: Duration) {
-        self.cut = now.saturating_add(millis(patience));
+    /// Whatever happens now takes no longer than `timeout`.
+    pub(super) fn begin_end(&mut self, now: u64, timeout: Duration) {
+        self.cut = now.saturating_add(millis(timeout));
     }
 
     pub(super) fn is_waiting(&self) -> bool {

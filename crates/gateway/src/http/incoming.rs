@@ -9,24 +9,24 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming as Read, SizeHint};
 
+use super::connection::HttpConnection;
 use super::h2::Inflow;
-use super::visit::Visit;
 
 /// See the module.
 pub(crate) struct Incoming {
     body: Option<Read>,
-    visit: Option<Rc<Visit>>,
+    connection: Option<Rc<HttpConnection>>,
     /// Of a request that is a stream of its own, whose bytes nobody inspects.
     inflow: Option<Rc<Inflow>>,
 }
 
 impl Incoming {
-    pub(super) fn new(body: Read, visit: &Rc<Visit>) -> Self {
+    pub(super) fn new(body: Read, connection: &Rc<HttpConnection>) -> Self {
         // most requests have none
-        let visit = (!body.is_end_stream()).then(|| Rc::clone(visit));
+        let connection = (!body.is_end_stream()).then(|| Rc::clone(connection));
         Self {
             body: Some(body),
-            visit,
+            connection,
             inflow: None,
         }
     }
@@ -35,7 +35,7 @@ impl Incoming {
     pub(super) fn of_stream(body: Read, inflow: Option<Rc<Inflow>>) -> Self {
         Self {
             body: Some(body),
-            visit: None,
+            connection: None,
             inflow,
         }
     }
@@ -50,10 +50,10 @@ impl Incoming {
 
 impl Drop for Incoming {
     fn drop(&mut self) {
-        if let (Some(body), Some(visit)) = (self.body.take(), &self.visit)
+        if let (Some(body), Some(connection)) = (self.body.take(), &self.connection)
             && !body.is_end_stream()
         {
-            visit.left.set(Some(body));
+            connection.left.set(Some(body));
         }
     }
 }

@@ -1,21 +1,21 @@
 //! HTTP in front of everything: what comes in is inspected strictly, hyper parses it, an endpoint of the
 //! adapter registry answers it. Knows no protocol but HTTP.
 //!
-//! [`wire`] holds the bytes, [`feed`] is how hyper sees them, [`clock`] keeps the times, [`visit`] is what a
-//! connection and its shard share, [`unsent`] what leaves at the end of a turn, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2,
+//! [`wire`] holds the bytes, [`hyper_io`] is how hyper sees them, [`clock`] keeps the times, [`connection`] is what a
+//! connection and its shard share, [`write_buffer`] what leaves at the end of a turn, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2,
 //! [`answer`] what is common to answers, [`incoming`] and [`body`] are what requests and answers carry.
 
 mod answer;
 mod body;
 mod clock;
-mod feed;
+mod connection;
 mod h2;
+mod hyper_io;
 mod incoming;
 mod serve;
 mod signal;
-mod unsent;
-mod visit;
 mod wire;
+mod write_buffer;
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -27,18 +27,18 @@ use hyper::header::HeaderMap;
 use hyper::{Request, Response, StatusCode};
 use millrace_protocol::http::Refusal;
 
-use crate::listener::{ListenerState, Seat};
+use crate::listener::{ListenerState, Permit};
 use crate::shard::Shard;
 use crate::stream::Stream;
 
 pub(crate) use answer::{keep_alive_terms, plain};
 pub(crate) use body::{Body, BodyError};
+pub(crate) use connection::{HttpConnection, HttpConnections};
 pub(crate) use h2::{Place, Tunnel};
 pub(crate) use incoming::Incoming;
 pub(crate) use serve::adopt;
 pub(crate) use signal::Signal;
-pub(crate) use unsent::{Answers, send as send_answers};
-pub(crate) use visit::{Visit, Visits};
+pub(crate) use write_buffer::{PendingWrites, send as send_pending_writes};
 
 /// What an endpoint answers with.
 pub(crate) type Answer = Response<Body>;
@@ -49,44 +49,44 @@ pub(crate) type Asked = Request<Incoming>;
 /// One request's surroundings.
 pub(crate) struct Exchange {
     pub(crate) shard: Rc<Shard>,
-    pub(crate) visitor: Rc<Visitor>,
+    pub(crate) client: Rc<Client>,
 }
 
 impl Exchange {
     /// Who asks: the peer, or the client that a trusted proxy names.
-    pub(crate) fn client(&self, headers: &HeaderMap) -> Option<IpAddr> {
-        let visitor = &self.visitor;
-        visitor
+    pub(crate) fn client_address(&self, headers: &HeaderMap) -> Option<IpAddr> {
+        let client = &self.client;
+        client
             .listener
             .config
             .trusted
-            .client(visitor.address, headers)
+            .client(client.address, headers)
     }
 
     /// The port of who asks; 0 on a unix socket, and where a proxy names the client in its requests.
     pub(crate) fn client_port(&self, headers: &HeaderMap) -> u16 {
-        let visitor = &self.visitor;
-        if self.client(headers) == visitor.address {
-            visitor.port
+        let client = &self.client;
+        if self.client_address(headers) == client.address {
+            client.port
         } else {
             0
         }
     }
 }
 
-impl Visitor {
-    /// The seat of the socket that this request becomes: that of its connection, which is nobody else's, or one more on
+impl Client {
+    /// The permit of the socket that this request becomes: that of its connection, which is nobody else's, or one more on
     /// a connection of many. `Err`: the answer where there is none.
-    pub(crate) fn take_seat(&self) -> Result<Seat, (StatusCode, &'static str)> {
-        match (&self.place, self.seat.borrow_mut().take()) {
-            (_, Some(seat)) => Ok(seat),
-            (Some(place), None) => place.take_seat(),
+    pub(crate) fn take_permit(&self) -> Result<Permit, (StatusCode, &'static str)> {
+        match (&self.place, self.permit.borrow_mut().take()) {
+            (_, Some(permit)) => Ok(permit),
+            (Some(place), None) => place.take_permit(),
             (None, None) => Err((StatusCode::BAD_REQUEST, "Already upgraded")),
         }
     }
 }
 
-impl Visitor {
+impl Client {
     /// A request was refused before an endpoint saw all of it.
     fn log_refusal(&self, refusal: Refusal) {
         let address = self.address.map(tracing::field::display);
@@ -95,16 +95,16 @@ impl Visitor {
 }
 
 /// The peer of an HTTP connection, or of one stream of an HTTP/2 connection.
-pub(crate) struct Visitor {
+pub(crate) struct Client {
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: u16,
     pub(crate) listener: Arc<ListenerState>,
     /// Its address has too many connections already.
-    pub(crate) crowded: bool,
+    pub(crate) over_limit: bool,
     /// Its TLS certificate in DER, checked.
     pub(crate) certificate: Option<Arc<[u8]>>,
     /// Moves on when the connection is upgraded.
-    pub(crate) seat: RefCell<Option<Seat>>,
+    pub(crate) permit: RefCell<Option<Permit>>,
     /// On an HTTP/2 connection, the stream's place in it.
     pub(crate) place: Option<Place>,
     /// Who takes the connection over once the 101 is written.

@@ -10,8 +10,8 @@ use millrace_protocol::http::{Inspector, Outcome, Refusal};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
 use super::clock::{Clock, Waits};
-use super::unsent::Unsent;
-use super::visit::Around;
+use super::connection::Around;
+use super::write_buffer::WriteBuffer;
 use crate::shard::Shard;
 use crate::stream::Stream;
 
@@ -34,7 +34,7 @@ pub(super) struct Wire {
     /// The next bytes to be written begin an answer to HTTP/1.0.
     pub(super) to_http_1_0: bool,
     /// Written and not sent.
-    pub(super) unsent: Unsent,
+    pub(super) write_buffer: WriteBuffer,
 }
 
 /// Bytes read while an answer is made, to see whether the peer is still there.
@@ -52,7 +52,7 @@ impl Wire {
             half_closed: false,
             ended: false,
             to_http_1_0: false,
-            unsent: Unsent::default(),
+            write_buffer: WriteBuffer::default(),
         }
     }
 
@@ -266,7 +266,7 @@ impl Wire {
         around: &Around,
         rest: &mut &[u8],
     ) -> Poll<io::Result<()>> {
-        ready!(self.poll_unsent(cx, &around.shard))?;
+        ready!(self.poll_write_buffer(cx, &around.shard))?;
         while !rest.is_empty() {
             let wrote = self.stream()?.poll_write(cx, rest);
             self.wrote(&around.shard, &wrote);
@@ -307,18 +307,18 @@ impl Wire {
     }
 
     /// Sends what was written before.
-    pub(super) fn poll_unsent(
+    pub(super) fn poll_write_buffer(
         &mut self,
         cx: &mut Context<'_>,
         shard: &Shard,
     ) -> Poll<io::Result<()>> {
-        while !self.unsent.is_empty() {
+        while !self.write_buffer.is_empty() {
             let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            let wrote = Pin::new(stream).poll_write(cx, self.unsent.rest());
+            let wrote = Pin::new(stream).poll_write(cx, self.write_buffer.rest());
             self.wrote(shard, &wrote);
             match ready!(wrote)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                count => self.unsent.advance(count),
+                count => self.write_buffer.advance(count),
             }
         }
         Poll::Ready(Ok(()))
@@ -328,7 +328,7 @@ impl Wire {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     fn waits_for_the_turn(&self, around: &Around) -> bool {
         // what becomes a socket moves on with its stream, at once
-        (self.unsent.queued || self.unsent.is_empty())
+        (self.write_buffer.queued || self.write_buffer.is_empty())
             && !self.inspector.is_at_upgrade()
             && self.bare().is_some()
             && around.shard.has_ring()
@@ -347,12 +347,14 @@ impl Wire {
     ) -> Poll<io::Result<usize>> {
         let shard = &around.shard;
         if self.waits_for_the_turn(around)
-            && let Some(count) = self.unsent.take(slices, || shard.answers().buffer())
+            && let Some(count) = self
+                .write_buffer
+                .take(slices, || shard.pending_writes().buffer())
         {
             self.clock.wrote(shard.now(), true);
             return Poll::Ready(Ok(count));
         }
-        ready!(self.poll_unsent(cx, shard))?;
+        ready!(self.poll_write_buffer(cx, shard))?;
         let wrote = self.stream()?.poll_write_vectored(cx, slices);
         self.wrote(shard, &wrote);
         wrote
@@ -363,8 +365,8 @@ impl Wire {
         cx: &mut Context<'_>,
         around: &Around,
     ) -> Poll<io::Result<()>> {
-        if !self.unsent.queued {
-            ready!(self.poll_unsent(cx, &around.shard))?;
+        if !self.write_buffer.queued {
+            ready!(self.poll_write_buffer(cx, &around.shard))?;
         }
         let flushed = self.stream()?.poll_flush(cx);
         self.clock.flushed(around.shard.now(), flushed.is_ready());

@@ -13,10 +13,10 @@ use super::Shard;
 use super::connection::{Admission, Connection, Io, Phase, Shared};
 use super::outbox::Outbox;
 use super::rate::Rate;
-use super::transfer::Driver;
+use super::read::Driver;
 use crate::adapter::Adapter;
 use crate::close_reason::CloseReason;
-use crate::listener::{ListenerState, Seat};
+use crate::listener::{ListenerState, Permit};
 use crate::stream::Stream;
 use crate::worker::record::Opening;
 use crate::worker::{Acceptance, Rejection, Worker};
@@ -28,7 +28,7 @@ impl Shard {
         &self,
         worker: Arc<Worker>,
         listener: &Arc<ListenerState>,
-        (address, seat): (Option<IpAddr>, Seat),
+        (address, permit): (Option<IpAddr>, Permit),
         adapter: impl FnOnce(SocketId) -> Box<dyn Adapter>,
     ) -> (Shared, oneshot::Receiver<Admission>) {
         let (sender, receiver) = oneshot::channel();
@@ -49,24 +49,24 @@ impl Shard {
             worker,
             worker_slot: Cell::new(0),
             listener: Arc::clone(listener),
-            touched: Cell::new(false),
+            dirty: Cell::new(false),
             waker: Cell::new(None),
             io: RefCell::new(Io::new(Phase::Pending(sender), adapter(socket), rate, now)),
-            seat: Cell::new(Some(seat)),
+            permit: Cell::new(Some(permit)),
         });
         entry.insert(Rc::clone(&connection));
         (connection, receiver)
     }
 
     /// Takes a connection in that no worker is told of: it is accepted at once.
-    pub(crate) fn take_in(
+    pub(crate) fn open_without_worker(
         &self,
         listener: &Arc<ListenerState>,
-        place: (Option<IpAddr>, Seat),
+        place: (Option<IpAddr>, Permit),
         adapter: impl FnOnce(SocketId) -> Box<dyn Adapter>,
     ) -> Shared {
-        let nobody = Arc::clone(self.gateway.workers().nobody());
-        let (connection, answer) = self.reserve(nobody, listener, place, adapter);
+        let none = Arc::clone(self.gateway.workers().none());
+        let (connection, answer) = self.reserve(none, listener, place, adapter);
         self.admit(&connection, Ok(Box::new(Acceptance::default())));
         // held until now: without anybody who waits for it, the connection would be taken for one that left
         drop(answer);
@@ -74,12 +74,12 @@ impl Shard {
     }
 
     /// Tells the worker. False: it was retired this moment, and the connection is forgotten.
-    pub(crate) fn introduce(&self, connection: &Shared, opening: &Opening<'_>) -> bool {
+    pub(crate) fn announce(&self, connection: &Shared, opening: &Opening<'_>) -> bool {
         let Some((slot, many)) = connection.worker.queue().open(opening) else {
             let io = &mut *connection.io.borrow_mut();
             io.phase = Phase::Gone;
             self.with_core(|core, poster| core.close(connection.socket, poster));
-            self.forget(connection, io);
+            self.release(connection, io);
             return false;
         };
         connection.worker_slot.set(slot);
@@ -111,7 +111,7 @@ impl Shard {
                 .queue()
                 .free_slot(connection.worker_slot.get());
             io.outbox = Outbox::default();
-            self.forget(connection, io);
+            self.release(connection, io);
             return;
         }
         self.stats.opened.add(1);
@@ -122,9 +122,9 @@ impl Shard {
             "opened"
         );
         if left {
-            self.depart(connection, io, &CloseReason::ABNORMAL);
+            self.leave_core(connection, io, &CloseReason::ABNORMAL);
             io.phase = Phase::Gone;
-            self.forget(connection, io);
+            self.release(connection, io);
         } else if io.overflown {
             self.close(connection, io, &CloseReason::OVERFLOW);
         }
@@ -144,7 +144,7 @@ impl Shard {
     /// it accepts has to be closed again.
     pub(crate) fn abandoned(&self, connection: &Shared) {
         let admitted = matches!(connection.io.borrow().phase, Phase::Admitted);
-        connection.seat.take();
+        connection.permit.take();
         if admitted {
             self.lost(connection);
         }
@@ -157,7 +157,7 @@ impl Shard {
             return;
         }
         self.close(connection, io, &CloseReason::ABNORMAL);
-        self.forget(connection, io);
+        self.release(connection, io);
     }
 
     /// The 101 is written: messages may flow. `early` came right behind the handshake.
@@ -181,6 +181,6 @@ impl Shard {
             connection: Rc::clone(connection),
         });
         // the driver's first run registers it, then the turn writes what handleOpen sent
-        self.touch(connection);
+        self.mark_dirty(connection);
     }
 }

@@ -62,10 +62,10 @@ pub struct Timers {
 impl WorkerQueue {
     /// Appends the text messages of one read.
     pub fn append(&self, payload: &[u8], count: usize) {
-        let mut intake = self.queue.intake().expect("nobody retires it");
+        let mut appender = self.queue.appender().expect("nobody retires it");
         for _ in 0..count {
-            intake.message(RecordKind::Text, 7, true, Cow::Borrowed(payload));
-            intake.has_room(
+            appender.message(RecordKind::Text, 7, true, Cow::Borrowed(payload));
+            appender.has_room(
                 self.limits.worker_queue_events,
                 self.limits.worker_queue_bytes,
             );

@@ -13,9 +13,9 @@ use tokio::sync::oneshot;
 use super::outbox::Outbox;
 use super::rate::Rate;
 use crate::adapter::{Adapter, Encoding};
-use crate::close_reason::{CloseReason, Farewell};
+use crate::close_reason::{CloseMode, CloseReason};
 use crate::limits::GatewayLimits;
-use crate::listener::{ListenerState, Seat};
+use crate::listener::{ListenerState, Permit};
 use crate::stream::Stream;
 use crate::worker::{Acceptance, Rejection, Worker};
 
@@ -27,12 +27,12 @@ pub(crate) struct Connection {
     pub(crate) worker_slot: Cell<u32>,
     pub(crate) listener: Arc<ListenerState>,
     /// In the list of connections to be written at the end of the turn.
-    pub(crate) touched: Cell<bool>,
+    pub(crate) dirty: Cell<bool>,
     /// Wakes the connection's task.
     pub(crate) waker: Cell<Option<Waker>>,
     pub(crate) io: RefCell<Io>,
     /// Counts the connection for as long as it holds a descriptor.
-    pub(crate) seat: Cell<Option<Seat>>,
+    pub(crate) permit: Cell<Option<Permit>>,
 }
 
 /// Whether reading waits for the worker to catch up.
@@ -102,7 +102,7 @@ pub(crate) enum Phase {
     /// Messages flow.
     Open,
     /// Our goodbye is said or queued.
-    Closing { heard: Heard },
+    Closing { peer_close: PeerClose },
     /// Everything is said; the peer's end of the stream is awaited, because it may still be sending:
     /// closing on unread bytes would take our goodbye from it.
     Draining,
@@ -112,7 +112,7 @@ pub(crate) enum Phase {
 
 /// What a closing connection has heard of its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum PeerClose {
     /// No goodbye yet: it is awaited.
     Nothing,
     /// It did wrong, so nothing it says counts.
@@ -135,13 +135,13 @@ pub(crate) struct Credit {
     held_bytes: usize,
 }
 
-impl Heard {
+impl PeerClose {
     /// What a reason to close says about it.
     pub(crate) fn of(reason: &CloseReason) -> Self {
-        match reason.farewell {
-            Farewell::Final if reason.is_by_peer() => Self::Goodbye,
-            Farewell::Final => Self::Mistake,
-            Farewell::Handshake | Farewell::Cut => Self::Nothing,
+        match reason.mode {
+            CloseMode::Final if reason.is_by_peer() => Self::Goodbye,
+            CloseMode::Final => Self::Mistake,
+            CloseMode::Handshake | CloseMode::Cut => Self::Nothing,
         }
     }
 }

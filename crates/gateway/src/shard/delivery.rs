@@ -179,7 +179,7 @@ impl Shard {
         if io.outbox.wants_flush() && matches!(io.phase, Phase::Open) {
             self.flush(connection, io);
         }
-        self.touch(connection);
+        self.mark_dirty(connection);
     }
 }
 

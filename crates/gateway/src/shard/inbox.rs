@@ -146,11 +146,11 @@ impl Inboxes {
     }
 
     /// Wakes these shards, each once; empties the set.
-    pub(crate) fn wake(&self, touched: &mut ShardSet) {
-        if touched.is_empty() {
+    pub(crate) fn wake(&self, dirty: &mut ShardSet) {
+        if dirty.is_empty() {
             return;
         }
-        for shard in touched.take().iter() {
+        for shard in dirty.take().iter() {
             self.wake_index(shard.get());
         }
     }

@@ -1,28 +1,29 @@
 //! An I/O shard: one thread, one event loop, and the connections it owns for life. This file holds
-//! the shard itself; its siblings hold what it does: [`turn`], [`transfer`], [`admission`],
-//! [`delivery`], [`farewell`], [`timers`].
+//! the shard itself; its siblings hold what it does: [`turn`], [`read`], [`write`], [`admission`],
+//! [`delivery`], [`close`], [`timers`].
 
 mod admission;
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-mod ahead;
 #[cfg(feature = "bench")]
 pub mod bench;
+mod close;
 pub(crate) mod command;
 pub(crate) mod connection;
 mod delivery;
-mod farewell;
 pub(crate) mod inbox;
 mod outbox;
 pub(crate) mod poster;
 mod rate;
+mod read;
+mod read_queue;
 mod recipients;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod send_ring;
 mod stop;
 mod taking;
 mod timers;
-mod transfer;
 mod turn;
-mod waiting;
 mod wheel;
+mod write;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -39,7 +40,7 @@ use tokio::task::{AbortHandle, LocalSet};
 use crate::adapter::Requests;
 use crate::config::GatewayConfig;
 use crate::gateway::Gateway;
-use crate::http::{Answers, Visit, Visits};
+use crate::http::{HttpConnection, HttpConnections, PendingWrites};
 use crate::limits::GatewayLimits;
 use crate::notice::Notice;
 use crate::stats::ShardStats;
@@ -61,11 +62,11 @@ pub(crate) struct Shard {
     connections: RefCell<Slab<Shared>>,
     recipients: RefCell<Recipients>,
     /// Connections to be written at the end of the turn.
-    touched: RefCell<Vec<Shared>>,
+    dirty: RefCell<Vec<Shared>>,
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    ahead: RefCell<ahead::Ahead>,
+    send_ring: RefCell<send_ring::SendRing>,
     /// Connections that wait for their worker.
-    waiting: RefCell<waiting::Waiting>,
+    read_queue: RefCell<read_queue::ReadQueue>,
     /// Workers to ring at the end of the turn.
     to_ring: RefCell<Vec<Arc<Worker>>>,
     /// What every connection reads into.
@@ -77,8 +78,8 @@ pub(crate) struct Shard {
     turn_waker: RefCell<Option<Waker>>,
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
     /// Connections that speak HTTP.
-    visits: RefCell<Visits>,
-    answers: Answers,
+    http_connections: RefCell<HttpConnections>,
+    pending_writes: PendingWrites,
     requests: Requests,
     ended: Notify,
 }
@@ -112,10 +113,10 @@ impl Shard {
             now: Cell::new(now),
             connections: RefCell::default(),
             recipients: RefCell::default(),
-            touched: RefCell::default(),
+            dirty: RefCell::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-            ahead: RefCell::new(ahead::Ahead::new(config.io_uring)),
-            waiting: RefCell::default(),
+            send_ring: RefCell::new(send_ring::SendRing::new(config.io_uring)),
+            read_queue: RefCell::default(),
             to_ring: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
             spare: RefCell::default(),
@@ -123,8 +124,8 @@ impl Shard {
             wheel_armed: Notify::new(),
             turn_waker: RefCell::new(None),
             acceptors: RefCell::default(),
-            visits: RefCell::default(),
-            answers: Answers::default(),
+            http_connections: RefCell::default(),
+            pending_writes: PendingWrites::default(),
             requests: Requests::new(index),
             ended: Notify::new(),
         }
@@ -163,8 +164,8 @@ impl Shard {
     }
 
     /// The connections that speak HTTP.
-    pub(crate) fn visits(&self) -> &RefCell<Visits> {
-        &self.visits
+    pub(crate) fn http_connections(&self) -> &RefCell<HttpConnections> {
+        &self.http_connections
     }
 
     /// Milliseconds since the gateway was made, as of this turn.
@@ -213,20 +214,20 @@ impl Shard {
     }
 
     /// Those that wait for the end of the turn with what they wrote.
-    pub(crate) fn answers(&self) -> &Answers {
-        &self.answers
+    pub(crate) fn pending_writes(&self) -> &PendingWrites {
+        &self.pending_writes
     }
 
     /// Sends what this one has written at the end of the turn.
-    pub(crate) fn answer_later(&self, visit: &Rc<Visit>) {
-        self.answers.add(visit);
+    pub(crate) fn write_later(&self, connection: &Rc<HttpConnection>) {
+        self.pending_writes.add(connection);
         self.schedule();
     }
 
     /// Lists a connection for the writes at the end of the turn.
-    fn touch(&self, connection: &Shared) {
-        if !connection.touched.replace(true) {
-            self.touched.borrow_mut().push(Rc::clone(connection));
+    fn mark_dirty(&self, connection: &Shared) {
+        if !connection.dirty.replace(true) {
+            self.dirty.borrow_mut().push(Rc::clone(connection));
             self.schedule();
         }
     }
@@ -239,17 +240,17 @@ impl Shard {
         }
     }
 
-    /// Runs a change of the core from this thread and wakes whom it touched.
+    /// Runs a change of the core from this thread and wakes the shards that it made dirty.
     fn with_core<R>(
         &self,
         change: impl FnOnce(&millrace_core::Core, &mut Poster<'_, '_>) -> R,
     ) -> R {
-        let mut touched = ShardSet::default();
+        let mut dirty = ShardSet::default();
         let result = {
-            let mut poster = self.gateway.poster(&mut touched);
+            let mut poster = self.gateway.poster(&mut dirty);
             change(self.gateway.core(), &mut poster)
         };
-        self.gateway.wake(&mut touched);
+        self.gateway.wake(&mut dirty);
         result
     }
 }

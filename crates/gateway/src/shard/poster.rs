@@ -20,7 +20,7 @@ use crate::uplink::Uplink;
 pub(crate) struct Poster<'p, 'm> {
     inboxes: &'p Inboxes,
     ledger: &'p Arc<Ledger>,
-    touched: &'p mut ShardSet,
+    dirty: &'p mut ShardSet,
     /// Who tells other nodes, where there are any; `None` also for what came from one.
     uplink: Option<&'p OnceLock<Arc<dyn Uplink>>>,
     noted: bool,
@@ -81,17 +81,17 @@ impl Outgoing<'_> {
 }
 
 impl<'p> Poster<'p, '_> {
-    /// A poster that collects the shards to wake in `touched`.
+    /// A poster that collects the shards to wake in `dirty`.
     pub(crate) fn new(
         inboxes: &'p Inboxes,
         ledger: &'p Arc<Ledger>,
-        touched: &'p mut ShardSet,
+        dirty: &'p mut ShardSet,
         uplink: Option<&'p OnceLock<Arc<dyn Uplink>>>,
     ) -> Self {
         Self {
             inboxes,
             ledger,
-            touched,
+            dirty,
             uplink,
             noted: false,
             lost: Lost::default(),
@@ -124,7 +124,7 @@ impl<'p> Poster<'p, '_> {
         }
         for run in run.chunk_by(|one, next| one.route.shard == next.route.shard) {
             if let Some(shard) = run.first().map(|text| text.route.shard) {
-                self.touched.insert(shard);
+                self.dirty.insert(shard);
                 self.lost.refused |= !self.inboxes.deliver_texts(shard, payloads, run);
             }
         }
@@ -174,7 +174,7 @@ impl<'p> Poster<'p, '_> {
             slot,
             socket,
         } = route;
-        self.touched.insert(shard);
+        self.dirty.insert(shard);
         if payload.len() > SMALL_BYTES {
             let publication = shared();
             return self.deliver(shard, payload.len(), 1, |_| Command::Direct {
@@ -202,7 +202,7 @@ impl<'m> Post for Poster<'_, 'm> {
             route,
             annotation,
         } = recipient;
-        self.touched.insert(route.shard);
+        self.dirty.insert(route.shard);
         let socket = route.socket;
         let alias = (socket != subscriber).then(|| Box::new(AliasOf { socket, annotation }));
         let command = Command::Join {
@@ -216,7 +216,7 @@ impl<'m> Post for Poster<'_, 'm> {
     }
 
     fn leave(&mut self, channel: ChannelId, subscriber: SocketId, route: Route) {
-        self.touched.insert(route.shard);
+        self.dirty.insert(route.shard);
         self.inboxes.post(
             route.shard,
             Command::Leave {
@@ -234,7 +234,7 @@ impl<'m> Post for Poster<'_, 'm> {
         except: &[SocketId],
         recipients: u32,
     ) -> bool {
-        self.touched.insert(shard);
+        self.dirty.insert(shard);
         let publication = message.share(self.ledger);
         let except = (!except.is_empty()).then(|| Arc::from(except));
         self.deliver(shard, message.payload.len(), recipients, |_| {
@@ -254,7 +254,7 @@ impl<'m> Post for Poster<'_, 'm> {
         except: &[SocketId],
         recipients: u32,
     ) -> bool {
-        self.touched.insert(shard);
+        self.dirty.insert(shard);
         let matched = Matched {
             pattern: matched.pattern,
             channel: matched.channel.clone(),

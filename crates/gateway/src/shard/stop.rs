@@ -28,15 +28,18 @@ impl Shard {
                 shard.close_all(&CloseReason::GOING_AWAY, "Server is stopping", of);
                 let connections = shard.select(of).len();
                 // those that wait for a request end at once, a request that came is still answered
-                shard.visits.borrow().stop_idle(&stopping.listeners);
-                let visits = shard.visits.borrow().count(&stopping.listeners);
+                shard
+                    .http_connections
+                    .borrow()
+                    .stop_idle(&stopping.listeners);
+                let http_connections = shard.http_connections.borrow().count(&stopping.listeners);
                 let now = Instant::now();
-                if connections == 0 && visits == 0 || now >= stopping.deadline {
+                if connections == 0 && http_connections == 0 || now >= stopping.deadline {
                     break;
                 }
                 tokio::time::sleep(LOOK.min(stopping.deadline - now)).await;
             }
-            shard.visits.borrow().abort(&stopping.listeners);
+            shard.http_connections.borrow().abort(&stopping.listeners);
             shard.cut_all(&stopping, of);
         });
     }
@@ -55,7 +58,7 @@ impl Shard {
                 self.close(&connection, io, &CloseReason::SHUT_DOWN);
             }
             io.phase = Phase::Gone;
-            self.forget(&connection, io);
+            self.release(&connection, io);
         }
         for worker in self.to_ring.borrow_mut().drain(..) {
             worker.ring();
@@ -68,7 +71,7 @@ impl Shard {
             let io = &mut *connection.io.borrow_mut();
             self.close(&connection, io, &CloseReason::ABNORMAL);
             if io.stream.is_none() {
-                self.forget(&connection, io);
+                self.release(&connection, io);
             }
         }
     }

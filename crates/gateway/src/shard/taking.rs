@@ -22,7 +22,7 @@ pub(super) struct Taking<'a> {
     shard: &'a Shard,
     connection: &'a Connection,
     /// The worker's queue, locked from the first message on.
-    intake: Option<queue::Intake<'a>>,
+    appender: Option<queue::Appender<'a>>,
     credit: &'a mut Credit,
     outbox: &'a mut Outbox,
     rate: Option<&'a mut Rate>,
@@ -47,7 +47,7 @@ pub(super) struct Taken {
     /// The adapter has a new deadline.
     pub(super) look_again: bool,
     /// Shards that something was posted to.
-    pub(super) touched: ShardSet,
+    pub(super) dirty: ShardSet,
 }
 
 impl<'a> Taking<'a> {
@@ -60,7 +60,7 @@ impl<'a> Taking<'a> {
         Self {
             shard,
             connection,
-            intake: None,
+            appender: None,
             credit,
             outbox,
             rate,
@@ -123,19 +123,19 @@ impl Intake for Taking<'_> {
         if !handled {
             return Err(CloseReason::NO_HANDLER);
         }
-        if self.intake.is_none() {
-            self.intake = worker.queue().intake();
+        if self.appender.is_none() {
+            self.appender = worker.queue().appender();
         }
         // a retired worker's connections are about to be closed
-        let Some(intake) = &mut self.intake else {
+        let Some(appender) = &mut self.appender else {
             return Ok(false);
         };
         let length = payload.len();
         let slot = self.connection.worker_slot.get();
-        let batch = intake.message(record, slot, ascii, payload);
+        let batch = appender.message(record, slot, ascii, payload);
         self.credit.spend(batch, record_bytes(length));
         let limits = &self.shard.limits;
-        let room = intake.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
+        let room = appender.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
         let unhurried = self.count(length);
         Ok(room && unhurried && !self.credit.is_spent(limits))
     }
@@ -163,7 +163,7 @@ impl Intake for Taking<'_> {
         let gateway = &self.shard.gateway;
         if delay.is_zero() {
             gateway.inboxes().post(shard, command);
-            self.taken.touched.insert(shard);
+            self.taken.dirty.insert(shard);
             return;
         }
         let gateway = Arc::clone(gateway);
@@ -204,7 +204,7 @@ impl Intake for Taking<'_> {
         Site {
             gateway: &self.shard.gateway,
             socket: self.connection.socket,
-            touched: &mut self.taken.touched,
+            dirty: &mut self.taken.dirty,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Deadlines of connections: pings, pongs, unfinished messages, blocked writes, strangers, idleness and
+//! Deadlines of connections: pings, pongs, unfinished messages, blocked writes, unauthenticated clients, idleness and
 //! closing. One look per connection and deadline, no timer per message.
 
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use crate::limits::MESSAGE_RATE_FLOOR;
 pub(super) async fn timers(shard: Rc<Shard>) {
     let mut fired = Vec::new();
     loop {
-        if shard.wheel.borrow().is_empty() && shard.visits.borrow().is_empty() {
+        if shard.wheel.borrow().is_empty() && shard.http_connections.borrow().is_empty() {
             shard.wheel_armed.notified().await;
         }
         tokio::time::sleep(Duration::from_millis(TICK_MS)).await;
@@ -24,7 +24,7 @@ pub(super) async fn timers(shard: Rc<Shard>) {
             .wheel
             .borrow_mut()
             .advance(shard.now.get(), &mut fired);
-        shard.visits.borrow_mut().look(shard.now.get());
+        shard.http_connections.borrow_mut().look(shard.now.get());
         for due in fired.drain(..) {
             if let Some(connection) = shard.find(due.slot, due.socket) {
                 shard.due(&connection, due.at);
@@ -132,7 +132,7 @@ impl Shard {
         }
         if io.adapter.deadline().is_some_and(|at| now >= at) {
             self.stats.refused.add(1);
-            return Some(CloseReason::STRANGER);
+            return Some(CloseReason::UNAUTHENTICATED);
         }
         let idle = millis(limits.idle_timeout);
         if idle > 0 && now >= times.message + idle {
@@ -177,7 +177,7 @@ impl Shard {
                 outbox, adapter, ..
             } = io;
             outbox.append_control(self.gateway.ledger(), |out| adapter.append_ping(out));
-            self.touch(connection);
+            self.mark_dirty(connection);
         }
         None
     }

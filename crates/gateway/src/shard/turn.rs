@@ -1,5 +1,5 @@
 //! The turn: once the event loop has done what was ready, the shard empties its inbox, writes every
-//! touched connection once, and rings the workers it has events for.
+//! dirty connection once, and rings the workers it has events for.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -47,24 +47,24 @@ impl Shard {
         self.tick();
         self.gateway.inboxes().take(self.index, mail);
         let Mail { commands, arena } = mail;
-        self.obey_all(commands, arena);
+        self.apply_all(commands, arena);
         if self.gateway.inboxes().processed(self.index, mail) {
             for worker in self.gateway.workers().all() {
                 worker.ring_if_starved();
             }
         }
-        self.resume_waiting();
+        self.resume_read_queue();
         self.requests().resume();
-        self.flush_touched();
-        crate::http::send_answers(self);
+        self.flush_dirty();
+        crate::http::send_pending_writes(self);
         for worker in self.to_ring.borrow_mut().drain(..) {
             worker.ring();
         }
     }
 
-    /// Obeys commands in their order. Publications that follow each other on one channel go to its
+    /// Applies commands in their order. Publications that follow each other on one channel go to its
     /// recipients together.
-    fn obey_all(self: &Rc<Self>, commands: &mut Vec<Command>, arena: &[u8]) {
+    fn apply_all(self: &Rc<Self>, commands: &mut Vec<Command>, arena: &[u8]) {
         let mut commands = commands.drain(..).peekable();
         let mut run = Vec::new();
         while let Some(command) = commands.next() {
@@ -74,7 +74,7 @@ impl Shard {
                 except: None,
             } = command
             else {
-                self.obey(command, arena);
+                self.apply(command, arena);
                 continue;
             };
             let mut bytes = publication.payload().len();
@@ -91,12 +91,12 @@ impl Shard {
         }
     }
 
-    fn obey(self: &Rc<Self>, command: Command, arena: &[u8]) {
+    fn apply(self: &Rc<Self>, command: Command, arena: &[u8]) {
         match command {
             Command::Small { .. }
             | Command::Direct { .. }
             | Command::Publish { .. }
-            | Command::Match(_) => self.obey_message(command, arena),
+            | Command::Match(_) => self.apply_message(command, arena),
             Command::Join {
                 channel,
                 name,
@@ -122,7 +122,7 @@ impl Shard {
             Command::Listen(listening) => crate::listener::listen(self, *listening),
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
-            Command::Reply { request, reply } => self.requests().obey(request, reply),
+            Command::Reply { request, reply } => self.requests().apply(request, reply),
             Command::WorkerGone { worker } => {
                 self.requests().worker_gone(worker);
                 self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
@@ -136,14 +136,14 @@ impl Shard {
             | Command::Answer { slot, socket, .. }
             | Command::Admit { slot, socket, .. } => {
                 if let Some(connection) = self.find(slot, socket) {
-                    self.obey_for(&connection, command);
+                    self.apply_for(&connection, command);
                 }
             }
         }
     }
 
     /// A command that delivers.
-    fn obey_message(&self, command: Command, arena: &[u8]) {
+    fn apply_message(&self, command: Command, arena: &[u8]) {
         match command {
             Command::Small {
                 slot,
@@ -200,7 +200,7 @@ impl Shard {
     }
 
     /// A command about one connection's life.
-    fn obey_for(&self, connection: &Shared, command: Command) {
+    fn apply_for(&self, connection: &Shared, command: Command) {
         match command {
             Command::Hold { events, bytes, .. } => {
                 connection.io.borrow_mut().credit.hold(events, bytes);
@@ -224,17 +224,17 @@ impl Shard {
         (connection.socket == socket).then(|| Rc::clone(connection))
     }
 
-    fn flush_touched(&self) {
-        let mut touched = std::mem::take(&mut *self.touched.borrow_mut());
+    fn flush_dirty(&self) {
+        let mut dirty = std::mem::take(&mut *self.dirty.borrow_mut());
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-        self.write_ahead(&touched);
-        for connection in touched.drain(..) {
-            connection.touched.set(false);
+        self.send_together(&dirty);
+        for connection in dirty.drain(..) {
+            connection.dirty.set(false);
             self.flush(&connection, &mut connection.io.borrow_mut());
         }
-        let mut list = self.touched.borrow_mut();
+        let mut list = self.dirty.borrow_mut();
         if list.is_empty() {
-            *list = touched;
+            *list = dirty;
         }
         drop(list);
         self.relieve();
@@ -260,7 +260,7 @@ impl Shard {
             let Some(fullest) = backlogged.pop() else {
                 return;
             };
-            self.give_way(&fullest, &mut fullest.io.borrow_mut());
+            self.shed(&fullest, &mut fullest.io.borrow_mut());
         }
     }
 }

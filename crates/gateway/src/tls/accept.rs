@@ -57,7 +57,7 @@ async fn explain(mut stream: Stream) {
     }
     // closing on unread bytes would take the answer from it
     let mut rest = [0; 1024];
-    for _ in 0..PATIENCE {
+    for _ in 0..TRIES {
         match stream.read(&mut rest).await {
             Ok(0) | Err(_) => return,
             Ok(_) => {}
@@ -66,7 +66,7 @@ async fn explain(mut stream: Stream) {
 }
 
 /// Reads of what a client sends to whom it misunderstood.
-const PATIENCE: usize = 16;
+const TRIES: usize = 16;
 
 const ANSWER: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
     Content-Type: text/plain; charset=utf-8\r\n\

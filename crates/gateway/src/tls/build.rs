@@ -80,7 +80,7 @@ pub(super) fn server_config(config: &TlsConfig) -> Result<Arc<ServerConfig>, Tls
         None => builder.with_no_client_auth(),
     };
     let mut made = builder.with_cert_resolver(Arc::new(names));
-    // kept by the clients: a table of sessions here would be memory that strangers fill
+    // kept by the clients: a table of sessions here would be memory that unauthenticated clients fill
     made.ticketer = ring::Ticketer::new().map_err(unusable)?;
     made.alpn_protocols = vec![b"http/1.1".to_vec()];
     if config.http2 {

@@ -6,8 +6,8 @@ mod liveness;
 pub(crate) mod queue;
 pub(crate) mod record;
 mod reply;
-mod roster;
 mod sidecar;
+mod workers;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
@@ -20,8 +20,8 @@ pub(crate) use liveness::watch;
 pub use queue::Batch;
 pub(crate) use reply::REQUEST_SHARDS;
 pub use reply::{AnswerHead, HeadError, Reply};
-pub(crate) use roster::Roster;
 pub use sidecar::{AsciiText, Sidecar};
+pub(crate) use workers::Workers;
 
 use crate::gateway::Gateway;
 use crate::shard::inbox::Command;
@@ -141,10 +141,10 @@ impl Worker {
     }
 
     /// Stands for no worker: takes nothing, handles nothing, is never rung.
-    pub(crate) fn nobody() -> Self {
-        let nobody = Self::new(0, Handlers::default(), Arc::new(Silence), Weak::new());
-        drop(nobody.queue.retire());
-        nobody
+    pub(crate) fn none() -> Self {
+        let none = Self::new(0, Handlers::default(), Arc::new(Silence), Weak::new());
+        drop(none.queue.retire());
+        none
     }
 
     /// Positive, unique in its gateway, never reused.
@@ -208,8 +208,8 @@ impl Worker {
     }
 
     /// Records of `socket` wait in JavaScript behind a pending promise; to be called inside the drain.
-    pub fn hold(&self, socket: SocketId, events: u32, bytes: u32, touched: &mut ShardSet) {
-        self.post(socket, touched, |slot| Command::Hold {
+    pub fn hold(&self, socket: SocketId, events: u32, bytes: u32, dirty: &mut ShardSet) {
+        self.post(socket, dirty, |slot| Command::Hold {
             slot,
             socket,
             events,
@@ -218,8 +218,8 @@ impl Worker {
     }
 
     /// Records held earlier are handled now.
-    pub fn release(&self, socket: SocketId, events: u32, bytes: u32, touched: &mut ShardSet) {
-        self.post(socket, touched, |slot| Command::Release {
+    pub fn release(&self, socket: SocketId, events: u32, bytes: u32, dirty: &mut ShardSet) {
+        self.post(socket, dirty, |slot| Command::Release {
             slot,
             socket,
             events,
@@ -234,12 +234,7 @@ impl Worker {
     }
 
     /// `handleOpen` accepted. Its token counts from this call on.
-    pub fn accept_open(
-        &self,
-        socket: SocketId,
-        mut acceptance: Acceptance,
-        touched: &mut ShardSet,
-    ) {
+    pub fn accept_open(&self, socket: SocketId, mut acceptance: Acceptance, dirty: &mut ShardSet) {
         let Some(gateway) = self.gateway.upgrade() else {
             return;
         };
@@ -248,7 +243,7 @@ impl Worker {
             let _gone = gateway.set_token(socket, token);
         }
         let acceptance = Box::new(acceptance);
-        self.post(socket, touched, |slot| Command::Admit {
+        self.post(socket, dirty, |slot| Command::Admit {
             slot,
             socket,
             answer: Ok(acceptance),
@@ -256,9 +251,9 @@ impl Worker {
     }
 
     /// `handleOpen` refused.
-    pub fn refuse_open(&self, socket: SocketId, rejection: Rejection, touched: &mut ShardSet) {
+    pub fn refuse_open(&self, socket: SocketId, rejection: Rejection, dirty: &mut ShardSet) {
         let rejection = Box::new(rejection);
-        self.post(socket, touched, |slot| Command::Admit {
+        self.post(socket, dirty, |slot| Command::Admit {
             slot,
             socket,
             answer: Err(rejection),
@@ -380,13 +375,13 @@ impl Worker {
         }
     }
 
-    fn post(&self, socket: SocketId, touched: &mut ShardSet, command: impl FnOnce(u32) -> Command) {
+    fn post(&self, socket: SocketId, dirty: &mut ShardSet, command: impl FnOnce(u32) -> Command) {
         let Some(gateway) = self.gateway.upgrade() else {
             return;
         };
         if let Some(route) = gateway.core().route(socket) {
             gateway.inboxes().post(route.shard, command(route.slot));
-            touched.insert(route.shard);
+            dirty.insert(route.shard);
         }
     }
 }

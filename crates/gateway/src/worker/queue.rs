@@ -77,7 +77,7 @@ struct Chunk {
 
 /// The queue, locked for one reader's messages. Drop it before calling anything that locks.
 #[derive(Debug)]
-pub(crate) struct Intake<'a> {
+pub(crate) struct Appender<'a> {
     state: MutexGuard<'a, State>,
     full: &'a AtomicBool,
 }
@@ -94,12 +94,12 @@ impl Queue {
     }
 
     /// Locks the queue to append messages; `None` once the worker is retired.
-    pub(crate) fn intake(&self) -> Option<Intake<'_>> {
+    pub(crate) fn appender(&self) -> Option<Appender<'_>> {
         let state = self.state.lock();
         if state.retired {
             None
         } else {
-            Some(Intake {
+            Some(Appender {
                 state,
                 full: &self.full,
             })
@@ -282,7 +282,7 @@ impl Queue {
     }
 }
 
-impl Intake<'_> {
+impl Appender<'_> {
     /// Appends a message; returns the sequence number of its batch.
     pub(crate) fn message(
         &mut self,

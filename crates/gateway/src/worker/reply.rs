@@ -111,7 +111,7 @@ impl Reply {
 
 impl Worker {
     /// A step of the answer to a request. One that the shard has no room for ends the answer.
-    pub fn reply(&self, request: u64, reply: Reply, touched: &mut ShardSet) {
+    pub fn reply(&self, request: u64, reply: Reply, dirty: &mut ShardSet) {
         let Some(gateway) = self.gateway.upgrade() else {
             return;
         };
@@ -133,7 +133,7 @@ impl Worker {
                 },
             );
         }
-        touched.insert(shard);
+        dirty.insert(shard);
     }
 }
 

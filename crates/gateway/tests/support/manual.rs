@@ -67,21 +67,21 @@ impl Manual {
     }
 
     pub(crate) fn accept(&self, socket: SocketId) {
-        let mut touched = ShardSet::default();
+        let mut dirty = ShardSet::default();
         self.worker
-            .accept_open(socket, Acceptance::default(), &mut touched);
-        self.gateway.wake(&mut touched);
+            .accept_open(socket, Acceptance::default(), &mut dirty);
+        self.gateway.wake(&mut dirty);
     }
 
     pub(crate) fn refuse(&self, socket: SocketId) {
-        let mut touched = ShardSet::default();
+        let mut dirty = ShardSet::default();
         let rejection = Rejection {
             status: 403,
             headers: Vec::new(),
             body: "Connection rejected".into(),
         };
-        self.worker.refuse_open(socket, rejection, &mut touched);
-        self.gateway.wake(&mut touched);
+        self.worker.refuse_open(socket, rejection, &mut dirty);
+        self.gateway.wake(&mut dirty);
     }
 }
 
@@ -91,12 +91,12 @@ pub(crate) fn send_all<'a>(
     socket: SocketId,
     texts: impl IntoIterator<Item = &'a str>,
 ) {
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     for text in texts {
         let target = [Target::Socket(socket)];
-        gateway.send(&target, Kind::Text, text.as_bytes(), &[], &mut touched);
+        gateway.send(&target, Kind::Text, text.as_bytes(), &[], &mut dirty);
     }
-    gateway.wake(&mut touched);
+    gateway.wake(&mut dirty);
 }
 
 /// Waits for a condition that another thread brings about; false if it does not.
@@ -104,9 +104,9 @@ pub(crate) fn eventually(condition: impl FnMut() -> bool) -> bool {
     eventually_within(SOON, condition)
 }
 
-/// The same with another patience.
-pub(crate) fn eventually_within(patience: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + patience;
+/// The same with another timeout.
+pub(crate) fn eventually_within(timeout: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + timeout;
     while !condition() {
         if Instant::now() > deadline {
             return false;

@@ -203,16 +203,16 @@ pub(crate) fn echo(gateway: &Arc<Gateway>, handlers: Handlers) -> Echo {
                 continue;
             }
             worker.begin_drain();
-            let mut touched = ShardSet::default();
+            let mut dirty = ShardSet::default();
             while let Some(batch) = worker.take() {
                 for event in decode(&batch.bytes, &batch.sidecars) {
-                    react(&gateway, &worker, &mut sockets, &event, &mut touched);
+                    react(&gateway, &worker, &mut sockets, &event, &mut dirty);
                     thread_events.lock().unwrap().push(event);
                 }
                 worker.finish(batch);
             }
             thread_changed.notify_all();
-            gateway.wake(&mut touched);
+            gateway.wake(&mut dirty);
         }
     });
     worker.activate();
@@ -228,7 +228,7 @@ fn react(
     worker: &Worker,
     sockets: &mut Vec<Option<SocketId>>,
     event: &Event,
-    touched: &mut ShardSet,
+    dirty: &mut ShardSet,
 ) {
     let index = |slot: &u32| usize::try_from(*slot).unwrap();
     match event {
@@ -243,7 +243,7 @@ fn react(
             }
             sockets[index(slot)] = Some(socket);
             if *answer {
-                worker.accept_open(socket, Acceptance::default(), touched);
+                worker.accept_open(socket, Acceptance::default(), dirty);
             }
         }
         Event::Text { slot, text } => {
@@ -253,12 +253,12 @@ fn react(
                 Kind::Text,
                 text.as_bytes(),
                 &[],
-                touched,
+                dirty,
             );
         }
         Event::Binary { slot, data } => {
             let socket = sockets[index(slot)].unwrap();
-            gateway.send(&[Target::Socket(socket)], Kind::Binary, data, &[], touched);
+            gateway.send(&[Target::Socket(socket)], Kind::Binary, data, &[], dirty);
         }
         Event::Close { socket, .. } => assert!(worker.claim_close(SocketId::new(*socket).unwrap())),
         Event::Drain { .. } => {}

@@ -13,7 +13,7 @@ pub struct RequestLimits {
     /// Bytes of one argument, inclusive. All together, each counted 16 bytes longer, may have 128 KiB more.
     pub argument_bytes: usize,
     /// Whether the peer still has to say who it is: then it is taken little of.
-    pub stranger: bool,
+    pub unauthenticated: bool,
 }
 
 /// Takes bytes in pieces of any size and gives requests.
@@ -78,7 +78,7 @@ impl Decoder {
     /// ```
     /// use millrace_protocol::resp::{Decoder, RequestLimits};
     ///
-    /// let limits = RequestLimits { argument_bytes: 1000, stranger: false };
+    /// let limits = RequestLimits { argument_bytes: 1000, unauthenticated: false };
     /// let mut input = &b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\nPING\r\n*1"[..];
     /// let mut decoder = Decoder::new();
     /// let request = decoder.next(&mut input, &limits).unwrap().unwrap();
@@ -211,7 +211,7 @@ impl Decoder {
                     let count = parse_integer(line.get(1..).unwrap_or_default())
                         .filter(|count| *count <= MOST_ARGUMENTS)
                         .ok_or(RequestError::InvalidCount)?;
-                    if limits.stranger && count > STRANGERS_ARGUMENTS {
+                    if limits.unauthenticated && count > UNAUTHENTICATED_ARGUMENTS {
                         return Err(RequestError::UnauthenticatedCount);
                     }
                     if count <= 0 {
@@ -254,7 +254,7 @@ impl Decoder {
             .and_then(|length| usize::try_from(length).ok())
             .filter(|length| *length <= limits.argument_bytes)
             .ok_or(RequestError::InvalidLength)?;
-        if limits.stranger && length > STRANGERS_BYTES {
+        if limits.unauthenticated && length > UNAUTHENTICATED_BYTES {
             return Err(RequestError::UnauthenticatedLength);
         }
         self.total += length + ARGUMENT_CHARGE;
@@ -374,8 +374,8 @@ const LINE_PIECE: usize = 4096;
 const MOST_ARGUMENTS: i64 = 1024 * 1024;
 
 /// … and of one by somebody who has not said who that is, and bytes of each.
-const STRANGERS_ARGUMENTS: i64 = 10;
-const STRANGERS_BYTES: usize = 16 * 1024;
+const UNAUTHENTICATED_ARGUMENTS: i64 = 10;
+const UNAUTHENTICATED_BYTES: usize = 16 * 1024;
 
 /// What an argument counts beside its bytes.
 const ARGUMENT_CHARGE: usize = 16;

@@ -6,7 +6,7 @@ use crate::seen::{LIMITS, decode, request};
 
 const LARGE: RequestLimits = RequestLimits {
     argument_bytes: 16 << 20,
-    stranger: false,
+    unauthenticated: false,
 };
 
 #[test]
@@ -72,12 +72,12 @@ fn lines_are_bounded_however_they_come() {
 }
 
 #[test]
-fn strangers_are_taken_little_of() {
-    let stranger = RequestLimits {
-        stranger: true,
+fn unauthenticated_peers_are_taken_little_of() {
+    let unauthenticated = RequestLimits {
+        unauthenticated: true,
         ..LARGE
     };
-    let seen = |bytes: &[u8]| decode(&stranger, [bytes]).1;
+    let seen = |bytes: &[u8]| decode(&unauthenticated, [bytes]).1;
     assert_eq!(seen(b"*10\r\n"), None);
     assert_eq!(seen(b"*11\r\n"), Some(RequestError::UnauthenticatedCount));
     assert_eq!(seen(b"*1\r\n$16384\r\n"), None);

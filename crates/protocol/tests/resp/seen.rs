@@ -5,7 +5,7 @@ use millrace_protocol::resp::{Decoder, Reply, RequestError, RequestLimits, Versi
 /// Bounds for tests.
 pub(crate) const LIMITS: RequestLimits = RequestLimits {
     argument_bytes: 1000,
-    stranger: false,
+    unauthenticated: false,
 };
 
 /// Requests in order, how it ended, and what is left of one.

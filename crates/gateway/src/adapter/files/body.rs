@@ -12,7 +12,7 @@ use bytes::Bytes;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::task::JoinHandle;
 
-use super::root::{self, Patience};
+use super::root::{self, Blocking};
 use crate::http::BodyError;
 
 /// See the module.
@@ -39,11 +39,11 @@ impl FileBody {
     fn piece(
         file: &File,
         Range { start, end }: Range<u64>,
-        patience: Patience,
+        blocking: Blocking,
     ) -> io::Result<Bytes> {
         let length = usize::try_from(end - start).map_or(PIECE, |left| left.min(PIECE));
         let mut bytes = vec![0; length];
-        let count = root::read_at(file, &mut bytes, start, patience)?;
+        let count = root::read_at(file, &mut bytes, start, blocking)?;
         bytes.truncate(count);
         Ok(bytes.into())
     }
@@ -51,7 +51,7 @@ impl FileBody {
     /// Reads beside the event loop.
     fn read(&self) -> JoinHandle<io::Result<Bytes>> {
         let (file, range) = (Arc::clone(&self.file), self.left.clone());
-        tokio::task::spawn_blocking(move || Self::piece(&file, range, Patience::Wait))
+        tokio::task::spawn_blocking(move || Self::piece(&file, range, Blocking::Allowed))
     }
 
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Bytes>> {
@@ -63,7 +63,7 @@ impl FileBody {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            None => match Self::piece(&self.file, self.left.clone(), Patience::Never) {
+            None => match Self::piece(&self.file, self.left.clone(), Blocking::Never) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.read(),
                 read => {
                     self.in_a_row += 1;

@@ -13,7 +13,7 @@ use super::cache::Cache;
 use super::immutable;
 use super::path;
 use super::resource::{Found, Recipe};
-use super::root::{self, Entry, Patience, Version};
+use super::root::{self, Blocking, Entry, Version};
 use crate::address::ListenError;
 use crate::config::{Immutable, StaticConfig};
 use crate::limits::ListenerLimits;
@@ -90,8 +90,8 @@ impl Mount {
         }
         let (mount, name) = (Arc::clone(self), below.to_owned());
         // what was found is remembered even if nobody waits for it any more
-        patiently(move |patience| {
-            let found = mount.look(&name, patience)?;
+        run_blocking(move |blocking| {
+            let found = mount.look(&name, blocking)?;
             mount.cache.put(&name, &found, now);
             Ok(found)
         })
@@ -105,8 +105,8 @@ impl Mount {
         version: &Version,
     ) -> io::Result<Option<File>> {
         let (mount, name, version) = (Arc::clone(self), name.to_owned(), version.clone());
-        patiently(move |patience| {
-            Ok(match root::open(&mount.directory, &name, patience)? {
+        run_blocking(move |blocking| {
+            Ok(match root::open(&mount.directory, &name, blocking)? {
                 Entry::File(file, metadata) => (Version::of(&metadata)? == version).then_some(file),
                 Entry::Directory | Entry::Missing => None,
             })
@@ -119,20 +119,20 @@ impl Mount {
         self.cache.forget(below);
     }
 
-    fn look(&self, below: &str, patience: Patience) -> io::Result<Found> {
+    fn look(&self, below: &str, blocking: Blocking) -> io::Result<Found> {
         if below.ends_with('/') {
             let index = format!("{below}{INDEX}");
-            return match root::open(&self.directory, &index, patience)? {
-                Entry::File(file, metadata) => self.load(&index, file, &metadata, patience),
+            return match root::open(&self.directory, &index, blocking)? {
+                Entry::File(file, metadata) => self.load(&index, file, &metadata, blocking),
                 Entry::Directory | Entry::Missing => Ok(Found::Missing),
             };
         }
-        match root::open(&self.directory, below, patience)? {
-            Entry::File(file, metadata) => self.load(below, file, &metadata, patience),
+        match root::open(&self.directory, below, blocking)? {
+            Entry::File(file, metadata) => self.load(below, file, &metadata, blocking),
             Entry::Missing => Ok(Found::Missing),
             Entry::Directory => {
                 let index = format!("{below}/{INDEX}");
-                Ok(match root::open(&self.directory, &index, patience)? {
+                Ok(match root::open(&self.directory, &index, blocking)? {
                     Entry::File(..) => Found::Directory,
                     Entry::Directory | Entry::Missing => Found::Missing,
                 })
@@ -145,7 +145,7 @@ impl Mount {
         name: &str,
         file: File,
         metadata: &Metadata,
-        patience: Patience,
+        blocking: Blocking,
     ) -> io::Result<Found> {
         let version = Version::of(metadata)?;
         let forever;
@@ -158,22 +158,22 @@ impl Mount {
         let resource = self.recipe.make(
             (name, file, version),
             cache_control,
-            |sibling| root::open(&self.directory, sibling, patience),
-            patience,
+            |sibling| root::open(&self.directory, sibling, blocking),
+            blocking,
         )?;
         Ok(Found::File(Arc::new(resource)))
     }
 }
 
 /// Does it at once if it need not wait for the disk, and otherwise beside the event loop.
-async fn patiently<T: Send + 'static>(
-    work: impl Fn(Patience) -> io::Result<T> + Send + 'static,
+async fn run_blocking<T: Send + 'static>(
+    work: impl Fn(Blocking) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    match work(Patience::Never) {
+    match work(Blocking::Never) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
         done => return done,
     }
-    tokio::task::spawn_blocking(move || work(Patience::Wait))
+    tokio::task::spawn_blocking(move || work(Blocking::Allowed))
         .await
         .map_err(io::Error::other)
         .and_then(|done| done)

@@ -16,7 +16,7 @@ use http::{HeaderMap, HeaderValue};
 use super::coding::Coding;
 use super::conditions::{self, Validators};
 use super::mime;
-use super::root::{self, Entry, Patience, Version};
+use super::root::{self, Blocking, Entry, Version};
 
 /// What a path is.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Recipe {
         (name, file, version): (&str, File, Version),
         cache_control: Option<&HeaderValue>,
         open: impl Fn(&str) -> io::Result<Entry>,
-        patience: Patience,
+        blocking: Blocking,
     ) -> io::Result<Resource> {
         let mut headers = self.headers.clone();
         headers.insert(CONTENT_TYPE, mime::of(name));
@@ -99,7 +99,7 @@ impl Recipe {
         let variants = sources
             .into_iter()
             .map(|(coding, name, file, version)| {
-                let content = match keep(&file, &version, self.kept_bytes, patience)? {
+                let content = match keep(&file, &version, self.kept_bytes, blocking)? {
                     Some(bytes) => Content::Kept(bytes),
                     None => Content::OnDisk(name, version.clone()),
                 };
@@ -166,7 +166,7 @@ fn keep(
     file: &File,
     version: &Version,
     limit: u64,
-    patience: Patience,
+    blocking: Blocking,
 ) -> io::Result<Option<Bytes>> {
     if version.length > limit {
         return Ok(None);
@@ -181,7 +181,7 @@ fn keep(
             file,
             rest,
             u64::try_from(filled).unwrap_or(u64::MAX),
-            patience,
+            blocking,
         )?;
         if count == 0 {
             return Ok(None);

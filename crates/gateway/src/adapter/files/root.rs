@@ -22,10 +22,10 @@ pub(super) enum Entry {
     Missing,
 }
 
-/// Whether a call may wait for the disk. Without patience it fails with `WouldBlock` where it had to.
+/// Whether a call may wait for the disk. One that may not fails with `WouldBlock` where it had to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Patience {
-    Wait,
+pub(super) enum Blocking {
+    Allowed,
     Never,
 }
 
@@ -50,10 +50,10 @@ impl Version {
 }
 
 /// Opens `path`, which is normalised and starts with a slash.
-pub(super) fn open(root: &Path, path: &str, patience: Patience) -> io::Result<Entry> {
+pub(super) fn open(root: &Path, path: &str, blocking: Blocking) -> io::Result<Entry> {
     let name = path.trim_matches('/');
     let name = if name.is_empty() { "." } else { name };
-    let file = match system::open(root, name, patience) {
+    let file = match system::open(root, name, blocking) {
         Ok(Some(file)) => file,
         Ok(None) => return Ok(Entry::Missing),
         Err(error) if system::is_missing(&error) => return Ok(Entry::Missing),
@@ -74,10 +74,10 @@ pub(super) fn read_at(
     file: &File,
     buffer: &mut [u8],
     at: u64,
-    patience: Patience,
+    blocking: Blocking,
 ) -> io::Result<usize> {
     loop {
-        match system::read_at(file, buffer, at, patience) {
+        match system::read_at(file, buffer, at, blocking) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             done => return done,
         }
@@ -115,7 +115,7 @@ mod tests {
 
     /// Both ways of opening: the one call of Linux, and the walk that stands for it elsewhere.
     fn opens(root: &Path, name: &str) -> [bool; 2] {
-        let one = open(root, name, Patience::Wait);
+        let one = open(root, name, Blocking::Allowed);
         let walked = system::walk(root, name.trim_matches('/'));
         [
             matches!(one, Ok(Entry::File(..))),
@@ -147,7 +147,7 @@ mod tests {
         ] {
             assert_eq!(opens(&root, name), [false; 2], "{name}");
             assert!(
-                matches!(open(&root, name, Patience::Wait), Ok(Entry::Missing)),
+                matches!(open(&root, name, Blocking::Allowed), Ok(Entry::Missing)),
                 "{name}"
             );
         }
@@ -157,21 +157,21 @@ mod tests {
     fn directories_are_told_from_files() {
         let folder = Folder::new("directories");
         for name in ["/", "/a", ""] {
-            let entry = open(&folder.root(), name, Patience::Wait);
+            let entry = open(&folder.root(), name, Blocking::Allowed);
             assert!(matches!(entry, Ok(Entry::Directory)), "{name}");
         }
-        let gone = open(&folder.0.join("nowhere"), "/a", Patience::Wait);
+        let gone = open(&folder.0.join("nowhere"), "/a", Blocking::Allowed);
         assert!(matches!(gone, Ok(Entry::Missing)));
     }
 
     #[test]
     fn who_does_not_wait_gets_the_same_or_is_told_so() {
-        let folder = Folder::new("patience");
+        let folder = Folder::new("blocking");
         let root = folder.root();
-        match open(&root, "/a/file", Patience::Never) {
+        match open(&root, "/a/file", Blocking::Never) {
             Ok(Entry::File(file, _)) => {
                 let mut bytes = [0; 16];
-                match read_at(&file, &mut bytes, 2, Patience::Never) {
+                match read_at(&file, &mut bytes, 2, Blocking::Never) {
                     Ok(count) => assert_eq!(bytes.get(..count), Some(&b"side"[..])),
                     Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
                 }

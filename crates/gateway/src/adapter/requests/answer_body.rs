@@ -9,7 +9,7 @@ use hyper::body::{Body, Frame};
 
 use super::pending::Part;
 use super::ticket::Ticket;
-use crate::http::{BodyError, Visitor};
+use crate::http::{BodyError, Client};
 
 /// See the module. Dropped before its end, it tells the worker that the client left.
 pub(super) struct AnswerBody {
@@ -25,10 +25,10 @@ pub(super) struct AnswerBody {
 struct GivenUp;
 
 impl AnswerBody {
-    pub(super) fn new(ticket: Ticket, visitor: Rc<Visitor>) -> Self {
+    pub(super) fn new(ticket: Ticket, client: Rc<Client>) -> Self {
         Self {
             ticket,
-            leaves: Box::pin(async move { visitor.half_closed.wait().await }),
+            leaves: Box::pin(async move { client.half_closed.wait().await }),
             ended: false,
         }
     }

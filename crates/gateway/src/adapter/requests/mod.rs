@@ -34,11 +34,11 @@ enum Content {
 
 /// Answers a request by way of a worker.
 pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
-    let Exchange { shard, visitor } = &exchange;
-    if visitor.crowded {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, super::CROWDED);
+    let Exchange { shard, client } = &exchange;
+    if client.over_limit {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, super::OVER_LIMIT);
     }
-    let limits = &visitor.listener.config.limits;
+    let limits = &client.listener.config.limits;
     let (parts, body) = request.into_parts();
     let content = match receive(body, limits.body_bytes).await {
         Ok(content) => content,
@@ -64,14 +64,14 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     if let Content::Stream(body) = content {
         upload::start(shard, &ticket, body, limits.body_bytes);
     }
-    match ticket.outcome(visitor.half_closed.wait()).await {
+    match ticket.outcome(client.half_closed.wait()).await {
         Outcome::Reply(Reply::Whole(whole)) => {
             ticket.close();
             let (head, bytes) = *whole;
             respond(head, Body::from(bytes))
         }
         Outcome::Reply(Reply::Begin(head)) => {
-            let body = AnswerBody::new(ticket, Rc::clone(visitor));
+            let body = AnswerBody::new(ticket, Rc::clone(client));
             respond(*head, Body::Stream(Box::pin(body)))
         }
         Outcome::Reply(_) => {
@@ -125,11 +125,11 @@ fn ask(
         id: ticket.id(),
         version: match parts.version {
             // its requests look like those of HTTP/1.1 to every endpoint
-            _ if exchange.visitor.place.is_some() => 2,
+            _ if exchange.client.place.is_some() => 2,
             Version::HTTP_10 | Version::HTTP_09 => 0,
             _ => 1,
         },
-        encrypted: exchange.visitor.listener.tls.is_some(),
+        encrypted: exchange.client.listener.tls.is_some(),
         streams: matches!(content, Content::Stream(_)),
         has_body: !matches!(content, Content::None),
         port: exchange.client_port(&parts.headers),
@@ -155,7 +155,7 @@ fn describe(parts: &Parts, exchange: &Exchange) -> (Vec<u8>, [usize; 3]) {
     use std::io::Write as _;
 
     let mut head = Vec::with_capacity(HEAD_ROOM);
-    if let Some(address) = exchange.client(&parts.headers) {
+    if let Some(address) = exchange.client_address(&parts.headers) {
         write!(head, "{address}").expect("a Vec takes everything");
     }
     let address = head.len();

@@ -34,7 +34,7 @@ pub(super) struct Pending {
     pub(super) id: u64,
     pub(super) worker: Arc<Worker>,
     /// How long its answer may take to begin, and when it is late, in the shard's milliseconds.
-    pub(super) patience: Option<u64>,
+    pub(super) timeout: Option<u64>,
     pub(super) late_at: Cell<u64>,
     /// The worker has heard of it.
     pub(super) asked: Cell<bool>,
@@ -110,7 +110,7 @@ impl Requests {
     }
 
     /// A step of an answer.
-    pub(crate) fn obey(&self, request: u64, reply: Reply) {
+    pub(crate) fn apply(&self, request: u64, reply: Reply) {
         let pending = self.pending.borrow().get(&request).map(Rc::clone);
         // its client left, or it was late
         let Some(pending) = pending else {
@@ -194,8 +194,8 @@ impl Requests {
 impl Pending {
     /// The request's body goes on: the answer has its time from now.
     pub(super) fn progressed(&self, now: u64) {
-        if let Some(patience) = self.patience {
-            self.late_at.set(now.saturating_add(patience));
+        if let Some(timeout) = self.timeout {
+            self.late_at.set(now.saturating_add(timeout));
         }
     }
 

@@ -18,19 +18,17 @@ pub(super) struct Ticket {
 }
 
 impl Ticket {
-    /// Registers a request; `patience` is the time in milliseconds until its answer begins.
-    pub(super) fn open(shard: &Rc<Shard>, worker: Arc<Worker>, patience: Option<u64>) -> Self {
+    /// Registers a request; `timeout` is the time in milliseconds until its answer begins.
+    pub(super) fn open(shard: &Rc<Shard>, worker: Arc<Worker>, timeout: Option<u64>) -> Self {
         let requests = shard.requests();
         let count = requests.next.get();
         requests.next.set(count + 1);
         worker.count_request(true);
-        let late_at = patience.map_or(u64::MAX, |patience| {
-            shard.elapsed().saturating_add(patience)
-        });
+        let late_at = timeout.map_or(u64::MAX, |timeout| shard.elapsed().saturating_add(timeout));
         let pending = Rc::new(Pending {
             id: count * REQUEST_SHARDS + requests.shard,
             worker,
-            patience,
+            timeout,
             late_at: Cell::new(late_at),
             asked: Cell::new(false),
             left: Cell::new(false),
@@ -41,7 +39,7 @@ impl Ticket {
             .pending
             .borrow_mut()
             .insert(pending.id, Rc::clone(&pending));
-        if patience.is_some() && !requests.watched.replace(true) {
+        if timeout.is_some() && !requests.watched.replace(true) {
             tokio::task::spawn_local(watch(Rc::clone(shard)));
         }
         Self {

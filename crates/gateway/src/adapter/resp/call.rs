@@ -184,7 +184,7 @@ impl<'c> Call<'c> {
                 "ERR wrong number of arguments for '{name}' command"
             ));
         }
-        if !self.command.for_strangers
+        if !self.command.for_unauthenticated
             && let Some(objection) = self.session.not_allowed(name)
         {
             return Some(objection);

@@ -159,7 +159,7 @@ pub(super) fn kill(call: &mut Call<'_>) -> Flow {
     for client in all.iter().filter(|client| client.id != own) {
         let site = call.site();
         // a client that ended meanwhile is as dead
-        let _there = site.gateway.close(client.id, KILLED, "", site.touched);
+        let _there = site.gateway.close(client.id, KILLED, "", site.dirty);
         site.gateway.resp().clients.leave(client.id);
     }
     if !is_old {

@@ -12,7 +12,7 @@ pub(super) static COMMANDS: [Command; 59] = [
             "@fast @connection",
         )
         .told("connection", "1.0.0", "Says who the connection is.")
-        .strangers(),
+        .unauthenticated(),
     command("client", -2, connection::part)
         .is("", "@slow")
         .told(
@@ -125,7 +125,7 @@ pub(super) static COMMANDS: [Command; 59] = [
             "6.0.0",
             "Says which version of RESP is spoken, and who speaks it.",
         )
-        .strangers(),
+        .unauthenticated(),
     command("incr", 2, keys::incr)
         .is("write denyoom fast", "@write @string @fast")
         .told("string", "1.0.0", "Adds one to a whole number.")
@@ -221,7 +221,7 @@ pub(super) static COMMANDS: [Command; 59] = [
             "@fast @connection",
         )
         .told("connection", "1.0.0", "Ends the connection.")
-        .strangers()
+        .unauthenticated()
         .listeners(),
     command("reset", 1, connection::reset)
         .is(
@@ -233,7 +233,7 @@ pub(super) static COMMANDS: [Command; 59] = [
             "6.2.0",
             "Makes the connection as it was in the beginning.",
         )
-        .strangers()
+        .unauthenticated()
         .listeners(),
     command("scan", -2, scan::scan)
         .is("readonly", "@keyspace @read @slow")
@@ -292,7 +292,7 @@ const fn command(name: &'static str, arity: i64, run: fn(&mut Call<'_>) -> Flow)
         group: "",
         since: "",
         summary: "",
-        for_strangers: false,
+        for_unauthenticated: false,
         for_listeners: false,
     }
 }
@@ -326,8 +326,8 @@ impl Command {
         self.with(Uses::EveryKey)
     }
 
-    const fn strangers(mut self) -> Self {
-        self.for_strangers = true;
+    const fn unauthenticated(mut self) -> Self {
+        self.for_unauthenticated = true;
         self
     }
 

@@ -2,7 +2,6 @@
 //! commands are answered here, on the I/O shard: nothing of it enters JavaScript.
 
 mod access;
-mod arrive;
 mod call;
 mod client;
 mod clients;
@@ -12,6 +11,7 @@ mod describe;
 mod expiry;
 mod help;
 mod keys;
+mod open;
 mod pubsub;
 mod scan;
 mod server;
@@ -25,14 +25,14 @@ use millrace_core::Space;
 use millrace_protocol::resp::{self, Decoder, Reply, Version};
 
 use super::{Adapter, Encoding, Intake};
-use crate::close_reason::{CloseReason, Farewell};
+use crate::close_reason::{CloseMode, CloseReason};
 use crate::message::Message;
 use call::Flow;
 use clients::Clients;
 use session::Session;
 use throttle::Throttle;
 
-pub(crate) use arrive::adopt;
+pub(crate) use open::adopt;
 pub(crate) use session::Terms;
 
 /// What connections of a gateway know of each other.
@@ -164,5 +164,5 @@ pub(super) fn append_message(version: Version, message: &Message<'_>, out: &mut 
 const NORMAL: u16 = 1000;
 
 /// The peer is told in an error.
-const PROTOCOL_ERROR: CloseReason = CloseReason::new(1002, "Protocol error", Farewell::Final);
-const REFUSED: CloseReason = CloseReason::new(1008, "Refused", Farewell::Final);
+const PROTOCOL_ERROR: CloseReason = CloseReason::new(1002, "Protocol error", CloseMode::Final);
+const REFUSED: CloseReason = CloseReason::new(1008, "Refused", CloseMode::Final);

@@ -46,7 +46,7 @@ pub(super) fn exit_all(call: &mut Call<'_>) {
     let site = call.site();
     for name in site.gateway.core().topics_of(site.socket) {
         let topic = topic(name.space(), name.as_bytes());
-        site.gateway.exit(site.socket, topic, site.touched);
+        site.gateway.exit(site.socket, topic, site.dirty);
     }
     call.session.tally = Tally::default();
 }
@@ -61,7 +61,7 @@ fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
             let most = call.session.terms.subscriptions;
             let site = call.site();
             site.gateway
-                .enter(site.socket, topic(space, name), most, site.touched)
+                .enter(site.socket, topic(space, name), most, site.dirty)
                 .map_err(|error| refusal(&error))
         };
         match entered {
@@ -107,7 +107,7 @@ fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
         let site = call.site();
         let tally = site
             .gateway
-            .exit(site.socket, topic(space, name), site.touched);
+            .exit(site.socket, topic(space, name), site.dirty);
         call.session.tally = tally;
         confirm(&mut reply, kind, Some(name), count(space, tally));
     }
@@ -154,11 +154,11 @@ fn publish_to(call: &mut Call<'_>, topic: Topic<'_>) -> Flow {
         PublishAs::Text => return call.error("ERR the message is not valid UTF-8"),
     };
     let site = call.site();
-    let (gateway, touched) = (site.gateway, site.touched);
+    let (gateway, dirty) = (site.gateway, site.dirty);
     let posted = match topic {
-        Topic::Sharded(name) => gateway.send_sharded(name, kind, payload, touched),
+        Topic::Sharded(name) => gateway.send_sharded(name, kind, payload, dirty),
         Topic::Channel(name) | Topic::Pattern(name) => {
-            gateway.send(&[Target::Channel(name)], kind, payload, &[], touched)
+            gateway.send(&[Target::Channel(name)], kind, payload, &[], dirty)
         }
     };
     if call.session.listens() {

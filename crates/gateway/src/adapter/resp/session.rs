@@ -23,7 +23,7 @@ pub(crate) struct Terms {
     /// Bytes of all keys and values above which nothing is written.
     pub(super) keys_bytes: u64,
     /// Milliseconds that it has to say who it is.
-    patience: u64,
+    password_timeout: u64,
 }
 
 /// See the module.
@@ -83,7 +83,8 @@ impl Terms {
             argument_bytes: limits.message_bytes,
             subscriptions: limits.subscriptions_per_socket,
             keys_bytes: limits.keys_bytes,
-            patience: u64::try_from(limits.handshake_timeout.as_millis()).unwrap_or(u64::MAX),
+            password_timeout: u64::try_from(limits.handshake_timeout.as_millis())
+                .unwrap_or(u64::MAX),
         })
     }
 }
@@ -93,7 +94,7 @@ impl Session {
     pub(super) fn limits(&self) -> RequestLimits {
         RequestLimits {
             argument_bytes: self.terms.argument_bytes,
-            stranger: self.user.is_none(),
+            unauthenticated: self.user.is_none(),
         }
     }
 
@@ -132,7 +133,7 @@ impl Session {
         })
     }
 
-    /// It is this user from now on, or a stranger.
+    /// It is this user from now on, or an unauthenticated client.
     pub(super) fn become_user(&mut self, user: Option<Arc<User>>) {
         let name = user.as_ref().map_or("default", |user| user.name.as_str());
         self.client.change(|told| name.clone_into(&mut told.user));
@@ -141,7 +142,7 @@ impl Session {
 
     /// Until when it has to say who it is, if nobody knows.
     pub(super) fn deadline(&self) -> Option<u64> {
-        let until = self.asked.saturating_add(self.terms.patience);
+        let until = self.asked.saturating_add(self.terms.password_timeout);
         self.user.is_none().then_some(until)
     }
 

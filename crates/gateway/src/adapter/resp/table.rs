@@ -20,7 +20,7 @@ pub(super) struct Command {
     pub(super) since: &'static str,
     pub(super) summary: &'static str,
     /// May run before it is known who asks.
-    pub(super) for_strangers: bool,
+    pub(super) for_unauthenticated: bool,
     /// May run while the connection listens, in version 2.
     pub(super) for_listeners: bool,
 }

@@ -14,7 +14,7 @@ use crate::stats::Stats;
 
 /// Answers a request for the state; `None`: it is for something else.
 pub(crate) fn answer(exchange: &Exchange, request: &Asked) -> Option<Answer> {
-    let paths = &exchange.visitor.listener.config.status;
+    let paths = &exchange.client.listener.config.status;
     let path = request.uri().path();
     let asks_for = |wanted: &Option<String>| wanted.as_deref() == Some(path);
     let is_json = asks_for(&paths.stats);

@@ -13,8 +13,8 @@ use hyper::{Method, Response, StatusCode, Version};
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 
 use super::WebSocket;
-use crate::entrance::{self, Admitted};
-use crate::http::{Answer, Asked, Body, Exchange, Visitor, plain};
+use crate::http::{Answer, Asked, Body, Client, Exchange, plain};
+use crate::open::{self, Opened};
 use crate::worker::Acceptance;
 
 /// Whether a request asks for a WebSocket, well or badly.
@@ -37,26 +37,21 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
         // what followed the 101 would be a body for some and frames for others
         return plain(StatusCode::BAD_REQUEST, "A body is not allowed");
     }
-    let visitor = &exchange.visitor;
-    let adapter = Box::new(WebSocket::new(Arc::clone(&visitor.listener.decoder)));
-    match entrance::admit(&exchange, &request, adapter).await {
-        Ok((admitted, acceptance)) => begin(admitted, &acceptance, visitor, &offered),
+    let client = &exchange.client;
+    let adapter = Box::new(WebSocket::new(Arc::clone(&client.listener.decoder)));
+    match open::admit(&exchange, &request, adapter).await {
+        Ok((admitted, acceptance)) => begin(admitted, &acceptance, client, &offered),
         Err(answer) => answer,
     }
 }
 
 /// Turns `handleOpen`'s acceptance into the 101.
-fn begin(
-    admitted: Admitted,
-    acceptance: &Acceptance,
-    visitor: &Visitor,
-    offered: &Offered,
-) -> Answer {
+fn begin(admitted: Opened, acceptance: &Acceptance, client: &Client, offered: &Offered) -> Answer {
     let mut response = switching(&offered.accept);
     if let Err(problem) = apply(acceptance, &mut response, &offered.protocols) {
         return admitted.invalid(problem);
     }
-    *visitor.upgrade.borrow_mut() = Some(Box::new(move |stream, early| {
+    *client.upgrade.borrow_mut() = Some(Box::new(move |stream, early| {
         admitted.connected(stream, &early);
     }));
     response
@@ -135,7 +130,7 @@ fn apply(
             .map_err(|_| "handleOpen selected an invalid subprotocol")?;
         response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, value);
     }
-    entrance::add_headers(acceptance, response, &RESERVED)
+    open::add_headers(acceptance, response, &RESERVED)
 }
 
 /// Headers of the 101 that are ours to write.

@@ -9,7 +9,7 @@ use millrace_core::Kind;
 use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Opcode, Payload};
 
 use super::{Adapter, Encoding, Intake};
-use crate::close_reason::{CloseReason, Farewell};
+use crate::close_reason::{CloseMode, CloseReason};
 
 pub(crate) use endpoint::{answer, is_meant};
 
@@ -87,7 +87,7 @@ impl Adapter for WebSocket {
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
         // what the peer sent is echoed without its reason; what we say has one
-        let text = if reason.farewell == Farewell::Final && reason.is_by_peer() {
+        let text = if reason.mode == CloseMode::Final && reason.is_by_peer() {
             ""
         } else {
             &reason.reason

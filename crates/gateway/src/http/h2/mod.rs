@@ -27,22 +27,22 @@ use hyper_util::rt::TokioIo;
 use millrace_protocol::http::{InspectorConfig, Refusal, apart};
 
 use super::answer;
-use super::visit::Visit;
-use super::{Answer, Asked, Body, Exchange, Incoming, Upgrade, Visitor, plain};
+use super::connection::HttpConnection;
+use super::{Answer, Asked, Body, Client, Exchange, Incoming, Upgrade, plain};
 use crate::adapter;
 use crate::stream::Stream;
 pub(super) use inflow::Inflow;
 use line::Line;
 pub(crate) use session::Place;
 pub(super) use session::Session;
-use session::{Guest, Paced, Tasks};
+use session::{Paced, StreamGuard, Tasks};
 pub(crate) use tunnel::Tunnel;
 
 /// Serves a connection that speaks HTTP/2, until it ends.
-pub(super) async fn converse(visit: &Rc<Visit>, visitor: Visitor, stream: Stream) {
-    let session = Session::new(Rc::clone(&visit.around.shard), visitor);
-    visit.set_session(&session);
-    let limits = &visit.around.listener.config.limits;
+pub(super) async fn converse(connection: &Rc<HttpConnection>, client: Client, stream: Stream) {
+    let session = Session::new(Rc::clone(&connection.around.shard), client);
+    connection.set_session(&session);
+    let limits = &connection.around.listener.config.limits;
     let head = u32::try_from(limits.request_head_bytes).unwrap_or(u32::MAX);
     let mut builder = http2::Builder::new(Tasks(Rc::clone(&session)));
     builder
@@ -60,22 +60,22 @@ pub(super) async fn converse(visit: &Rc<Visit>, visitor: Visitor, stream: Stream
         .max_local_error_reset_streams(RESETS)
         .enable_connect_protocol();
     let service = service_fn(|request| {
-        let (session, guest) = (Rc::clone(&session), session.enter());
-        async move { Ok::<_, Infallible>(respond(&session, guest, request).await) }
+        let (session, guard) = (Rc::clone(&session), session.enter());
+        async move { Ok::<_, Infallible>(respond(&session, guard, request).await) }
     });
     let line = TokioIo::new(Line::new(stream, &session));
-    let mut connection = std::pin::pin!(builder.serve_connection(line, service));
+    let mut hyper = std::pin::pin!(builder.serve_connection(line, service));
     let mut told = false;
     poll_fn(|cx| {
-        visit.set_waker(cx.waker());
+        connection.set_waker(cx.waker());
         if session.is_flooded() {
             return Poll::Ready(());
         }
         if session.is_leaving() && !std::mem::replace(&mut told, true) {
-            connection.as_mut().graceful_shutdown();
+            hyper.as_mut().graceful_shutdown();
         }
         // a connection that breaks is one that ends
-        connection.as_mut().poll(cx).map(drop)
+        hyper.as_mut().poll(cx).map(drop)
     })
     .await;
 }
@@ -94,7 +94,7 @@ const RESETS: usize = 32;
 
 async fn respond(
     session: &Rc<Session>,
-    guest: Guest,
+    guard: StreamGuard,
     request: Request<hyper::body::Incoming>,
 ) -> Response<Paced> {
     let html = answer::likes_html(request.headers());
@@ -112,16 +112,16 @@ async fn respond(
     });
     let heads = request.method() == Method::HEAD;
     if let Err(refusal) = judged {
-        return without_body(refused(refusal), heads).map(|body| Paced::new(body, guest));
+        return without_body(refused(refusal), heads).map(|body| Paced::new(body, guard));
     }
     let has_body = !request.body().is_end_stream();
-    let inflow = has_body.then(|| guest.watch(most)).flatten();
+    let inflow = has_body.then(|| guard.watch(most)).flatten();
     let mut request = request.map(|body| Incoming::of_stream(body, inflow.clone()));
     if request.method() == Method::CONNECT {
-        return connect(session, guest, request).await;
+        return connect(session, guard, request).await;
     }
     let answer = if liken(&mut request) {
-        let answering = ask(&guest, session.visitor(&guest), request);
+        let answering = ask(&guard, session.client(&guard), request);
         let answer = match &inflow {
             Some(inflow) => inflow.unless_refused(answering).await,
             None => Ok(answering.await),
@@ -130,12 +130,12 @@ async fn respond(
     } else {
         nameless()
     };
-    without_body(answer, heads).map(|body| Paced::new(body, guest))
+    without_body(answer, heads).map(|body| Paced::new(body, guard))
 }
 
-async fn ask(guest: &Guest, visitor: Rc<Visitor>, request: Asked) -> Answer {
-    let shard = Rc::clone(guest.shard());
-    adapter::answer(Exchange { shard, visitor }, request).await
+async fn ask(guard: &StreamGuard, client: Rc<Client>, request: Asked) -> Answer {
+    let shard = Rc::clone(guard.shard());
+    adapter::answer(Exchange { shard, client }, request).await
 }
 
 /// Leaves out the body where there can be none; for HTTP/1.1 hyper does it.
@@ -182,25 +182,25 @@ fn judge(
 }
 
 /// Opens a tunnel for a WebSocket, if an endpoint takes it.
-async fn connect(session: &Rc<Session>, guest: Guest, mut request: Asked) -> Response<Paced> {
+async fn connect(session: &Rc<Session>, guard: StreamGuard, mut request: Asked) -> Response<Paced> {
     let upgrade = hyper::upgrade::on(&mut request);
-    let (mut answer, taken) = match admit(session, &guest, request).await {
+    let (mut answer, taken) = match admit(session, &guard, request).await {
         Ok(admitted) => admitted,
-        Err(refusal) => return refusal.map(|body| Paced::new(body, guest)),
+        Err(refusal) => return refusal.map(|body| Paced::new(body, guard)),
     };
     *answer.status_mut() = StatusCode::OK;
     let headers = answer.headers_mut();
     for name in [CONNECTION, UPGRADE, SEC_WEBSOCKET_ACCEPT] {
         headers.remove(name);
     }
-    guest.answered();
-    tokio::task::spawn_local(open(upgrade, guest, taken));
+    guard.answered();
+    tokio::task::spawn_local(open(upgrade, guard, taken));
     answer.map(Paced::empty)
 }
 
 async fn admit(
     session: &Rc<Session>,
-    guest: &Guest,
+    guard: &StreamGuard,
     mut request: Asked,
 ) -> Result<(Answer, Upgrade), Answer> {
     let protocol = request.extensions().get::<Protocol>();
@@ -219,9 +219,9 @@ async fn admit(
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
     // proves nothing here, and is not answered
     headers.entry(SEC_WEBSOCKET_KEY).or_insert(KEY);
-    let visitor = session.visitor(guest);
-    let answer = ask(guest, Rc::clone(&visitor), request).await;
-    match visitor.upgrade.take() {
+    let client = session.client(guard);
+    let answer = ask(guard, Rc::clone(&client), request).await;
+    match client.upgrade.take() {
         Some(taken) => Ok((answer, taken)),
         // success would mean that there is a tunnel
         None if answer.status().is_success() || answer.status().is_informational() => Err(plain(
@@ -236,9 +236,9 @@ async fn admit(
 const KEY: HeaderValue = HeaderValue::from_static("AAAAAAAAAAAAAAAAAAAAAA==");
 
 /// Hands the stream over once the answer is written.
-async fn open(upgrade: OnUpgrade, guest: Guest, taken: Upgrade) {
+async fn open(upgrade: OnUpgrade, guard: StreamGuard, taken: Upgrade) {
     if let Ok(Ok(upgraded)) = tokio::time::timeout(OPEN_TIMEOUT, upgrade).await {
-        let tunnel = Tunnel::new(upgraded, guest);
+        let tunnel = Tunnel::new(upgraded, guard);
         taken(Stream::Tunnel(Box::new(tunnel)), Bytes::new());
     }
 }

@@ -19,16 +19,16 @@ use slab::Slab;
 use tokio::task::AbortHandle;
 
 use super::inflow::Inflow;
-use crate::adapter::CROWDED;
-use crate::http::{Body, BodyError, Visitor};
-use crate::listener::{ListenerState, Seat, Seats};
+use crate::adapter::OVER_LIMIT;
+use crate::http::{Body, BodyError, Client};
+use crate::listener::{ListenerState, Permit, Permits};
 use crate::shard::Shard;
 
 /// See the module.
 pub(in crate::http) struct Session {
     shard: Rc<Shard>,
-    /// The connection's side of it, with its own seat.
-    peer: Visitor,
+    /// The connection's side of it, with its own permit.
+    peer: Client,
     streams: RefCell<Slab<Entry>>,
     sockets: Cell<u32>,
     /// When the last stream ended, or the connection began.
@@ -57,7 +57,7 @@ struct Entry {
 }
 
 /// A stream of the session; dropping it ends it.
-pub(super) struct Guest {
+pub(super) struct StreamGuard {
     session: Rc<Session>,
     key: usize,
     place: Place,
@@ -65,7 +65,7 @@ pub(super) struct Guest {
     answered: Cell<bool>,
 }
 
-/// Where a stream that becomes a socket gets its seat.
+/// Where a stream that becomes a socket gets its permit.
 #[derive(Clone)]
 pub(crate) struct Place {
     session: Rc<Session>,
@@ -73,18 +73,18 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    pub(in crate::http) fn take_seat(&self) -> Result<Seat, (StatusCode, &'static str)> {
+    pub(in crate::http) fn take_permit(&self) -> Result<Permit, (StatusCode, &'static str)> {
         if self.taken.get() {
             return Err((StatusCode::BAD_REQUEST, "Already upgraded"));
         }
-        let seat = self.session.take_seat()?;
+        let permit = self.session.take_permit()?;
         self.taken.set(true);
-        Ok(seat)
+        Ok(permit)
     }
 }
 
 impl Session {
-    pub(super) fn new(shard: Rc<Shard>, peer: Visitor) -> Rc<Self> {
+    pub(super) fn new(shard: Rc<Shard>, peer: Client) -> Rc<Self> {
         Rc::new(Self {
             idle_since: Cell::new(shard.now()),
             shard,
@@ -116,11 +116,11 @@ impl Session {
     }
 
     /// A stream begins, and its task follows.
-    pub(super) fn enter(self: &Rc<Self>) -> Guest {
+    pub(super) fn enter(self: &Rc<Self>) -> StreamGuard {
         let key = self.streams.borrow_mut().insert(Entry::default());
         self.used.set(true);
         self.newest.set(Some(key));
-        Guest {
+        StreamGuard {
             session: Rc::clone(self),
             key,
             place: Place {
@@ -166,42 +166,42 @@ impl Session {
     }
 
     /// The peer, as the endpoint of one stream is shown it.
-    pub(super) fn visitor(self: &Rc<Self>, guest: &Guest) -> Rc<Visitor> {
+    pub(super) fn client(self: &Rc<Self>, guard: &StreamGuard) -> Rc<Client> {
         let peer = &self.peer;
-        Rc::new(Visitor {
+        Rc::new(Client {
             address: peer.address,
             port: peer.port,
             listener: Arc::clone(&peer.listener),
-            crowded: peer.crowded,
+            over_limit: peer.over_limit,
             certificate: peer.certificate.clone(),
-            seat: RefCell::default(),
-            place: Some(guest.place.clone()),
+            permit: RefCell::default(),
+            place: Some(guard.place.clone()),
             upgrade: RefCell::default(),
             half_closed: crate::http::Signal::default(),
         })
     }
 
-    /// A seat for one more socket. The connection itself counts for its address only while it has no socket.
-    fn take_seat(&self) -> Result<Seat, (StatusCode, &'static str)> {
+    /// A permit for one more socket. The connection itself counts for its address only while it has no socket.
+    fn take_permit(&self) -> Result<Permit, (StatusCode, &'static str)> {
         self.sockets.set(self.sockets.get() + 1);
-        if let (1, Some(seat)) = (self.sockets.get(), &mut *self.peer.seat.borrow_mut()) {
-            seat.forget_address();
+        if let (1, Some(permit)) = (self.sockets.get(), &mut *self.peer.permit.borrow_mut()) {
+            permit.forget_address();
         }
-        match Seats::take_one_more(self.shard.gateway(), self.counted()) {
-            Some((seat, false)) => return Ok(seat),
-            Some((_, true)) | None => self.give_seat_back(),
+        match Permits::take_one_more(self.shard.gateway(), self.counted()) {
+            Some((permit, false)) => return Ok(permit),
+            Some((_, true)) | None => self.return_permit(),
         }
-        Err((StatusCode::SERVICE_UNAVAILABLE, CROWDED))
+        Err((StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT))
     }
 
     /// A socket is gone, or did not come.
-    fn give_seat_back(&self) {
+    fn return_permit(&self) {
         self.sockets.set(self.sockets.get() - 1);
         if let (0, Some(address)) = (self.sockets.get(), self.counted())
-            && let Some(seat) = &mut *self.peer.seat.borrow_mut()
+            && let Some(permit) = &mut *self.peer.permit.borrow_mut()
         {
             // it was let in before: too many is for the next one
-            let _crowded = seat.count_for(address);
+            let _over_limit = permit.count_for(address);
         }
     }
 
@@ -240,14 +240,14 @@ impl Session {
                 Err(())
             };
         }
-        let patience = if self.peer.crowded {
-            PATIENCE
+        let timeout = if self.peer.over_limit {
+            OVER_LIMIT_IDLE
         } else if self.used.get() {
             limits.http2_idle_timeout
         } else {
             limits.handshake_timeout
         };
-        let at = self.idle_since.get().saturating_add(millis(patience));
+        let at = self.idle_since.get().saturating_add(millis(timeout));
         if now >= at {
             self.leave(now);
             return Ok(now);
@@ -269,13 +269,13 @@ const PACE: u64 = 1000;
 const GRACE: u64 = 2000;
 
 /// Time for a peer whose address has too many connections.
-const PATIENCE: Duration = Duration::from_secs(1);
+const OVER_LIMIT_IDLE: Duration = Duration::from_secs(1);
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Guest {
+impl StreamGuard {
     pub(super) fn shard(&self) -> &Rc<Shard> {
         &self.session.shard
     }
@@ -296,7 +296,7 @@ impl Guest {
     }
 }
 
-impl Drop for Guest {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         let session = &self.session;
         session.streams.borrow_mut().try_remove(self.key);
@@ -305,14 +305,14 @@ impl Drop for Guest {
             session.count_taken_back();
         }
         if self.place.taken.get() {
-            session.give_seat_back();
+            session.return_permit();
         }
     }
 }
 
-impl fmt::Debug for Guest {
+impl fmt::Debug for StreamGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Guest").finish_non_exhaustive()
+        f.debug_struct("StreamGuard").finish_non_exhaustive()
     }
 }
 
@@ -334,21 +334,21 @@ impl<F: Future<Output = ()> + 'static> Executor<F> for Tasks {
 /// there is room for it.
 pub(super) struct Paced {
     body: Body,
-    guest: Option<Guest>,
+    guard: Option<StreamGuard>,
 }
 
 impl Paced {
-    pub(super) fn new(body: Body, guest: Guest) -> Self {
-        guest.answered();
+    pub(super) fn new(body: Body, guard: StreamGuard) -> Self {
+        guard.answered();
         Self {
             body,
-            guest: Some(guest),
+            guard: Some(guard),
         }
     }
 
     /// Of an answer whose stream goes on as something else.
     pub(super) fn empty(body: Body) -> Self {
-        Self { body, guest: None }
+        Self { body, guard: None }
     }
 }
 
@@ -367,7 +367,7 @@ impl HttpBody for Paced {
             }
             body => Pin::new(body).poll_frame(cx),
         };
-        if let Some(Guest { session, key, .. }) = &self.guest {
+        if let Some(StreamGuard { session, key, .. }) = &self.guard {
             let blocked = piece.is_ready().then(|| session.shard.now());
             session.entry(*key, |entry| entry.blocked = blocked);
         }

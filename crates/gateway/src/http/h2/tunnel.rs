@@ -8,21 +8,21 @@ use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::session::Guest;
+use super::session::StreamGuard;
 
 /// See the module. Dropping it ends the stream.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
     io: TokioIo<Upgraded>,
     /// Its place in the connection.
-    _guest: Guest,
+    _guard: StreamGuard,
 }
 
 impl Tunnel {
-    pub(super) fn new(upgraded: Upgraded, guest: Guest) -> Self {
+    pub(super) fn new(upgraded: Upgraded, guard: StreamGuard) -> Self {
         Self {
             io: TokioIo::new(upgraded),
-            _guest: guest,
+            _guard: guard,
         }
     }
 }

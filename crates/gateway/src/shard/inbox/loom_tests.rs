@@ -19,10 +19,10 @@ fn shard() -> ShardIndex {
 }
 
 fn post_and_wake(inboxes: &Inboxes) {
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     inboxes.post(shard(), Command::End);
-    touched.insert(shard());
-    inboxes.wake(&mut touched);
+    dirty.insert(shard());
+    inboxes.wake(&mut dirty);
 }
 
 #[test]

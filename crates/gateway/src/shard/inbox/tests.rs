@@ -12,8 +12,8 @@ fn shard() -> ShardIndex {
 
 fn send(inboxes: &Inboxes, payload: &[u8]) -> bool {
     let ledger = Arc::new(Ledger::new());
-    let mut touched = ShardSet::default();
-    let mut poster = Poster::new(inboxes, &ledger, &mut touched, None);
+    let mut dirty = ShardSet::default();
+    let mut poster = Poster::new(inboxes, &ledger, &mut dirty, None);
     let route = Route {
         shard: shard(),
         slot: 0,

@@ -4,7 +4,7 @@ use super::*;
 
 fn message(queue: &Queue, kind: RecordKind, ascii: bool, payload: &[u8]) -> u64 {
     queue
-        .intake()
+        .appender()
         .unwrap()
         .message(kind, 0, ascii, Cow::Borrowed(payload))
 }
@@ -77,7 +77,7 @@ fn a_close_is_claimed_once_and_handed_on_when_nobody_did() {
     );
     assert!(!queue.claim_close(id(2)));
     assert!(queue.close(NO_SLOT, close(3), true).is_err());
-    assert!(queue.intake().is_none());
+    assert!(queue.appender().is_none());
 }
 
 #[test]

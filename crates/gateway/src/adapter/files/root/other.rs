@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Component, Path};
 
 use super::super::path;
-use super::Patience;
+use super::Blocking;
 
 /// Resolves every link and short name, opens what comes out, and looks whether it still does.
-pub(super) fn open(root: &Path, name: &str, patience: Patience) -> io::Result<Option<File>> {
-    if patience == Patience::Never {
+pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Option<File>> {
+    if blocking == Blocking::Never {
         return Err(io::ErrorKind::WouldBlock.into());
     }
     let root = root.canonicalize()?;
@@ -67,11 +67,11 @@ pub(super) fn read_at(
     file: &File,
     buffer: &mut [u8],
     at: u64,
-    patience: Patience,
+    blocking: Blocking,
 ) -> io::Result<usize> {
-    match patience {
-        Patience::Wait => read_any(file, buffer, at),
-        Patience::Never => Err(io::ErrorKind::WouldBlock.into()),
+    match blocking {
+        Blocking::Allowed => read_any(file, buffer, at),
+        Blocking::Never => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 

@@ -10,7 +10,7 @@ use std::path::{Component, Path};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::Patience;
+use super::Blocking;
 
 /// What is opened is looked at before it is read, so a pipe must not make us wait.
 const FLAGS: OFlags = OFlags::RDONLY
@@ -28,11 +28,11 @@ const PASSED: OFlags = OFlags::RDONLY
 
 /// The root is opened anew each time: a release may put another directory in its place.
 #[cfg(target_os = "linux")]
-pub(super) fn open(root: &Path, name: &str, patience: Patience) -> io::Result<Option<File>> {
+pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Option<File>> {
     use rustix::fs::{CWD, ResolveFlags, openat2};
 
     let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    if patience == Patience::Never {
+    if blocking == Blocking::Never {
         let cached = ResolveFlags::CACHED;
         let directory = openat2(CWD, root, PASSED, Mode::empty(), cached).map_err(soon)?;
         let file = openat2(&directory, name, FLAGS, Mode::empty(), beneath | cached);
@@ -47,10 +47,10 @@ pub(super) fn open(root: &Path, name: &str, patience: Patience) -> io::Result<Op
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn open(root: &Path, name: &str, patience: Patience) -> io::Result<Option<File>> {
-    match patience {
-        Patience::Wait => walk(root, name),
-        Patience::Never => Err(io::ErrorKind::WouldBlock.into()),
+pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Option<File>> {
+    match blocking {
+        Blocking::Allowed => walk(root, name),
+        Blocking::Never => Err(io::ErrorKind::WouldBlock.into()),
     }
 }
 
@@ -124,11 +124,11 @@ pub(super) fn read_at(
     file: &File,
     buffer: &mut [u8],
     at: u64,
-    patience: Patience,
+    blocking: Blocking,
 ) -> io::Result<usize> {
-    match patience {
-        Patience::Wait => FileExt::read_at(file, buffer, at),
-        Patience::Never => read_cached(file, buffer, at),
+    match blocking {
+        Blocking::Allowed => FileExt::read_at(file, buffer, at),
+        Blocking::Never => read_cached(file, buffer, at),
     }
 }
 

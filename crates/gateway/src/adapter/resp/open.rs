@@ -14,8 +14,8 @@ use tokio::io::AsyncWriteExt;
 use super::Resp;
 use super::clients::Client;
 use super::session::{Session, Silence, Terms};
-use crate::arrival::arrive;
 use crate::listener::Peer;
+use crate::preamble;
 use crate::shard::Shard;
 use crate::stream::Stream;
 
@@ -23,7 +23,7 @@ use crate::stream::Stream;
 pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer, terms: &Arc<Terms>) {
     let local = local_address(&stream);
     let config = &peer.listener.config;
-    if !peer.crowded && !config.proxy_protocol && peer.listener.tls.is_none() {
+    if !peer.over_limit && !config.proxy_protocol && peer.listener.tls.is_none() {
         return begin(shard, stream, peer, (terms, local));
     }
     let (shard, terms) = (Rc::clone(shard), Arc::clone(terms));
@@ -38,13 +38,13 @@ async fn enter(
     (terms, local): (Arc<Terms>, Option<SocketAddr>),
 ) {
     let timeout = peer.listener.config.limits.handshake_timeout;
-    let Some(mut stream) = arrive(&shard, stream, &mut peer, timeout).await else {
+    let Some(mut stream) = preamble::run(&shard, stream, &mut peer, timeout).await else {
         return;
     };
-    if peer.crowded {
+    if peer.over_limit {
         // a peer that is gone already needs no reason
-        let _gone = tokio::time::timeout(CROWDED_TIMEOUT, async {
-            stream.write_all(CROWDED).await?;
+        let _gone = tokio::time::timeout(OVER_LIMIT_TIMEOUT, async {
+            stream.write_all(OVER_LIMIT).await?;
             stream.shutdown().await
         })
         .await;
@@ -67,8 +67,8 @@ fn begin(
     let user = terms.access.anyone();
     let name = user.as_ref().map_or("default", |user| user.name.as_str());
     let now = shard.elapsed();
-    let place = (peer.address, peer.seat);
-    let connection = shard.take_in(&peer.listener, place, |id| {
+    let place = (peer.address, peer.permit);
+    let connection = shard.open_without_worker(&peer.listener, place, |id| {
         let client = Arc::new(Client::new(id, (address, local), name, now));
         gateway.resp().clients.enter(&client);
         Box::new(Resp {
@@ -104,7 +104,7 @@ fn local_address(stream: &Stream) -> Option<SocketAddr> {
 const SILENCE: Duration = Duration::from_secs(300);
 
 /// What a peer is told whose address has too many connections.
-const CROWDED: &[u8] = b"-ERR max number of clients reached\r\n";
+const OVER_LIMIT: &[u8] = b"-ERR max number of clients reached\r\n";
 
 /// Time for it to read that.
-const CROWDED_TIMEOUT: Duration = Duration::from_secs(1);
+const OVER_LIMIT_TIMEOUT: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use super::connection::{Io, Shared, Wait};
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Waiting<T = Shared> {
+pub(super) struct ReadQueue<T = Shared> {
     line: VecDeque<T>,
     /// Those that were let go and found the worker's queue full again before they read anything, in order.
     unlucky: Vec<T>,
@@ -19,7 +19,7 @@ pub(super) struct Waiting<T = Shared> {
     let_go: usize,
 }
 
-impl<T> Default for Waiting<T> {
+impl<T> Default for ReadQueue<T> {
     fn default() -> Self {
         Self {
             line: VecDeque::new(),
@@ -30,7 +30,7 @@ impl<T> Default for Waiting<T> {
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> ReadQueue<T> {
     /// Lines up a connection that may not read; in front if it was let go and got nothing.
     fn push(&mut self, connection: T, unlucky: bool) {
         if unlucky {
@@ -59,15 +59,15 @@ impl Shard {
     /// Has a connection wait until its worker has caught up.
     pub(super) fn wait_for_worker(&self, connection: &Shared, io: &mut Io) {
         let unlucky = std::mem::replace(&mut io.wait, Wait::InLine) == Wait::LetGo;
-        self.waiting
+        self.read_queue
             .borrow_mut()
             .push(Rc::clone(connection), unlucky);
     }
 
     /// Lets connections read again whose worker has caught up.
-    pub(super) fn resume_waiting(&self) {
+    pub(super) fn resume_read_queue(&self) {
         let (mut line, width) = {
-            let mut waiting = self.waiting.borrow_mut();
+            let mut waiting = self.read_queue.borrow_mut();
             if waiting.line.is_empty() && waiting.unlucky.is_empty() {
                 return;
             }
@@ -93,7 +93,7 @@ impl Shard {
             self.schedule();
         }
         still.append(&mut line);
-        let mut waiting = self.waiting.borrow_mut();
+        let mut waiting = self.read_queue.borrow_mut();
         waiting.line = still;
         waiting.let_go = let_go;
     }
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn whoever_was_let_go_and_got_nothing_is_next() {
-        let mut waiting = Waiting::default();
+        let mut waiting = ReadQueue::default();
         for connection in 0..4 {
             waiting.push(connection, false);
         }
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn as_many_are_let_go_as_found_room() {
-        let mut waiting = Waiting::default();
+        let mut waiting = ReadQueue::default();
         let mut round = |let_go: usize, unlucky: usize| {
             waiting.let_go = let_go;
             (0..unlucky).for_each(|_| waiting.push((), true));

@@ -12,7 +12,7 @@ use crate::stream::Stream;
 use crate::tls;
 
 /// Takes a connection through what its listener asks for, within `timeout`; `None`: it is closed.
-pub(crate) async fn arrive(
+pub(crate) async fn run(
     shard: &Shard,
     stream: Stream,
     peer: &mut Peer,
@@ -45,7 +45,7 @@ async fn enter(mut stream: Stream, peer: &mut Peer) -> io::Result<Stream> {
             peer.address = Some(client);
             // a proxy behind the proxy names the client in its requests
             if !config.trusted.has(peer.address) {
-                peer.crowded = peer.seat.count_for(client);
+                peer.over_limit = peer.permit.count_for(client);
             }
         }
     }

@@ -4,22 +4,22 @@
 
 use std::cell::RefMut;
 
-use millrace_sockets::{SendRing, Sent};
+use millrace_sockets::{SendRing as Ring, Sent};
 
 use super::Shard;
 use super::connection::{Io, Shared};
 
 /// A shard's ring.
 #[derive(Debug)]
-pub(super) enum Ahead {
+pub(super) enum SendRing {
     /// Not needed so far.
     Unmade,
-    Ready(Box<SendRing>),
+    Ready(Box<Ring>),
     /// The kernel refused it, or the configuration.
     Without,
 }
 
-impl Ahead {
+impl SendRing {
     pub(super) fn new(wanted: bool) -> Self {
         if wanted { Self::Unmade } else { Self::Without }
     }
@@ -27,13 +27,13 @@ impl Ahead {
 
 impl Shard {
     /// Writes what these connections have ready in one piece.
-    pub(super) fn write_ahead(&self, connections: &[Shared]) {
+    pub(super) fn send_together(&self, connections: &[Shared]) {
         self.with_ring(connections, |ring, part| self.write_part(ring, part));
     }
 
     /// Whether the turn's writes may go out together.
     pub(crate) fn has_ring(&self) -> bool {
-        !matches!(*self.ahead.borrow(), Ahead::Without)
+        !matches!(*self.send_ring.borrow(), SendRing::Without)
     }
 
     /// Hands out the ring for connections that have something to send, if they are enough for it to pay; as many
@@ -41,29 +41,29 @@ impl Shard {
     pub(crate) fn with_ring<C>(
         &self,
         connections: &[C],
-        mut send: impl FnMut(&mut SendRing, &[C]) -> std::io::Result<()>,
+        mut send: impl FnMut(&mut Ring, &[C]) -> std::io::Result<()>,
     ) {
         if connections.len() < FEWEST {
             return;
         }
-        let mut ahead = self.ahead.borrow_mut();
-        if matches!(*ahead, Ahead::Unmade) {
+        let mut ring_state = self.send_ring.borrow_mut();
+        if matches!(*ring_state, SendRing::Unmade) {
             // on this thread, because a ring is for the thread that makes it
-            *ahead =
-                SendRing::new(MOST).map_or(Ahead::Without, |ring| Ahead::Ready(Box::new(ring)));
+            *ring_state =
+                Ring::new(MOST).map_or(SendRing::Without, |ring| SendRing::Ready(Box::new(ring)));
         }
-        let Ahead::Ready(ring) = &mut *ahead else {
+        let SendRing::Ready(ring) = &mut *ring_state else {
             return;
         };
         for part in connections.chunks(usize::try_from(MOST).unwrap_or(usize::MAX)) {
             if send(ring, part).is_err() {
-                *ahead = Ahead::Without;
+                *ring_state = SendRing::Without;
                 return;
             }
         }
     }
 
-    fn write_part(&self, ring: &mut SendRing, connections: &[Shared]) -> std::io::Result<()> {
+    fn write_part(&self, ring: &mut Ring, connections: &[Shared]) -> std::io::Result<()> {
         let mut ready: Vec<RefMut<'_, Io>> = connections
             .iter()
             .map(|connection| connection.io.borrow_mut())

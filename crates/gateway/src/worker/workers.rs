@@ -10,45 +10,45 @@ use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Roster {
-    workers: Mutex<Workers>,
+pub(crate) struct Workers {
+    lists: Mutex<Lists>,
     next: AtomicUsize,
     /// Some worker took requests, now or before.
     takes_requests: AtomicBool,
     /// Closes of dead workers' connections, until somebody can handle them.
     orphans: Mutex<Vec<PendingClose>>,
     /// In the place of a worker where a connection is nothing that one is told of.
-    nobody: Arc<Worker>,
+    none: Arc<Worker>,
 }
 
 #[derive(Debug, Default)]
-struct Workers {
+struct Lists {
     /// Take connections, in the order of their registration.
     active: Vec<Arc<Worker>>,
     /// Take none any more, but still have to answer.
     leaving: Vec<Arc<Worker>>,
 }
 
-impl Roster {
+impl Workers {
     pub(crate) fn new() -> Self {
         Self {
-            workers: Mutex::new(Workers::default()),
+            lists: Mutex::new(Lists::default()),
             next: AtomicUsize::new(0),
             takes_requests: AtomicBool::new(false),
             orphans: Mutex::new(Vec::new()),
-            nobody: Arc::new(Worker::nobody()),
+            none: Arc::new(Worker::none()),
         }
     }
 
     /// Is told nothing.
-    pub(crate) fn nobody(&self) -> &Arc<Worker> {
-        &self.nobody
+    pub(crate) fn none(&self) -> &Arc<Worker> {
+        &self.none
     }
 
     /// Registers a worker for connections and hands it the closes that found nobody.
     pub(crate) fn activate(&self, worker: &Arc<Worker>) {
         {
-            let mut workers = self.workers.lock();
+            let mut workers = self.lists.lock();
             if worker.is_retired() || workers.all().any(|known| known.id() == worker.id()) {
                 return;
             }
@@ -65,7 +65,7 @@ impl Roster {
 
     /// It takes no more connections and inherits nothing.
     pub(crate) fn leave(&self, id: u32) {
-        let mut workers = self.workers.lock();
+        let mut workers = self.lists.lock();
         let place = workers.active.iter().position(|worker| worker.id() == id);
         if let Some(place) = place {
             let worker = workers.active.remove(place);
@@ -74,14 +74,14 @@ impl Roster {
     }
 
     pub(crate) fn remove(&self, id: u32) {
-        let mut workers = self.workers.lock();
+        let mut workers = self.lists.lock();
         workers.active.retain(|worker| worker.id() != id);
         workers.leaving.retain(|worker| worker.id() != id);
     }
 
     /// The next worker in turn.
     pub(crate) fn pick(&self) -> Option<Arc<Worker>> {
-        let workers = self.workers.lock();
+        let workers = self.lists.lock();
         if workers.active.is_empty() {
             return None;
         }
@@ -91,7 +91,7 @@ impl Roster {
 
     /// The next worker in turn that takes requests and has fewer than `most` to answer.
     pub(crate) fn pick_for_request(&self, most: usize) -> Option<Arc<Worker>> {
-        let workers = self.workers.lock();
+        let workers = self.lists.lock();
         let (before, after) = {
             let count = workers.active.len();
             let turn = self.next.fetch_add(1, Ordering::Relaxed);
@@ -124,7 +124,7 @@ impl Roster {
 
     /// Gives a close to a worker, or keeps it; gives it back if that worker takes nothing any more.
     fn bequeath(&self, close: PendingClose) -> Option<PendingClose> {
-        let workers = self.workers.lock();
+        let workers = self.lists.lock();
         let able = || {
             let active = workers.active.iter();
             active.filter(|worker| worker.handlers().close)
@@ -155,21 +155,21 @@ impl Roster {
 
     /// Those that take connections, in the order of their registration.
     pub(crate) fn active(&self) -> Vec<Arc<Worker>> {
-        self.workers.lock().active.clone()
+        self.lists.lock().active.clone()
     }
 
     /// Everyone who has to answer the doorbell, those that leave too.
     pub(crate) fn all(&self) -> Vec<Arc<Worker>> {
-        self.workers.lock().all().cloned().collect()
+        self.lists.lock().all().cloned().collect()
     }
 
     pub(crate) fn find(&self, id: u32) -> Option<Arc<Worker>> {
-        let workers = self.workers.lock();
+        let workers = self.lists.lock();
         workers.all().find(|worker| worker.id() == id).cloned()
     }
 }
 
-impl Workers {
+impl Lists {
     fn all(&self) -> impl Iterator<Item = &Arc<Worker>> {
         self.active.iter().chain(&self.leaving)
     }

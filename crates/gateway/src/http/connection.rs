@@ -21,7 +21,7 @@ pub(super) struct Around {
 }
 
 /// See the module.
-pub(crate) struct Visit {
+pub(crate) struct HttpConnection {
     pub(super) around: Around,
     pub(super) wire: RefCell<Wire>,
     /// Requests that were begun to be answered.
@@ -37,7 +37,7 @@ pub(crate) struct Visit {
 
 /// The connections of a shard that speak HTTP.
 #[derive(Default)]
-pub(crate) struct Visits {
+pub(crate) struct HttpConnections {
     all: Slab<Entry>,
 }
 
@@ -45,17 +45,17 @@ struct Entry {
     /// When it is looked at next.
     at: u64,
     listener: u32,
-    visit: Rc<Visit>,
+    connection: Rc<HttpConnection>,
     task: Option<AbortHandle>,
 }
 
 /// A place in the list; dropping it leaves it.
-pub(super) struct Stay {
+pub(super) struct Registration {
     shard: Rc<Shard>,
     key: usize,
 }
 
-impl Visit {
+impl HttpConnection {
     pub(super) fn new(shard: &Rc<Shard>, listener: &Arc<ListenerState>) -> Rc<Self> {
         Rc::new(Self {
             wire: RefCell::new(Wire::new(shard.arm_timers())),
@@ -137,16 +137,16 @@ impl Visit {
     }
 }
 
-impl Visits {
-    pub(super) fn enter(visit: &Rc<Visit>) -> Stay {
-        let Around { shard, listener } = &visit.around;
-        let key = shard.visits().borrow_mut().all.insert(Entry {
+impl HttpConnections {
+    pub(super) fn enter(connection: &Rc<HttpConnection>) -> Registration {
+        let Around { shard, listener } = &connection.around;
+        let key = shard.http_connections().borrow_mut().all.insert(Entry {
             at: shard.now(),
             listener: listener.id,
-            visit: Rc::clone(visit),
+            connection: Rc::clone(connection),
             task: None,
         });
-        Stay {
+        Registration {
             shard: Rc::clone(shard),
             key,
         }
@@ -164,7 +164,7 @@ impl Visits {
     /// Ends those that wait for a request.
     pub(crate) fn stop_idle(&self, listeners: &[u32]) {
         for entry in self.of(listeners) {
-            if entry.visit.stop().is_err() {
+            if entry.connection.stop().is_err() {
                 entry.drop_task();
             }
         }
@@ -181,7 +181,7 @@ impl Visits {
             if entry.at > now {
                 continue;
             }
-            match entry.visit.look(now) {
+            match entry.connection.look(now) {
                 Ok(at) => entry.at = at,
                 Err(()) => entry.drop_task(),
             }
@@ -202,23 +202,28 @@ impl Entry {
     }
 }
 
-impl Stay {
+impl Registration {
     /// The task that serves the connection.
     pub(super) fn key(&self) -> usize {
         self.key
     }
 }
 
-impl Drop for Stay {
+impl Drop for Registration {
     fn drop(&mut self) {
-        let left = self.shard.visits().borrow_mut().all.try_remove(self.key);
+        let left = self
+            .shard
+            .http_connections()
+            .borrow_mut()
+            .all
+            .try_remove(self.key);
         drop(left);
     }
 }
 
 /// Names the task of a connection in the list.
 pub(super) fn set_task(shard: &Shard, key: usize, task: AbortHandle) {
-    if let Some(entry) = shard.visits().borrow_mut().all.get_mut(key) {
+    if let Some(entry) = shard.http_connections().borrow_mut().all.get_mut(key) {
         entry.task = Some(task);
     }
 }

@@ -2,8 +2,8 @@
 //! protocol's words, and cutting the stream when that takes too long.
 
 use super::Shard;
-use super::connection::{Connection, Heard, Io, Phase, Shared};
-use crate::close_reason::{CloseReason, Farewell};
+use super::connection::{Connection, Io, PeerClose, Phase, Shared};
+use crate::close_reason::{CloseMode, CloseReason};
 use crate::limits::OutboxPolicy;
 use crate::stream::Stream;
 use crate::worker::queue::PendingClose;
@@ -19,28 +19,28 @@ impl Shard {
         match io.phase {
             Phase::Gone => return,
             Phase::Closing { .. } | Phase::Draining => {
-                match reason.farewell {
-                    Farewell::Handshake => {}
-                    Farewell::Final => {
+                match reason.mode {
+                    CloseMode::Handshake => {}
+                    CloseMode::Final => {
                         if matches!(io.phase, Phase::Closing { .. }) {
-                            let heard = Heard::of(reason);
-                            io.phase = Phase::Closing { heard };
-                            self.touch(connection);
+                            let peer_close = PeerClose::of(reason);
+                            io.phase = Phase::Closing { peer_close };
+                            self.mark_dirty(connection);
                         }
                     }
-                    Farewell::Cut => self.cut(connection, io),
+                    CloseMode::Cut => self.cut(connection, io),
                 }
                 return;
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Open => {}
         }
-        let cut = reason.farewell == Farewell::Cut;
-        self.depart(connection, io, reason);
+        let cut = reason.mode == CloseMode::Cut;
+        self.leave_core(connection, io, reason);
         if cut {
             return self.cut(connection, io);
         }
         io.phase = Phase::Closing {
-            heard: Heard::of(reason),
+            peer_close: PeerClose::of(reason),
         };
         // the stash stays: the peer's goodbye may lie in it, or behind the end of what is cut there
         io.outbox
@@ -53,7 +53,7 @@ impl Shard {
         });
         io.times.deadline = self.now.get() + super::millis(self.limits.close_timeout);
         self.arm(connection, io, io.times.deadline);
-        self.touch(connection);
+        self.mark_dirty(connection);
         connection.wake();
     }
 
@@ -100,7 +100,7 @@ impl Shard {
     }
 
     /// Takes the socket out of the core and tells its worker.
-    pub(super) fn depart(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
+    pub(super) fn leave_core(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
         let closed = self.with_core(|core, poster| core.close(connection.socket, poster));
         self.stats.closed.add(1);
         tracing::debug!(
@@ -137,7 +137,7 @@ impl Shard {
     }
 
     /// All outboxes together hold too much: this one is emptied, whatever the application chose.
-    pub(super) fn give_way(&self, connection: &Shared, io: &mut Io) {
+    pub(super) fn shed(&self, connection: &Shared, io: &mut Io) {
         if io.is_live() {
             return self.overflow_close(connection, io);
         }
@@ -167,20 +167,20 @@ impl Shard {
     }
 
     /// Everything queued is written: goes on with the end, if there is one.
-    pub(super) fn said(connection: &Shared, io: &mut Io) {
-        let Phase::Closing { heard } = io.phase else {
+    pub(super) fn output_drained(connection: &Shared, io: &mut Io) {
+        let Phase::Closing { peer_close } = io.phase else {
             return;
         };
-        match heard {
-            Heard::Nothing if !io.adapter.is_one_way() => return,
-            Heard::Nothing | Heard::Goodbye => {
+        match peer_close {
+            PeerClose::Nothing if !io.adapter.is_one_way() => return,
+            PeerClose::Nothing | PeerClose::Goodbye => {
                 // nothing can follow, so the stream is closed without another look at it
                 io.phase = Phase::Gone;
                 if io.stream.as_ref().is_none_or(Stream::is_plain) {
                     return connection.wake();
                 }
             }
-            Heard::Mistake => io.phase = Phase::Draining,
+            PeerClose::Mistake => io.phase = Phase::Draining,
         }
         if let Some(stream) = io.stream.as_mut() {
             connection.with_waker(|waker| {
@@ -196,21 +196,21 @@ impl Shard {
         io.phase = Phase::Gone;
         if io.stream.is_none() {
             // no task of its own yet
-            self.forget(connection, io);
+            self.release(connection, io);
         }
         connection.wake();
     }
 
     /// Drops what a connection that is gone still holds, and frees its slot.
-    pub(super) fn forget(&self, connection: &Shared, io: &mut Io) {
+    pub(super) fn release(&self, connection: &Shared, io: &mut Io) {
         self.stats.dropped_by_close.add(io.outbox.messages());
         io.outbox = super::outbox::Outbox::default();
         self.charge(io);
         io.stash = Box::default();
-        match (io.stream.take(), connection.seat.take()) {
-            (Some(Stream::Pipe(pipe)), Some(seat)) => pipe.give_back(seat),
-            // the seat is free
-            (stream, seat) => drop((stream, seat)),
+        match (io.stream.take(), connection.permit.take()) {
+            (Some(Stream::Pipe(pipe)), Some(permit)) => pipe.give_back(permit),
+            // the permit is free
+            (stream, permit) => drop((stream, permit)),
         }
         connection.waker.take();
         let slot = usize::try_from(connection.slot).unwrap_or(usize::MAX);

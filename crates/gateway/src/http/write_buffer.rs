@@ -6,13 +6,13 @@ use std::io::IoSlice;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use super::visit::Visit;
+use super::connection::HttpConnection;
 use super::wire::Wire;
 use crate::shard::Shard;
 
 /// Bytes of one connection that were written and wait.
 #[derive(Debug, Default)]
-pub(super) struct Unsent {
+pub(super) struct WriteBuffer {
     bytes: Vec<u8>,
     /// How many of them are sent.
     sent: usize,
@@ -22,7 +22,7 @@ pub(super) struct Unsent {
     pub(super) broken: bool,
 }
 
-impl Unsent {
+impl WriteBuffer {
     pub(super) fn is_empty(&self) -> bool {
         self.sent == self.bytes.len()
     }
@@ -77,25 +77,25 @@ impl Unsent {
 
 /// The connections of a shard that wait for the end of its turn.
 #[derive(Default)]
-pub(crate) struct Answers {
-    waiting: RefCell<Vec<Rc<Visit>>>,
+pub(crate) struct PendingWrites {
+    waiting: RefCell<Vec<Rc<HttpConnection>>>,
     spare: RefCell<Vec<Vec<u8>>>,
 }
 
-impl Answers {
+impl PendingWrites {
     /// Memory for what a connection writes.
     pub(super) fn buffer(&self) -> Vec<u8> {
         self.spare.borrow_mut().pop().unwrap_or_default()
     }
 
     /// Lists a connection for the end of the turn.
-    pub(crate) fn add(&self, visit: &Rc<Visit>) {
-        self.waiting.borrow_mut().push(Rc::clone(visit));
+    pub(crate) fn add(&self, connection: &Rc<HttpConnection>) {
+        self.waiting.borrow_mut().push(Rc::clone(connection));
     }
 
-    fn keep(&self, unsent: &mut Unsent) {
+    fn keep(&self, write_buffer: &mut WriteBuffer) {
         let mut spare = self.spare.borrow_mut();
-        if let Some(buffer) = unsent.emptied()
+        if let Some(buffer) = write_buffer.emptied()
             && buffer.capacity() <= SPARE_BYTES
             && spare.len() < SPARES
         {
@@ -107,27 +107,27 @@ impl Answers {
 /// Sends what the connections of this shard have written since the last turn.
 #[inline]
 pub(crate) fn send(shard: &Shard) {
-    let answers = shard.answers();
-    if answers.waiting.borrow().is_empty() {
+    let pending = shard.pending_writes();
+    if pending.waiting.borrow().is_empty() {
         return;
     }
-    send_all(shard, answers);
+    send_all(shard, pending);
 }
 
 #[inline(never)]
-fn send_all(shard: &Shard, answers: &Answers) {
-    let mut waiting = std::mem::take(&mut *answers.waiting.borrow_mut());
+fn send_all(shard: &Shard, pending: &PendingWrites) {
+    let mut waiting = std::mem::take(&mut *pending.waiting.borrow_mut());
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    send_ahead(shard, &waiting);
-    for visit in waiting.drain(..) {
-        let wire = &mut *visit.wire.borrow_mut();
-        wire.unsent.queued = false;
-        if !wire.unsent.is_empty() {
-            visit.with_waker(|waker| send_rest(wire, shard, &mut Context::from_waker(waker)));
+    send_together(shard, &waiting);
+    for connection in waiting.drain(..) {
+        let wire = &mut *connection.wire.borrow_mut();
+        wire.write_buffer.queued = false;
+        if !wire.write_buffer.is_empty() {
+            connection.with_waker(|waker| send_rest(wire, shard, &mut Context::from_waker(waker)));
         }
-        answers.keep(&mut wire.unsent);
+        pending.keep(&mut wire.write_buffer);
     }
-    let mut list = answers.waiting.borrow_mut();
+    let mut list = pending.waiting.borrow_mut();
     if list.is_empty() {
         *list = waiting;
     }
@@ -135,31 +135,33 @@ fn send_all(shard: &Shard, answers: &Answers) {
 
 /// Sends what fits; what does not is the connection's task to send.
 fn send_rest(wire: &mut Wire, shard: &Shard, cx: &mut Context<'_>) {
-    if let Poll::Ready(Err(_)) = wire.poll_unsent(cx, shard) {
-        wire.unsent.fail();
+    if let Poll::Ready(Err(_)) = wire.poll_write_buffer(cx, shard) {
+        wire.write_buffer.fail();
         cx.waker().wake_by_ref();
     }
 }
 
 /// Hands what all of them have to the kernel at once.
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-fn send_ahead(shard: &Shard, waiting: &[Rc<Visit>]) {
+fn send_together(shard: &Shard, waiting: &[Rc<HttpConnection>]) {
     use millrace_sockets::Sent;
 
     shard.with_ring(waiting, |ring, part| {
-        let mut ready: Vec<std::cell::RefMut<'_, Wire>> =
-            part.iter().map(|visit| visit.wire.borrow_mut()).collect();
-        ready.retain(|wire| !wire.unsent.is_empty() && wire.bare().is_some());
+        let mut ready: Vec<std::cell::RefMut<'_, Wire>> = part
+            .iter()
+            .map(|connection| connection.wire.borrow_mut())
+            .collect();
+        ready.retain(|wire| !wire.write_buffer.is_empty() && wire.bare().is_some());
         let outcome = ring
             .send_each(
                 ready
                     .iter()
-                    .filter_map(|wire| Some((wire.bare()?, wire.unsent.rest()))),
+                    .filter_map(|wire| Some((wire.bare()?, wire.write_buffer.rest()))),
             )
             .map(drop);
         for (wire, sent) in ready.iter_mut().zip(ring.so_far()) {
             if let Sent::Bytes(count) = *sent {
-                wire.unsent.advance(count);
+                wire.write_buffer.advance(count);
                 shard.count_written(count);
             }
         }

@@ -8,23 +8,23 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::visit::Visit;
+use super::connection::HttpConnection;
 
 /// See the module.
-pub(super) struct Feed(pub(super) Rc<Visit>);
+pub(super) struct HyperIo(pub(super) Rc<HttpConnection>);
 
-impl AsyncRead for Feed {
+impl AsyncRead for HyperIo {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Visit { wire, around, .. } = &*self.0;
+        let HttpConnection { wire, around, .. } = &*self.0;
         wire.borrow_mut().poll_give(cx, around, buf)
     }
 }
 
-impl AsyncWrite for Feed {
+impl AsyncWrite for HyperIo {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -38,7 +38,7 @@ impl AsyncWrite for Feed {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let Visit { wire, around, .. } = &*self.0;
+        let HttpConnection { wire, around, .. } = &*self.0;
         let wire = &mut *wire.borrow_mut();
         let wrote = if wire.to_http_1_0 {
             let wrote = wire.poll_write_vectored(cx, around, &relabel(slices));
@@ -48,10 +48,10 @@ impl AsyncWrite for Feed {
             wire.poll_write_vectored(cx, around, slices)
         };
         if wrote.is_ready()
-            && !wire.unsent.is_empty()
-            && !std::mem::replace(&mut wire.unsent.queued, true)
+            && !wire.write_buffer.is_empty()
+            && !std::mem::replace(&mut wire.write_buffer.queued, true)
         {
-            around.shard.answer_later(&self.0);
+            around.shard.write_later(&self.0);
         }
         wrote
     }
@@ -61,7 +61,7 @@ impl AsyncWrite for Feed {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Visit { wire, around, .. } = &*self.0;
+        let HttpConnection { wire, around, .. } = &*self.0;
         wire.borrow_mut().poll_flush(cx, around)
     }
 

@@ -10,12 +10,12 @@ import type { WorkerData } from './messages.js';
 import { WorkerThread } from './thread.js';
 
 /** See the module. */
-export class Seat {
+export class Slot {
   readonly #data: WorkerData;
   readonly #startMs: number;
   readonly #report: (error: MillraceError) => void;
   readonly #log: Log | undefined;
-  /** Sits here: takes connections, or is started to do so in an empty place. */
+  /** Is here: takes connections, or is started to do so in an empty place. */
   #thread: WorkerThread | undefined;
   /** Is started to take its place. */
   #successor: WorkerThread | undefined;
@@ -65,7 +65,7 @@ export class Seat {
    * Starts a worker that imports the module again; once it takes connections, the one before lets its own go (1012),
    * handles what waits, for at most `ms`, and ends. One call at a time. `signal` ends the one that is started.
    *
-   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; the worker stays as it is. ERR_MILLRACE_NOT_RUNNING; the seat
+   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; the worker stays as it is. ERR_MILLRACE_NOT_RUNNING; the slot
    *   is stopped, and so is whoever was started
    * @throws the signal's reason
    */
@@ -88,7 +88,7 @@ export class Seat {
     } finally {
       signal?.removeEventListener('abort', end);
     }
-    // whoever has closed the seat stops them all
+    // whoever has closed the slot stops them all
     if (this.#closed) throw notRunning();
     clearTimeout(this.#timer);
     const before = this.#thread;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
-use crate::adapter::{Adapter, CROWDED};
-use crate::http::{Answer, Asked, Body, Exchange, Visitor, plain};
+use crate::adapter::{Adapter, OVER_LIMIT};
+use crate::http::{Answer, Asked, Body, Client, Exchange, plain};
 use crate::shard::Shard;
 use crate::shard::connection::Shared;
 use crate::stream::Stream;
@@ -20,7 +20,7 @@ use crate::worker::{Acceptance, Rejection};
 
 /// A connection that was accepted and whose answer is on its way. Dropping it tells the shard that the answer never
 /// left.
-pub(crate) struct Admitted {
+pub(crate) struct Opened {
     shard: Rc<Shard>,
     connection: Option<Shared>,
 }
@@ -30,28 +30,28 @@ pub(crate) async fn admit(
     exchange: &Exchange,
     request: &Asked,
     adapter: Box<dyn Adapter>,
-) -> Result<(Admitted, Box<Acceptance>), Answer> {
-    let Exchange { shard, visitor } = exchange;
-    if let Some((status, text)) = unwelcome(visitor, request) {
-        let address = visitor.address.map(tracing::field::display);
+) -> Result<(Opened, Box<Acceptance>), Answer> {
+    let Exchange { shard, client } = exchange;
+    if let Some((status, text)) = unwelcome(client, request) {
+        let address = client.address.map(tracing::field::display);
         tracing::warn!(target: "millrace::connection", address, status = status.as_u16(), reason = text, "refused");
         return Err(plain(status, text));
     }
     let Some(worker) = shard.gateway().workers().pick() else {
         return Err(unavailable());
     };
-    let seat = visitor.take_seat();
-    let mut seat = seat.map_err(|(status, text)| plain(status, text))?;
-    let address = exchange.client(request.headers());
-    if address != visitor.address && address.is_some_and(|address| seat.count_for(address)) {
-        seat.forget_address();
-        *visitor.seat.borrow_mut() = Some(seat);
-        return Err(plain(StatusCode::SERVICE_UNAVAILABLE, CROWDED));
+    let permit = client.take_permit();
+    let mut permit = permit.map_err(|(status, text)| plain(status, text))?;
+    let address = exchange.client_address(request.headers());
+    if address != client.address && address.is_some_and(|address| permit.count_for(address)) {
+        permit.forget_address();
+        *client.permit.borrow_mut() = Some(permit);
+        return Err(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
     }
     let (connection, admission) =
-        shard.reserve(worker, &visitor.listener, (address, seat), |_| adapter);
-    let certificate = visitor.certificate.as_deref();
-    if !introduce(shard, &connection, (address, certificate), request) {
+        shard.reserve(worker, &client.listener, (address, permit), |_| adapter);
+    let certificate = client.certificate.as_deref();
+    if !announce(shard, &connection, (address, certificate), request) {
         return Err(unavailable());
     }
     // hyper drops this future when the client leaves; the connection must then not be forgotten
@@ -59,9 +59,9 @@ pub(crate) async fn admit(
         shard: Rc::clone(shard),
         connection: Some(connection),
     };
-    let limits = &visitor.listener.config.limits;
-    let patience = limits.handshake_timeout.mul_f32(PATIENCE);
-    let answer = match tokio::time::timeout(patience, admission).await {
+    let limits = &client.listener.config.limits;
+    let timeout = limits.handshake_timeout.mul_f32(ANSWER_PART);
+    let answer = match tokio::time::timeout(timeout, admission).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) => return Err(unavailable()),
         Err(_) => return Err(plain(StatusCode::GATEWAY_TIMEOUT, "No answer in time")),
@@ -70,13 +70,13 @@ pub(crate) async fn admit(
     match answer {
         Ok(acceptance) => {
             let shard = Rc::clone(shard);
-            Ok((Admitted { shard, connection }, acceptance))
+            Ok((Opened { shard, connection }, acceptance))
         }
         Err(rejection) => Err(rejected(*rejection)),
     }
 }
 
-impl Admitted {
+impl Opened {
     /// The answer is written: messages may flow. `early` came right behind the request.
     pub(crate) fn connected(mut self, stream: Stream, early: &Bytes) {
         if let Some(connection) = self.connection.take() {
@@ -93,7 +93,7 @@ impl Admitted {
     }
 }
 
-impl Drop for Admitted {
+impl Drop for Opened {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
             self.shard.lost(&connection);
@@ -121,7 +121,7 @@ pub(crate) fn add_headers(
 }
 
 /// Tells the worker; `handleOpen`, where there is one, is shown the request.
-fn introduce(
+fn announce(
     shard: &Shard,
     connection: &Shared,
     (address, certificate): (Option<IpAddr>, Option<&[u8]>),
@@ -129,7 +129,7 @@ fn introduce(
 ) -> bool {
     let socket = connection.socket;
     if !connection.worker.handlers().open {
-        return shard.introduce(connection, &Opening::unseen(socket));
+        return shard.announce(connection, &Opening::unseen(socket));
     }
     let address = address
         .map(|address| address.to_string())
@@ -144,18 +144,18 @@ fn introduce(
         subject: &certificate.map(head::subject_block).unwrap_or_default(),
         certificate: certificate.unwrap_or_default(),
     };
-    shard.introduce(connection, &opening)
+    shard.announce(connection, &opening)
 }
 
 /// Why this peer may not connect, whatever the application thinks.
-fn unwelcome(visitor: &Visitor, request: &Asked) -> Option<(StatusCode, &'static str)> {
-    if !head::origin_allowed(&visitor.listener.config.origins, request.headers()) {
+fn unwelcome(client: &Client, request: &Asked) -> Option<(StatusCode, &'static str)> {
+    if !head::origin_allowed(&client.listener.config.origins, request.headers()) {
         return Some((StatusCode::FORBIDDEN, "Origin not allowed"));
     }
-    if visitor.crowded {
-        return Some((StatusCode::SERVICE_UNAVAILABLE, CROWDED));
+    if client.over_limit {
+        return Some((StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
     }
-    let stopping = visitor.listener.is_stopping();
+    let stopping = client.listener.is_stopping();
     stopping.then_some((StatusCode::SERVICE_UNAVAILABLE, "Server is stopping"))
 }
 
@@ -179,7 +179,7 @@ fn rejected(rejection: Rejection) -> Answer {
 }
 
 /// The part of the handshake timeout left to `handleOpen`, so that there is time to answer.
-const PATIENCE: f32 = 0.9;
+const ANSWER_PART: f32 = 0.9;
 
 /// Headers of a refusal that are ours to write.
 const OURS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
