@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use millrace_backplane::Config as BackplaneConfig;
 
 use crate::limits::{GatewayLimits, ListenerLimits};
-use crate::proxy::Trusted;
-use crate::tls::TlsConfig;
+use crate::net::proxy::Trusted;
+use crate::net::tls::TlsConfig;
 
 /// What the first start fixes for the whole gateway.
 #[derive(Clone, Debug)]

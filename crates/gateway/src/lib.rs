@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod adapter;
-mod address;
 mod backplane;
 mod close_reason;
 pub mod config;
@@ -15,19 +14,15 @@ mod http;
 pub mod limits;
 mod listener;
 mod message;
+mod net;
 mod notice;
 mod open;
-mod preamble;
-mod proxy;
 mod shard;
 mod stats;
-mod stream;
 mod sync;
-mod tls;
 mod uplink;
 mod worker;
 
-pub use address::{BindAddress, ListenError};
 pub use config::{
     GatewayConfig, Immutable, ListenerConfig, Origins, Protocol, PublishAs, RespConfig, RespUser,
     StaticConfig, StatusPaths,
@@ -44,13 +39,14 @@ pub use millrace_core::{
     PatternError, Reach, ShardSet, SocketId, SocketState, Space, Tally, Target, TokenError, Topic,
     Update,
 };
+pub use net::address::{BindAddress, ListenError};
+pub use net::proxy::{TrustError, Trusted};
+pub use net::tls::{ClientCertificates, Identity, TlsConfig, TlsError};
 pub use notice::Notice;
-pub use proxy::{TrustError, Trusted};
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use shard::bench;
 pub use stats::{Stats, Times, Traffic, WorkerStats};
-pub use tls::{ClientCertificates, Identity, TlsConfig, TlsError};
 pub use worker::{
     Acceptance, AnswerHead, AsciiText, Batch, Doorbell, Handlers, HeadError, Rejection, Reply,
     Sidecar, TOKEN_WORDS, TokenWords, Worker,

@@ -18,15 +18,15 @@ use tokio::sync::Notify;
 
 use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
-use crate::address::Bound;
 use crate::config::ListenerConfig;
 use crate::gateway::Gateway;
+use crate::net::address::Bound;
+use crate::net::stream::{RawStream, Stream};
+use crate::net::tls::Terms;
 use crate::notice::Notice;
 use crate::shard::Shard;
 use crate::shard::inbox::Command;
-use crate::stream::{RawStream, Stream};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
-use crate::tls::Terms;
 
 /// A listener, shared by everything accepted on it.
 #[derive(Debug)]

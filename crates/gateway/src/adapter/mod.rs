@@ -22,8 +22,8 @@ use crate::gateway::Gateway;
 use crate::http::{Answer, Asked, Exchange, plain};
 use crate::listener::Peer;
 use crate::message::Message;
+use crate::net::stream::Stream;
 use crate::shard::Shard;
-use crate::stream::Stream;
 pub(crate) use requests::Requests;
 pub(crate) use resp::{Common as RespCommon, Terms as RespTerms};
 

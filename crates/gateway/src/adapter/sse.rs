@@ -17,8 +17,8 @@ use tokio::io::{AsyncRead, DuplexStream, ReadBuf, duplex};
 use super::{Adapter, Encoding, Intake};
 use crate::close_reason::CloseReason;
 use crate::http::{Answer, Asked, Body, BodyError, Client, Exchange, plain};
+use crate::net::stream::{PipeEnd, Stream};
 use crate::open::{self, Opened};
-use crate::stream::{PipeEnd, Stream};
 use crate::worker::Acceptance;
 
 /// Whether the request is for a stream of events.

@@ -9,15 +9,15 @@ use millrace_core::ShardIndex;
 use super::Gateway;
 use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
-use crate::address::{self, ListenError};
 use crate::config::{GatewayConfig, ListenerConfig, Protocol};
 use crate::limits::MAX_SHARDS;
 use crate::listener::{ListenerState, Listening as Accepting, Stopping};
+use crate::net::address::{self, ListenError};
+use crate::net::tls::{Terms, TlsConfig, TlsError};
 use crate::notice::Notice;
 use crate::shard::inbox::Command;
 use crate::stats::ShardStats;
 use crate::sync::{AtomicU64, Ordering};
-use crate::tls::{Terms, TlsConfig, TlsError};
 use crate::worker::queue::PendingClose;
 use crate::worker::{Doorbell, Handlers, Worker};
 

@@ -28,8 +28,8 @@ use hyper::{Request, Response, StatusCode};
 use millrace_protocol::http::Refusal;
 
 use crate::listener::{ListenerState, Permit};
+use crate::net::stream::Stream;
 use crate::shard::Shard;
-use crate::stream::Stream;
 
 pub(crate) use answer::{keep_alive_terms, plain};
 pub(crate) use body::{Body, BodyError};

@@ -20,9 +20,9 @@ use super::hyper_io::HyperIo;
 use super::{Answer, Client, Exchange, h2};
 use crate::adapter;
 use crate::listener::Peer;
-use crate::preamble;
+use crate::net::preamble;
+use crate::net::stream::Stream;
 use crate::shard::Shard;
-use crate::stream::Stream;
 
 /// Serves a connection on this shard, until it ends or is upgraded.
 pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {

@@ -12,8 +12,8 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 use super::clock::{Clock, Waits};
 use super::connection::Around;
 use super::write_buffer::WriteBuffer;
+use crate::net::stream::Stream;
 use crate::shard::Shard;
-use crate::stream::Stream;
 
 /// See the module.
 pub(super) struct Wire {

@@ -12,9 +12,9 @@ use hyper::{Response, StatusCode};
 
 use crate::adapter::{Adapter, OVER_LIMIT};
 use crate::http::{Answer, Asked, Body, Client, Exchange, plain};
+use crate::net::stream::Stream;
 use crate::shard::Shard;
 use crate::shard::connection::Shared;
-use crate::stream::Stream;
 use crate::worker::record::Opening;
 use crate::worker::{Acceptance, Rejection};
 

@@ -17,7 +17,7 @@ use super::read::Driver;
 use crate::adapter::Adapter;
 use crate::close_reason::CloseReason;
 use crate::listener::{ListenerState, Permit};
-use crate::stream::Stream;
+use crate::net::stream::Stream;
 use crate::worker::record::Opening;
 use crate::worker::{Acceptance, Rejection, Worker};
 

@@ -5,7 +5,7 @@ use super::Shard;
 use super::connection::{Connection, Io, PeerClose, Phase, Shared};
 use crate::close_reason::{CloseMode, CloseReason};
 use crate::limits::OutboxPolicy;
-use crate::stream::Stream;
+use crate::net::stream::Stream;
 use crate::worker::queue::PendingClose;
 
 use std::pin::Pin;

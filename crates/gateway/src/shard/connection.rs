@@ -16,7 +16,7 @@ use crate::adapter::{Adapter, Encoding};
 use crate::close_reason::{CloseMode, CloseReason};
 use crate::limits::GatewayLimits;
 use crate::listener::{ListenerState, Permit};
-use crate::stream::Stream;
+use crate::net::stream::Stream;
 use crate::worker::{Acceptance, Rejection, Worker};
 
 /// See the module.

@@ -13,7 +13,7 @@ use super::Shard;
 use super::connection::{Io, Phase, Shared, Wait};
 use super::taking::{Taken, Taking};
 use crate::close_reason::CloseReason;
-use crate::stream::Stream;
+use crate::net::stream::Stream;
 
 /// A connection's task. Ends when the connection is gone.
 pub(super) struct Driver {

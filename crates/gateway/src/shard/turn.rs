@@ -113,7 +113,8 @@ impl Shard {
             } => {
                 self.recipients.borrow_mut().leave(channel, subscriber);
             }
-            Command::Adopt(incoming) => match crate::stream::Stream::from_raw(incoming.stream) {
+            Command::Adopt(incoming) => match crate::net::stream::Stream::from_raw(incoming.stream)
+            {
                 Ok(stream) => crate::adapter::adopt(self, stream, incoming.peer),
                 Err(error) => self
                     .gateway

@@ -13,7 +13,7 @@ use super::connection::{Io, Phase, Shared, Wait};
 use super::outbox::Outbox;
 use crate::close_reason::CloseReason;
 use crate::frame::Ledger;
-use crate::stream::Stream;
+use crate::net::stream::Stream;
 
 impl Shard {
     /// Writes what the kernel takes, then judges what is left.

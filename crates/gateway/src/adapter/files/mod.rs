@@ -29,9 +29,9 @@ use self::coding::{Accepted, Coding};
 use self::conditions::Verdict;
 use self::mount::Mount;
 use self::resource::{Content, Found, Resource, Variant};
-use crate::address::ListenError;
 use crate::config::ListenerConfig;
 use crate::http::{Answer, Asked, Body, plain};
+use crate::net::address::ListenError;
 
 /// The directories that a listener serves, in the order in which they are looked into.
 #[derive(Debug)]

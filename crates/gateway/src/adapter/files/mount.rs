@@ -14,9 +14,9 @@ use super::immutable;
 use super::path;
 use super::resource::{Found, Recipe};
 use super::root::{self, Blocking, Entry, Version};
-use crate::address::ListenError;
 use crate::config::{Immutable, StaticConfig};
 use crate::limits::ListenerLimits;
+use crate::net::address::ListenError;
 
 /// See the module.
 #[derive(Debug)]

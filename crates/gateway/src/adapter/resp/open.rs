@@ -15,9 +15,9 @@ use super::Resp;
 use super::clients::Client;
 use super::session::{Session, Silence, Terms};
 use crate::listener::Peer;
-use crate::preamble;
+use crate::net::preamble;
+use crate::net::stream::Stream;
 use crate::shard::Shard;
-use crate::stream::Stream;
 
 /// Takes a connection over on this shard.
 pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer, terms: &Arc<Terms>) {

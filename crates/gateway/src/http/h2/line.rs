@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::session::Session;
-use crate::stream::Stream;
+use crate::net::stream::Stream;
 
 /// See the module.
 pub(super) struct Line {

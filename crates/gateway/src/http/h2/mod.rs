@@ -30,7 +30,7 @@ use super::answer;
 use super::connection::HttpConnection;
 use super::{Answer, Asked, Body, Client, Exchange, Incoming, Upgrade, plain};
 use crate::adapter;
-use crate::stream::Stream;
+use crate::net::stream::Stream;
 pub(super) use inflow::Inflow;
 use line::Line;
 pub(crate) use session::Place;

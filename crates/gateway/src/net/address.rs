@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use millrace_core::PatternError;
 
-use crate::tls::TlsError;
+use crate::net::tls::TlsError;
 
 /// A parsed bind address.
 #[derive(Clone, Debug, PartialEq, Eq)]

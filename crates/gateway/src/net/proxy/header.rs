@@ -5,7 +5,7 @@ use std::io;
 use millrace_protocol::proxy::{LONGEST, Source, parse};
 use tokio::io::AsyncReadExt;
 
-use crate::stream::Stream;
+use crate::net::stream::Stream;
 
 /// Reads the header; what came behind it is still to be read from the stream. The caller sets the deadline.
 pub(crate) async fn read(mut stream: Stream) -> io::Result<(Source, Stream)> {

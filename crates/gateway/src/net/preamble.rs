@@ -6,10 +6,10 @@ use std::time::Duration;
 use millrace_protocol::proxy::Source;
 
 use crate::listener::Peer;
-use crate::proxy;
+use crate::net::proxy;
+use crate::net::stream::Stream;
+use crate::net::tls;
 use crate::shard::Shard;
-use crate::stream::Stream;
-use crate::tls;
 
 /// Takes a connection through what its listener asks for, within `timeout`; `None`: it is closed.
 pub(crate) async fn run(

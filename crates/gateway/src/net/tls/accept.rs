@@ -8,7 +8,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls;
 
 use super::Terms;
-use crate::stream::Stream;
+use crate::net::stream::Stream;
 
 /// A handshake that succeeded.
 pub(crate) struct Accepted {

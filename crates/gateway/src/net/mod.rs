@@ -1,0 +1,8 @@
+//! Byte streams before anybody speaks: bind addresses, streams, TLS, and the preamble of a connection (a PROXY protocol
+//! header, then the TLS handshake). Knows no protocol of ours and no shard.
+
+pub(crate) mod address;
+pub(crate) mod preamble;
+pub(crate) mod proxy;
+pub(crate) mod stream;
+pub(crate) mod tls;
