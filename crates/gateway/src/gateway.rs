@@ -14,8 +14,9 @@ use crate::adapter::RespCommon;
 use crate::backplane::BackplaneHandle;
 use crate::config::GatewayConfig;
 use crate::frame::Ledger;
-use crate::listener::{ListenerState, Permits};
+use crate::listener::ListenerState;
 use crate::notice::{Notice, Notices};
+use crate::permits::Permits;
 use crate::shard::inbox::Inboxes;
 use crate::shard::poster::Poster;
 use crate::stats::{Histogram, ShardStats, Traffic};
@@ -36,7 +37,7 @@ pub struct Gateway {
     backplane: BackplaneHandle,
     workers: Workers,
     notices: Notices,
-    permits: Permits,
+    permits: Arc<Permits>,
     resp: RespCommon,
     epoch: Instant,
     state: Mutex<State>,
@@ -84,7 +85,7 @@ impl Gateway {
             backplane: BackplaneHandle::new(),
             workers: Workers::new(),
             notices: Notices::new(),
-            permits: Permits::new(),
+            permits: Arc::new(Permits::new()),
             resp: RespCommon::new(),
             epoch: Instant::now(),
             state: Mutex::new(State::default()),
@@ -133,7 +134,7 @@ impl Gateway {
         &self.notices
     }
 
-    pub(crate) fn permits(&self) -> &Permits {
+    pub(crate) fn permits(&self) -> &Arc<Permits> {
         &self.permits
     }
 

@@ -6,8 +6,9 @@
 
 mod adapter;
 mod backplane;
-mod close_reason;
+mod close;
 pub mod config;
+mod doorbell;
 mod frame;
 mod gateway;
 mod http;
@@ -17,6 +18,7 @@ mod message;
 mod net;
 mod notice;
 mod open;
+mod permits;
 mod shard;
 mod stats;
 mod sync;
@@ -27,6 +29,7 @@ pub use config::{
     GatewayConfig, Immutable, ListenerConfig, Origins, Protocol, PublishAs, RespConfig, RespUser,
     StaticConfig, StatusPaths,
 };
+pub use doorbell::Doorbell;
 pub use frame::HEAD_ROOM;
 pub use gateway::{Forwardable, Gateway, Listening, StartError, unix_ms};
 pub use millrace_backplane::{
@@ -48,8 +51,8 @@ pub use notice::Notice;
 pub use shard::bench;
 pub use stats::{Stats, Times, Traffic, WorkerStats};
 pub use worker::{
-    Acceptance, AnswerHead, AsciiText, Batch, Doorbell, Handlers, HeadError, Rejection, Reply,
-    Sidecar, TOKEN_WORDS, TokenWords, Worker,
+    Acceptance, AnswerHead, AsciiText, Batch, Handlers, HeadError, Rejection, Reply, Sidecar,
+    TOKEN_WORDS, TokenWords, Worker,
 };
 
 /// Whether an application may close with this code: 1000 to 1003, 1007 to 1014, 3000 to 4999.

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ahash::AHashMap;
 use hyper::header::HeaderValue;
 use millrace_core::ShardIndex;
 use millrace_protocol::http::InspectorConfig;
@@ -14,7 +13,6 @@ use millrace_protocol::websocket::{DecoderConfig, Role};
 use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
-use tokio::sync::Notify;
 
 use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
@@ -24,9 +22,10 @@ use crate::net::address::Bound;
 use crate::net::stream::{RawStream, Stream};
 use crate::net::tls::Terms;
 use crate::notice::Notice;
+use crate::permits::Permit;
 use crate::shard::Shard;
 use crate::shard::inbox::Command;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// A listener, shared by everything accepted on it.
 #[derive(Debug)]
@@ -75,24 +74,6 @@ pub(crate) struct Peer {
 pub(crate) struct Incoming {
     pub(crate) stream: RawStream,
     pub(crate) peer: Peer,
-}
-
-/// Counts the connections of a gateway against their bounds.
-#[derive(Debug)]
-pub(crate) struct Permits {
-    taken: AtomicUsize,
-    limit: AtomicUsize,
-    per_address_limit: AtomicUsize,
-    per_address: Mutex<AHashMap<IpAddr, usize>>,
-    freed: Notify,
-}
-
-/// One counted connection; dropping it makes room.
-#[derive(Debug)]
-pub(crate) struct Permit {
-    gateway: Arc<Gateway>,
-    /// Where connections per address are limited; boxed, because every connection pays for this.
-    address: Option<Box<IpAddr>>,
 }
 
 /// A stop of some listeners, in progress on every shard.
@@ -157,116 +138,6 @@ impl Drop for Stopping {
             ticket: self.ticket,
             cut: self.cut.load(Ordering::SeqCst),
         });
-    }
-}
-
-impl Permits {
-    pub(crate) fn new() -> Self {
-        Self {
-            taken: AtomicUsize::new(0),
-            limit: AtomicUsize::new(usize::MAX),
-            per_address_limit: AtomicUsize::new(0),
-            per_address: Mutex::new(AHashMap::new()),
-            freed: Notify::new(),
-        }
-    }
-
-    pub(crate) fn set_limits(&self, connections: u32, per_address: u32) {
-        self.limit.store(
-            usize::try_from(connections).unwrap_or(usize::MAX),
-            Ordering::Relaxed,
-        );
-        self.per_address_limit.store(
-            usize::try_from(per_address).unwrap_or(usize::MAX),
-            Ordering::Relaxed,
-        );
-    }
-
-    /// Connections open now, handshakes included.
-    pub(crate) fn taken(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
-    }
-
-    /// Waits while every permit is taken.
-    async fn room(&self) {
-        loop {
-            let freed = self.freed.notified();
-            if self.taken() < self.limit.load(Ordering::Relaxed) {
-                return;
-            }
-            tracing::warn!(target: "millrace::listener", "every connection is taken, accepting waits");
-            freed.await;
-        }
-    }
-
-    /// Takes a permit, if there is one, for something that was not accepted on its own.
-    pub(crate) fn take_one_more(
-        gateway: &Arc<Gateway>,
-        address: Option<IpAddr>,
-    ) -> Option<(Permit, bool)> {
-        let permits = gateway.permits();
-        let full = permits.taken() >= permits.limit.load(Ordering::Relaxed);
-        (!full).then(|| Self::take(gateway, address))
-    }
-
-    /// Takes a permit; the flag says that this address has too many.
-    fn take(gateway: &Arc<Gateway>, address: Option<IpAddr>) -> (Permit, bool) {
-        gateway.permits().taken.fetch_add(1, Ordering::Relaxed);
-        let mut permit = Permit {
-            gateway: Arc::clone(gateway),
-            address: None,
-        };
-        let over_limit = address.is_some_and(|address| permit.count_for(address));
-        (permit, over_limit)
-    }
-}
-
-impl Permit {
-    /// Counts for this address, and no longer for the one before; the flag says that it has too many.
-    pub(crate) fn count_for(&mut self, address: IpAddr) -> bool {
-        let permits = self.gateway.permits();
-        let limit = permits.per_address_limit.load(Ordering::Relaxed);
-        if limit == 0 {
-            return false;
-        }
-        let mut per_address = permits.per_address.lock();
-        self.uncount(&mut per_address);
-        let count = per_address.entry(address).or_default();
-        *count += 1;
-        let over_limit = *count > limit;
-        drop(per_address);
-        self.address = Some(Box::new(address));
-        over_limit
-    }
-
-    /// Counts for no address.
-    pub(crate) fn forget_address(&mut self) {
-        self.uncount(&mut self.gateway.permits().per_address.lock());
-        self.address = None;
-    }
-
-    fn uncount(&self, per_address: &mut AHashMap<IpAddr, usize>) {
-        if let Some(address) = &self.address
-            && let Some(count) = per_address.get_mut(&**address)
-        {
-            *count -= 1;
-            if *count == 0 {
-                per_address.remove(&**address);
-            }
-        }
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        let permits = self.gateway.permits();
-        if self.address.is_some() {
-            self.uncount(&mut permits.per_address.lock());
-        }
-        let before = permits.taken.fetch_sub(1, Ordering::Relaxed);
-        if before >= permits.limit.load(Ordering::Relaxed) {
-            permits.freed.notify_waiters();
-        }
     }
 }
 
@@ -370,7 +241,7 @@ fn deal(
     let address = peer.map(|peer| peer.ip().to_canonical());
     // whom a proxy forwards for is known later, and counted then
     let counted = address.filter(|_| !listener.config.trusted.has(address));
-    let (permit, over_limit) = Permits::take(gateway, counted);
+    let (permit, over_limit) = gateway.permits().take(counted);
     let peer = Peer {
         address,
         port: peer.map_or(0, |peer| peer.port()),

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::doorbell::Doorbell;
 use crate::sync::Mutex;
-use crate::worker::Doorbell;
 
 /// One thing to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]

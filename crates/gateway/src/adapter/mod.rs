@@ -17,7 +17,7 @@ use http::StatusCode;
 use millrace_core::{Kind, ShardSet, SocketId};
 use millrace_protocol::resp::Version;
 
-use crate::close_reason::CloseReason;
+use crate::close::CloseReason;
 use crate::gateway::Gateway;
 use crate::http::{Answer, Asked, Exchange, plain};
 use crate::listener::Peer;

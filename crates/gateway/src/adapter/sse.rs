@@ -15,7 +15,7 @@ use millrace_protocol::sse;
 use tokio::io::{AsyncRead, DuplexStream, ReadBuf, duplex};
 
 use super::{Adapter, Encoding, Intake};
-use crate::close_reason::CloseReason;
+use crate::close::CloseReason;
 use crate::http::{Answer, Asked, Body, BodyError, Client, Exchange, plain};
 use crate::net::stream::{PipeEnd, Stream};
 use crate::open::{self, Opened};

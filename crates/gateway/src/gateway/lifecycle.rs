@@ -10,6 +10,7 @@ use super::Gateway;
 use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
 use crate::config::{GatewayConfig, ListenerConfig, Protocol};
+use crate::doorbell::Doorbell;
 use crate::limits::MAX_SHARDS;
 use crate::listener::{ListenerState, Listening as Accepting, Stopping};
 use crate::net::address::{self, ListenError};
@@ -19,7 +20,7 @@ use crate::shard::inbox::Command;
 use crate::stats::ShardStats;
 use crate::sync::{AtomicU64, Ordering};
 use crate::worker::queue::PendingClose;
-use crate::worker::{Doorbell, Handlers, Worker};
+use crate::worker::{Handlers, Worker};
 
 /// A listener that was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]

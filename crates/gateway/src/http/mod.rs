@@ -27,8 +27,9 @@ use hyper::header::HeaderMap;
 use hyper::{Request, Response, StatusCode};
 use millrace_protocol::http::Refusal;
 
-use crate::listener::{ListenerState, Permit};
+use crate::listener::ListenerState;
 use crate::net::stream::Stream;
+use crate::permits::Permit;
 use crate::shard::Shard;
 
 pub(crate) use answer::{keep_alive_terms, plain};

@@ -13,7 +13,7 @@ use tokio::net::UnixStream;
 use tokio_rustls::server::TlsStream;
 
 use crate::http::{Client, Tunnel};
-use crate::listener::Permit;
+use crate::permits::Permit;
 
 /// See the module.
 #[derive(Debug)]

@@ -15,9 +15,10 @@ use super::outbox::Outbox;
 use super::rate::Rate;
 use super::read::Driver;
 use crate::adapter::Adapter;
-use crate::close_reason::CloseReason;
-use crate::listener::{ListenerState, Permit};
+use crate::close::CloseReason;
+use crate::listener::ListenerState;
 use crate::net::stream::Stream;
+use crate::permits::Permit;
 use crate::worker::record::Opening;
 use crate::worker::{Acceptance, Rejection, Worker};
 

@@ -3,7 +3,7 @@
 
 use super::Shard;
 use super::connection::{Connection, Io, PeerClose, Phase, Shared};
-use crate::close_reason::{CloseMode, CloseReason};
+use crate::close::{CloseMode, CloseReason};
 use crate::limits::OutboxPolicy;
 use crate::net::stream::Stream;
 use crate::worker::queue::PendingClose;

@@ -13,10 +13,11 @@ use tokio::sync::oneshot;
 use super::outbox::Outbox;
 use super::rate::Rate;
 use crate::adapter::{Adapter, Encoding};
-use crate::close_reason::{CloseMode, CloseReason};
+use crate::close::{CloseMode, CloseReason};
 use crate::limits::GatewayLimits;
-use crate::listener::{ListenerState, Permit};
+use crate::listener::ListenerState;
 use crate::net::stream::Stream;
+use crate::permits::Permit;
 use crate::worker::{Acceptance, Rejection, Worker};
 
 /// See the module.

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 use super::Shard;
 use super::connection::{Io, Phase, Shared, Wait};
 use super::taking::{Taken, Taking};
-use crate::close_reason::CloseReason;
+use crate::close::CloseReason;
 use crate::net::stream::Stream;
 
 /// A connection's task. Ends when the connection is gone.

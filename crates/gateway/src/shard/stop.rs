@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::Shard;
 use super::connection::{Connection, Phase};
-use crate::close_reason::CloseReason;
+use crate::close::CloseReason;
 use crate::listener::Stopping;
 use crate::sync::Ordering;
 

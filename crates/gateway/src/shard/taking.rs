@@ -13,7 +13,7 @@ use super::inbox::Command;
 use super::outbox::Outbox;
 use super::rate::Rate;
 use crate::adapter::{Intake, Site};
-use crate::close_reason::CloseReason;
+use crate::close::CloseReason;
 use crate::worker::queue;
 use crate::worker::record::{RecordKind, record_bytes};
 

@@ -8,7 +8,7 @@ use super::Shard;
 use super::connection::{Io, Phase, Shared};
 use super::millis;
 use super::wheel::{Due, TICK_MS};
-use crate::close_reason::CloseReason;
+use crate::close::CloseReason;
 use crate::limits::MESSAGE_RATE_FLOOR;
 
 /// Turns the wheel for as long as the shard lives; sleeps while nothing is armed.

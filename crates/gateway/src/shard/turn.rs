@@ -12,7 +12,7 @@ use super::connection::Shared;
 use super::delivery::append_direct;
 use super::inbox::{Command, Mail};
 use super::recipients::Local;
-use crate::close_reason::CloseReason;
+use crate::close::CloseReason;
 use crate::message::Message;
 
 /// Runs turns for as long as the shard lives.

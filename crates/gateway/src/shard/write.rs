@@ -11,7 +11,7 @@ use tokio::io::AsyncWrite;
 use super::Shard;
 use super::connection::{Io, Phase, Shared, Wait};
 use super::outbox::Outbox;
-use crate::close_reason::CloseReason;
+use crate::close::CloseReason;
 use crate::frame::Ledger;
 use crate::net::stream::Stream;
 

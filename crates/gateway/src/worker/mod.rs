@@ -23,18 +23,12 @@ pub use reply::{AnswerHead, HeadError, Reply};
 pub use sidecar::{AsciiText, Sidecar};
 pub(crate) use workers::Workers;
 
+use crate::doorbell::Doorbell;
 use crate::gateway::Gateway;
 use crate::shard::inbox::Command;
 use crate::stats::{Histogram, Times};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use queue::{PendingClose, Queue};
-
-/// Wakes a JavaScript thread. Called from any thread; never blocks; does nothing once its
-/// environment is gone.
-pub trait Doorbell: Send + Sync {
-    /// Makes the thread drain soon.
-    fn ring(&self);
-}
 
 /// The door of nobody.
 struct Silence;

@@ -25,7 +25,7 @@ use millrace_core::Space;
 use millrace_protocol::resp::{self, Decoder, Reply, Version};
 
 use super::{Adapter, Encoding, Intake};
-use crate::close_reason::{CloseMode, CloseReason};
+use crate::close::{CloseMode, CloseReason};
 use crate::message::Message;
 use call::Flow;
 use clients::Clients;

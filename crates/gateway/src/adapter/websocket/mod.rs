@@ -6,10 +6,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use millrace_core::Kind;
-use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Opcode, Payload};
+use millrace_protocol::websocket::{
+    self, DecodeError, Decoder, DecoderConfig, Input, Item, Opcode, Payload,
+};
 
 use super::{Adapter, Encoding, Intake};
-use crate::close_reason::{CloseMode, CloseReason};
+use crate::close::{CloseMode, CloseReason};
 
 pub(crate) use endpoint::{answer, is_meant};
 
@@ -97,6 +99,12 @@ impl Adapter for WebSocket {
 
     fn unfinished(&self) -> Option<usize> {
         (!self.decoder.is_idle()).then(|| self.decoder.unfinished_bytes())
+    }
+}
+
+impl From<&DecodeError> for CloseReason {
+    fn from(error: &DecodeError) -> Self {
+        Self::new(error.close_code(), error.close_reason(), CloseMode::Final)
     }
 }
 

@@ -21,7 +21,8 @@ use tokio::task::AbortHandle;
 use super::inflow::Inflow;
 use crate::adapter::OVER_LIMIT;
 use crate::http::{Body, BodyError, Client};
-use crate::listener::{ListenerState, Permit, Permits};
+use crate::listener::ListenerState;
+use crate::permits::Permit;
 use crate::shard::Shard;
 
 /// See the module.
@@ -187,7 +188,7 @@ impl Session {
         if let (1, Some(permit)) = (self.sockets.get(), &mut *self.peer.permit.borrow_mut()) {
             permit.forget_address();
         }
-        match Permits::take_one_more(self.shard.gateway(), self.counted()) {
+        match self.shard.gateway().permits().take_one_more(self.counted()) {
             Some((permit, false)) => return Ok(permit),
             Some((_, true)) | None => self.return_permit(),
         }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use millrace_protocol::websocket::{DecodeError, close};
+use millrace_protocol::websocket::close;
 
 /// See the module. Codes are those of RFC 6455 §7.4; other protocols say the same in their own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,11 +115,5 @@ impl CloseReason {
             mode: CloseMode::Handshake,
             by_peer: false,
         }
-    }
-}
-
-impl From<&DecodeError> for CloseReason {
-    fn from(error: &DecodeError) -> Self {
-        Self::new(error.close_code(), error.close_reason(), CloseMode::Final)
     }
 }

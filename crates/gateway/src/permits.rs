@@ -1,0 +1,136 @@
+//! The count of connections against their bounds: all of a gateway's, and those of each address. Accepts nothing.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ahash::AHashMap;
+use tokio::sync::Notify;
+
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+
+/// Counts the connections of a gateway against their bounds.
+#[derive(Debug)]
+pub(crate) struct Permits {
+    taken: AtomicUsize,
+    limit: AtomicUsize,
+    per_address_limit: AtomicUsize,
+    per_address: Mutex<AHashMap<IpAddr, usize>>,
+    freed: Notify,
+}
+
+/// One counted connection; dropping it makes room.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    permits: Arc<Permits>,
+    /// Where connections per address are limited; boxed, because every connection pays for this.
+    address: Option<Box<IpAddr>>,
+}
+
+impl Permits {
+    pub(crate) fn new() -> Self {
+        Self {
+            taken: AtomicUsize::new(0),
+            limit: AtomicUsize::new(usize::MAX),
+            per_address_limit: AtomicUsize::new(0),
+            per_address: Mutex::new(AHashMap::new()),
+            freed: Notify::new(),
+        }
+    }
+
+    pub(crate) fn set_limits(&self, connections: u32, per_address: u32) {
+        self.limit.store(
+            usize::try_from(connections).unwrap_or(usize::MAX),
+            Ordering::Relaxed,
+        );
+        self.per_address_limit.store(
+            usize::try_from(per_address).unwrap_or(usize::MAX),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Connections open now, handshakes included.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Waits while every permit is taken.
+    pub(crate) async fn room(&self) {
+        loop {
+            let freed = self.freed.notified();
+            if self.taken() < self.limit.load(Ordering::Relaxed) {
+                return;
+            }
+            tracing::warn!(target: "millrace::listener", "every connection is taken, accepting waits");
+            freed.await;
+        }
+    }
+
+    /// Takes a permit, if there is one, for something that was not accepted on its own.
+    pub(crate) fn take_one_more(
+        self: &Arc<Self>,
+        address: Option<IpAddr>,
+    ) -> Option<(Permit, bool)> {
+        let full = self.taken() >= self.limit.load(Ordering::Relaxed);
+        (!full).then(|| self.take(address))
+    }
+
+    /// Takes a permit; the flag says that this address has too many.
+    pub(crate) fn take(self: &Arc<Self>, address: Option<IpAddr>) -> (Permit, bool) {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        let mut permit = Permit {
+            permits: Arc::clone(self),
+            address: None,
+        };
+        let over_limit = address.is_some_and(|address| permit.count_for(address));
+        (permit, over_limit)
+    }
+}
+
+impl Permit {
+    /// Counts for this address, and no longer for the one before; the flag says that it has too many.
+    pub(crate) fn count_for(&mut self, address: IpAddr) -> bool {
+        let permits = Arc::clone(&self.permits);
+        let limit = permits.per_address_limit.load(Ordering::Relaxed);
+        if limit == 0 {
+            return false;
+        }
+        let mut per_address = permits.per_address.lock();
+        self.uncount(&mut per_address);
+        let count = per_address.entry(address).or_default();
+        *count += 1;
+        let over_limit = *count > limit;
+        drop(per_address);
+        self.address = Some(Box::new(address));
+        over_limit
+    }
+
+    /// Counts for no address.
+    pub(crate) fn forget_address(&mut self) {
+        self.uncount(&mut self.permits.per_address.lock());
+        self.address = None;
+    }
+
+    fn uncount(&self, per_address: &mut AHashMap<IpAddr, usize>) {
+        if let Some(address) = &self.address
+            && let Some(count) = per_address.get_mut(&**address)
+        {
+            *count -= 1;
+            if *count == 0 {
+                per_address.remove(&**address);
+            }
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let permits = &self.permits;
+        if self.address.is_some() {
+            self.uncount(&mut permits.per_address.lock());
+        }
+        let before = permits.taken.fetch_sub(1, Ordering::Relaxed);
+        if before >= permits.limit.load(Ordering::Relaxed) {
+            permits.freed.notify_waiters();
+        }
+    }
+}
