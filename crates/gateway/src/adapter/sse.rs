@@ -1,5 +1,7 @@
 //! The adapter of Server-Sent Events: a socket that only receives, carried by the body of an HTTP answer.
 
+use std::fmt;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -12,13 +14,14 @@ use hyper::header::{
 use hyper::{Method, Response, StatusCode};
 use millrace_core::Kind;
 use millrace_protocol::sse;
-use tokio::io::{AsyncRead, DuplexStream, ReadBuf, duplex};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
 use super::{Adapter, Encoding, Intake};
 use crate::close::CloseReason;
 use crate::http::{Answer, Asked, Body, BodyError, Client, Exchange, plain};
-use crate::net::stream::{PipeEnd, Stream};
+use crate::net::stream::{Carried, Stream};
 use crate::open::{self, Opened};
+use crate::permits::Permit;
 use crate::worker::Acceptance;
 
 /// Whether the request is for a stream of events.
@@ -67,8 +70,11 @@ fn begin(admitted: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answ
     if let Err(problem) = open::add_headers(acceptance, &mut answer, &RESERVED) {
         return admitted.invalid(problem);
     }
-    let pipe = PipeEnd::new(ours, client);
-    admitted.connected(Stream::Pipe(Box::new(pipe)), &Bytes::new());
+    let pipe = PipeEnd {
+        stream: ours,
+        carrier: Rc::clone(client),
+    };
+    admitted.connected(Stream::Carried(Box::new(pipe)), &Bytes::new());
     answer
 }
 
@@ -125,6 +131,66 @@ pub(super) fn append_message(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
     match kind {
         Kind::Text => sse::append_text(out, payload),
         Kind::Binary => sse::append_binary(out, payload),
+    }
+}
+
+/// The socket's end of the pipe. What is in the pipe has not reached the peer yet, nor what the connection holds of it.
+struct PipeEnd {
+    stream: DuplexStream,
+    /// Whose connection carries it.
+    carrier: Rc<Client>,
+}
+
+impl fmt::Debug for PipeEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PipeEnd").field(&self.stream).finish()
+    }
+}
+
+impl Carried for PipeEnd {
+    fn needs_shutdown(&self) -> bool {
+        false
+    }
+
+    /// The permit stays taken until the connection is gone too.
+    fn give_back(&self, permit: Permit) {
+        *self.carrier.permit.borrow_mut() = Some(permit);
+    }
+}
+
+impl AsyncRead for PipeEnd {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for PipeEnd {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 

@@ -35,7 +35,7 @@ use crate::shard::Shard;
 pub(crate) use answer::{keep_alive_terms, plain};
 pub(crate) use body::{Body, BodyError};
 pub(crate) use connection::{HttpConnection, HttpConnections};
-pub(crate) use h2::{Place, Tunnel};
+pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
 pub(crate) use serve::adopt;
 pub(crate) use signal::Signal;

@@ -3,16 +3,14 @@
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
 use tokio_rustls::server::TlsStream;
 
-use crate::http::{Client, Tunnel};
 use crate::permits::Permit;
 
 /// See the module.
@@ -24,10 +22,8 @@ pub(crate) enum Stream {
     Tls(Box<TlsStream<Stream>>),
     /// Some bytes were read already.
     Early(Box<Early>),
-    /// To the body of an HTTP answer.
-    Pipe(Box<PipeEnd>),
-    /// A stream of an HTTP/2 connection.
-    Tunnel(Box<Tunnel>),
+    /// Inside another connection.
+    Carried(Box<dyn Carried>),
 }
 
 /// A stream in front of which some of its bytes lie.
@@ -38,28 +34,14 @@ pub(crate) struct Early {
     stream: Stream,
 }
 
-/// The socket's end of a pipe. What is in the pipe has not reached the peer yet, nor what the connection holds of it.
-pub(crate) struct PipeEnd {
-    stream: DuplexStream,
-    /// Whose connection carries it.
-    carrier: Rc<Client>,
-}
+/// A stream whose bytes another connection carries, and counts.
+pub(crate) trait Carried: AsyncRead + AsyncWrite + fmt::Debug + Unpin {
+    /// Whether its end has to be said.
+    fn needs_shutdown(&self) -> bool;
 
-impl PipeEnd {
-    pub(crate) fn new(stream: DuplexStream, carrier: &Rc<Client>) -> Self {
-        let carrier = Rc::clone(carrier);
-        Self { stream, carrier }
-    }
-
-    /// The socket is gone: its permit stays taken until the connection is gone too.
-    pub(crate) fn give_back(&self, permit: Permit) {
-        *self.carrier.permit.borrow_mut() = Some(permit);
-    }
-}
-
-impl fmt::Debug for PipeEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PipeEnd").field(&self.stream).finish()
+    /// The socket is gone; its permit goes where it came from, or is free.
+    fn give_back(&self, permit: Permit) {
+        drop(permit);
     }
 }
 
@@ -79,7 +61,7 @@ impl Stream {
             #[cfg(unix)]
             Self::Unix(stream) => RawStream::Unix(stream.into_std()?),
             // its state is no descriptor's: it stays on the shard that made it
-            Self::Tls(_) | Self::Early(_) | Self::Pipe(_) | Self::Tunnel(_) => {
+            Self::Tls(_) | Self::Early(_) | Self::Carried(_) => {
                 return Err(io::ErrorKind::Unsupported.into());
             }
         })
@@ -147,12 +129,16 @@ impl Stream {
 
     /// Whether its end needs no word of its own.
     pub(crate) fn is_plain(&self) -> bool {
-        !matches!(self, Self::Tls(_) | Self::Tunnel(_))
+        match self {
+            Self::Tls(_) => false,
+            Self::Carried(carried) => !carried.needs_shutdown(),
+            _ => true,
+        }
     }
 
     /// Whether another connection carries its bytes, and counts them.
     pub(crate) fn is_carried(&self) -> bool {
-        matches!(self, Self::Pipe(_) | Self::Tunnel(_))
+        matches!(self, Self::Carried(_))
     }
 
     /// Whether the peer chose HTTP/2.
@@ -178,7 +164,7 @@ impl Stream {
         match self {
             Self::Tcp(stream) => Some(stream.as_fd()),
             Self::Unix(stream) => Some(stream.as_fd()),
-            Self::Tls(_) | Self::Early(_) | Self::Pipe(_) | Self::Tunnel(_) => None,
+            Self::Tls(_) | Self::Early(_) | Self::Carried(_) => None,
         }
     }
 }
@@ -196,11 +182,7 @@ macro_rules! each {
             #[cfg(unix)]
             Stream::Unix($stream) => $call,
             Stream::Tls($stream) => $call,
-            Stream::Pipe(pipe) => {
-                let $stream = &mut pipe.stream;
-                $call
-            }
-            Stream::Tunnel($stream) => $call,
+            Stream::Carried($stream) => $call,
             Stream::Early(early) => {
                 let $stream = &mut early.stream;
                 $call

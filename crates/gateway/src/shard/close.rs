@@ -208,7 +208,7 @@ impl Shard {
         self.charge(io);
         io.stash = Box::default();
         match (io.stream.take(), connection.permit.take()) {
-            (Some(Stream::Pipe(pipe)), Some(permit)) => pipe.give_back(permit),
+            (Some(Stream::Carried(carried)), Some(permit)) => carried.give_back(permit),
             // the permit is free
             (stream, permit) => drop((stream, permit)),
         }

@@ -36,7 +36,7 @@ use line::Line;
 pub(crate) use session::Place;
 pub(super) use session::Session;
 use session::{Paced, StreamGuard, Tasks};
-pub(crate) use tunnel::Tunnel;
+use tunnel::Tunnel;
 
 /// Serves a connection that speaks HTTP/2, until it ends.
 pub(super) async fn converse(connection: &Rc<HttpConnection>, client: Client, stream: Stream) {
@@ -239,7 +239,7 @@ const KEY: HeaderValue = HeaderValue::from_static("AAAAAAAAAAAAAAAAAAAAAA==");
 async fn open(upgrade: OnUpgrade, guard: StreamGuard, taken: Upgrade) {
     if let Ok(Ok(upgraded)) = tokio::time::timeout(OPEN_TIMEOUT, upgrade).await {
         let tunnel = Tunnel::new(upgraded, guard);
-        taken(Stream::Tunnel(Box::new(tunnel)), Bytes::new());
+        taken(Stream::Carried(Box::new(tunnel)), Bytes::new());
     }
 }
 

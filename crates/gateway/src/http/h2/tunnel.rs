@@ -9,10 +9,11 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::session::StreamGuard;
+use crate::net::stream::Carried;
 
 /// See the module. Dropping it ends the stream.
 #[derive(Debug)]
-pub(crate) struct Tunnel {
+pub(super) struct Tunnel {
     io: TokioIo<Upgraded>,
     /// Its place in the connection.
     _guard: StreamGuard,
@@ -24,6 +25,12 @@ impl Tunnel {
             io: TokioIo::new(upgraded),
             _guard: guard,
         }
+    }
+}
+
+impl Carried for Tunnel {
+    fn needs_shutdown(&self) -> bool {
+        true
     }
 }
 
