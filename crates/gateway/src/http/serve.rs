@@ -20,7 +20,6 @@ use super::hyper_io::HyperIo;
 use super::{Answer, Client, Exchange, h2};
 use crate::adapter;
 use crate::listener::Peer;
-use crate::net::preamble;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 
@@ -46,7 +45,7 @@ async fn serve(
     } else {
         timeout
     };
-    let Some(stream) = preamble::run(shard, stream, &mut peer, timeout).await else {
+    let Some(stream) = shard.pass_preamble(stream, &mut peer, timeout).await else {
         return;
     };
     if stream.speaks_http2() {

@@ -1,58 +1,59 @@
 //! What happens to a connection between its acceptance and its first request: the header of a proxy, then TLS.
 
 use std::io;
-use std::time::Duration;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use millrace_protocol::proxy::Source;
 
-use crate::listener::Peer;
-use crate::net::proxy;
-use crate::net::stream::Stream;
-use crate::net::tls;
-use crate::shard::Shard;
+use super::proxy::{self, Trusted};
+use super::stream::Stream;
+use super::tls::{self, Terms};
 
-/// Takes a connection through what its listener asks for, within `timeout`; `None`: it is closed.
-pub(crate) async fn run(
-    shard: &Shard,
-    stream: Stream,
-    peer: &mut Peer,
-    timeout: Duration,
-) -> Option<Stream> {
-    let outcome = tokio::time::timeout(timeout, enter(stream, peer)).await;
-    let error = match outcome {
-        Ok(Ok(stream)) => return Some(stream),
-        Ok(Err(error)) => error,
-        Err(_) => io::ErrorKind::TimedOut.into(),
-    };
-    shard.stats().failed_handshakes.add(1);
-    let address = peer.address.map(tracing::field::display);
-    tracing::debug!(target: "millrace::tls", address, error = %error, "handshake failed");
-    None
+/// What a listener asks of its connections before they speak.
+pub(crate) struct Preamble<'a> {
+    /// Every connection begins with a header of the PROXY protocol, and comes from one of these.
+    pub(crate) proxies: Option<&'a Trusted>,
+    pub(crate) tls: Option<&'a Terms>,
 }
 
-async fn enter(mut stream: Stream, peer: &mut Peer) -> io::Result<Stream> {
-    let config = &peer.listener.config;
-    if config.proxy_protocol {
-        if !config.trusted.has(peer.address) {
-            let why = "a PROXY protocol header is expected, and its sender is not trusted";
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-        }
-        let source;
-        (source, stream) = proxy::read(stream).await?;
-        if let Source::Client(client) = source {
-            peer.port = client.port();
-            let client = client.ip().to_canonical();
-            peer.address = Some(client);
-            // a proxy behind the proxy names the client in its requests
-            if !config.trusted.has(peer.address) {
-                peer.over_limit = peer.permit.count_for(client);
+/// A connection that has been through it.
+pub(crate) struct Passed {
+    pub(crate) stream: Stream,
+    /// Its TLS certificate in DER, checked.
+    pub(crate) certificate: Option<Arc<[u8]>>,
+}
+
+impl Preamble<'_> {
+    /// Takes a connection from `peer` through it; `named` is told the client that a proxy speaks for, before TLS begins.
+    /// The caller sets the deadline.
+    pub(crate) async fn pass(
+        &self,
+        mut stream: Stream,
+        peer: Option<IpAddr>,
+        named: impl FnOnce(SocketAddr),
+    ) -> io::Result<Passed> {
+        if let Some(trusted) = self.proxies {
+            if !trusted.has(peer) {
+                let why = "a PROXY protocol header is expected, and its sender is not trusted";
+                return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+            }
+            let source;
+            (source, stream) = proxy::read(stream).await?;
+            if let Source::Client(client) = source {
+                named(SocketAddr::new(client.ip().to_canonical(), client.port()));
             }
         }
+        let Some(terms) = self.tls else {
+            return Ok(Passed {
+                stream,
+                certificate: None,
+            });
+        };
+        let accepted = tls::accept(stream, terms).await?;
+        Ok(Passed {
+            stream: accepted.stream,
+            certificate: accepted.certificate,
+        })
     }
-    let Some(terms) = &peer.listener.tls else {
-        return Ok(stream);
-    };
-    let accepted = tls::accept(stream, terms).await?;
-    peer.certificate = accepted.certificate;
-    Ok(accepted.stream)
 }

@@ -12,6 +12,7 @@ mod delivery;
 pub(crate) mod inbox;
 mod outbox;
 pub(crate) mod poster;
+mod preamble;
 mod rate;
 mod read;
 mod read_queue;
@@ -137,11 +138,6 @@ impl Shard {
 
     pub(crate) fn gateway(&self) -> &Arc<Gateway> {
         &self.gateway
-    }
-
-    /// This shard's counters.
-    pub(crate) fn stats(&self) -> &ShardStats {
-        &self.stats
     }
 
     pub(crate) fn limits(&self) -> &GatewayLimits {

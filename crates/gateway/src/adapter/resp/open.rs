@@ -15,7 +15,6 @@ use super::Resp;
 use super::clients::Client;
 use super::session::{Session, Silence, Terms};
 use crate::listener::Peer;
-use crate::net::preamble;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 
@@ -38,7 +37,7 @@ async fn enter(
     (terms, local): (Arc<Terms>, Option<SocketAddr>),
 ) {
     let timeout = peer.listener.config.limits.handshake_timeout;
-    let Some(mut stream) = preamble::run(&shard, stream, &mut peer, timeout).await else {
+    let Some(mut stream) = shard.pass_preamble(stream, &mut peer, timeout).await else {
         return;
     };
     if peer.over_limit {

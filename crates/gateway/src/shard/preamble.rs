@@ -1,0 +1,51 @@
+//! Takes an accepted connection through the preamble of its listener, within a time, and counts those that fail.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Shard;
+use crate::listener::Peer;
+use crate::net::preamble::Preamble;
+use crate::net::stream::Stream;
+
+impl Shard {
+    /// The stream behind what its listener asks for, within `timeout`; `None`: it is closed.
+    pub(crate) async fn pass_preamble(
+        &self,
+        stream: Stream,
+        peer: &mut Peer,
+        timeout: Duration,
+    ) -> Option<Stream> {
+        let outcome = tokio::time::timeout(timeout, pass(stream, peer)).await;
+        let error = match outcome {
+            Ok(Ok(stream)) => return Some(stream),
+            Ok(Err(error)) => error,
+            Err(_) => io::ErrorKind::TimedOut.into(),
+        };
+        self.stats.failed_handshakes.add(1);
+        let address = peer.address.map(tracing::field::display);
+        tracing::debug!(target: "millrace::tls", address, error = %error, "handshake failed");
+        None
+    }
+}
+
+async fn pass(stream: Stream, peer: &mut Peer) -> io::Result<Stream> {
+    let listener = Arc::clone(&peer.listener);
+    let config = &listener.config;
+    let preamble = Preamble {
+        proxies: config.proxy_protocol.then_some(&config.trusted),
+        tls: listener.tls.as_ref(),
+    };
+    let passed = preamble.pass(stream, peer.address, |client| {
+        peer.port = client.port();
+        peer.address = Some(client.ip());
+        // a proxy behind the proxy names the client in its requests
+        if !config.trusted.has(peer.address) {
+            peer.over_limit = peer.permit.count_for(client.ip());
+        }
+    });
+    let passed = passed.await?;
+    peer.certificate = passed.certificate;
+    Ok(passed.stream)
+}
