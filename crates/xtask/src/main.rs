@@ -5,7 +5,9 @@
 mod check;
 mod finding;
 mod generate;
+mod module_graph;
 mod rust_code;
+mod rust_imports;
 mod tree;
 
 use std::io::{self, Write};

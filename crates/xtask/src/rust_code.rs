@@ -1,4 +1,5 @@
-//! Blanks comments, strings and character literals in Rust source, so that a check finds a word in code only.
+//! Blanks comments, strings and character literals in Rust source, so that a check finds a word in code only, and
+//! cuts what is left into words.
 //! Knows the lexical grammar as far as literals and comments go, nothing more.
 
 /// The same text with every comment and literal replaced by spaces. Byte offsets and lines stay as they were.
@@ -43,6 +44,36 @@ pub(crate) fn identifier(text: &str) -> &str {
         .position(|byte| !is_identifier(Some(&byte)))
         .unwrap_or(text.len());
     &text[..end]
+}
+
+/// A word, a `::` or a single sign of blanked code.
+#[derive(Clone, Copy)]
+pub(crate) struct Token<'a> {
+    /// Without the `r#` of a raw identifier.
+    pub(crate) text: &'a str,
+    pub(crate) at: usize,
+}
+
+pub(crate) fn tokens(code: &str) -> Vec<Token<'_>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(first) = code[at..].chars().next() {
+        let rest = &code[at..];
+        let raw = rest.strip_prefix("r#").map_or("", identifier);
+        let length = if !raw.is_empty() {
+            2 + raw.len()
+        } else if rest.starts_with("::") {
+            2
+        } else {
+            identifier(rest).len().max(first.len_utf8())
+        };
+        if !first.is_whitespace() {
+            let text = if raw.is_empty() { &rest[..length] } else { raw };
+            found.push(Token { text, at });
+        }
+        at += length;
+    }
+    found
 }
 
 fn previous_is_identifier(bytes: &[u8], at: usize) -> bool {
@@ -188,5 +219,13 @@ mod tests {
     fn words_stand_alone() {
         assert_eq!(words("unsafe_code unsafe {", "unsafe"), [12]);
         assert_eq!(identifier("name: Type"), "name");
+    }
+
+    #[test]
+    fn tokens_are_words_and_signs_with_their_places() {
+        let found = tokens("a::r#in <'b");
+        let texts: Vec<&str> = found.iter().map(|token| token.text).collect();
+        assert_eq!(texts, ["a", "::", "in", "<", "'", "b"]);
+        assert_eq!(found[2].at, 3);
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod layers;
 pub(crate) mod leftovers;
 pub(crate) mod length;
 pub(crate) mod module_docs;
+pub(crate) mod modules;
 pub(crate) mod names;
 pub(crate) mod option_names;
 pub(crate) mod statics;
@@ -18,7 +19,7 @@ use crate::tree::Tree;
 
 /// All checks that need nothing but the tree.
 pub(crate) fn all(tree: &Tree) -> Vec<Finding> {
-    let checks: [fn(&Tree) -> Vec<Finding>; 11] = [
+    let checks: [fn(&Tree) -> Vec<Finding>; 12] = [
         adapters::check,
         blocking::check,
         error_codes::check,
@@ -26,6 +27,7 @@ pub(crate) fn all(tree: &Tree) -> Vec<Finding> {
         leftovers::check,
         length::check,
         module_docs::check,
+        modules::check,
         names::check,
         option_names::check,
         statics::check,

@@ -1,0 +1,295 @@
+//! The floors of our crates, top to bottom, and the imports that pointed upward when they were drawn and are still
+//! there. See `docs/decisions/0016-floors-inside-a-crate.md`.
+
+/// One crate's floors.
+#[derive(Debug)]
+pub(super) struct Crate {
+    /// The folder that paths are relative to.
+    pub(super) src: &'static str,
+    /// Names, and the beginnings of the paths that lie there: `a` is `a.rs` and the folder `a/`, the longest counts.
+    pub(super) floors: &'static [(&'static str, &'static [&'static str])],
+    /// From file to file. Never add to it.
+    pub(super) upward: &'static [(&'static str, &'static str)],
+}
+
+impl Crate {
+    /// How far down a file lies, from 0.
+    pub(super) fn floor(&self, path: &str) -> Option<usize> {
+        let beginnings = self
+            .floors
+            .iter()
+            .enumerate()
+            .flat_map(|(floor, (_, all))| {
+                all.iter()
+                    .map(move |beginning| (beginning.len(), floor, *beginning))
+            });
+        let longest = beginnings
+            .filter(|(_, _, beginning)| {
+                path.strip_prefix(beginning)
+                    .is_some_and(|rest| rest.is_empty() || rest == ".rs" || rest.starts_with('/'))
+            })
+            .max_by_key(|(length, _, _)| *length);
+        longest.map(|(_, floor, _)| floor)
+    }
+}
+
+pub(super) const MODULES: [Crate; 3] = [GATEWAY, NODE, CORE];
+
+const GATEWAY: Crate = Crate {
+    src: "crates/gateway/src/",
+    floors: &[
+        ("the crate's face", &["lib.rs", "bench", "shard/bench.rs"]),
+        ("gateway", &["gateway"]),
+        ("adapter", &["adapter"]),
+        ("http", &["http", "open"]),
+        ("contract", &["contract.rs"]),
+        ("shard", &["shard"]),
+        (
+            "socket",
+            &[
+                "socket",
+                "shard/close.rs",
+                "shard/connection.rs",
+                "shard/outbox.rs",
+                "shard/rate.rs",
+                "shard/read.rs",
+                "shard/read_queue.rs",
+                "shard/taking.rs",
+                "shard/timers.rs",
+                "shard/wheel.rs",
+                "shard/write.rs",
+            ],
+        ),
+        ("backplane", &["backplane"]),
+        (
+            "hub",
+            &[
+                "hub",
+                "gateway/messaging.rs",
+                "shard/poster.rs",
+                "uplink.rs",
+                "worker/liveness.rs",
+                "worker/mod.rs",
+                "worker/reply.rs",
+                "worker/workers.rs",
+            ],
+        ),
+        ("inbox", &["inbox", "shard/command.rs", "shard/inbox"]),
+        ("worker", &["worker"]),
+        ("event", &["event", "worker/record"]),
+        ("frame", &["frame", "message.rs"]),
+        ("configuration", &["config", "listener"]),
+        ("net", &["net"]),
+        (
+            "ground",
+            &[
+                "close.rs",
+                "close_reason.rs",
+                "doorbell.rs",
+                "limits.rs",
+                "notice.rs",
+                "permits.rs",
+                "stats.rs",
+                "sync.rs",
+            ],
+        ),
+    ],
+    upward: &[
+        ("adapter/mod.rs", "gateway.rs"),
+        ("adapter/resp/session.rs", "gateway.rs"),
+        ("adapter/status/mod.rs", "gateway.rs"),
+        ("backplane/local.rs", "gateway.rs"),
+        ("backplane/mod.rs", "gateway.rs"),
+        ("backplane/uplink.rs", "gateway.rs"),
+        ("frame.rs", "adapter/mod.rs"),
+        ("frame.rs", "adapter/websocket/mod.rs"),
+        ("gateway/messaging.rs", "gateway.rs"),
+        ("http/h2/mod.rs", "adapter/mod.rs"),
+        ("http/h2/session.rs", "adapter/mod.rs"),
+        ("http/serve.rs", "adapter/mod.rs"),
+        ("listener.rs", "adapter/files/mod.rs"),
+        ("listener.rs", "adapter/mod.rs"),
+        ("listener.rs", "adapter/resp/session.rs"),
+        ("listener.rs", "gateway.rs"),
+        ("listener.rs", "http/answer.rs"),
+        ("listener.rs", "shard/command.rs"),
+        ("listener.rs", "shard/mod.rs"),
+        ("net/preamble.rs", "listener.rs"),
+        ("net/preamble.rs", "shard/mod.rs"),
+        ("net/stream.rs", "http/h2/tunnel.rs"),
+        ("net/stream.rs", "http/mod.rs"),
+        ("open/mod.rs", "adapter/mod.rs"),
+        ("shard/admission.rs", "adapter/mod.rs"),
+        ("shard/close.rs", "shard/mod.rs"),
+        ("shard/command.rs", "worker/mod.rs"),
+        ("shard/command.rs", "worker/reply.rs"),
+        ("shard/connection.rs", "adapter/mod.rs"),
+        ("shard/delivery.rs", "adapter/mod.rs"),
+        ("shard/mod.rs", "adapter/requests/pending.rs"),
+        ("shard/mod.rs", "gateway.rs"),
+        ("shard/mod.rs", "http/connection.rs"),
+        ("shard/mod.rs", "http/write_buffer.rs"),
+        ("shard/read.rs", "shard/mod.rs"),
+        ("shard/read_queue.rs", "shard/mod.rs"),
+        ("shard/taking.rs", "adapter/mod.rs"),
+        ("shard/taking.rs", "shard/mod.rs"),
+        ("shard/timers.rs", "shard/mod.rs"),
+        ("shard/turn.rs", "adapter/mod.rs"),
+        ("shard/turn.rs", "http/write_buffer.rs"),
+        ("shard/write.rs", "shard/mod.rs"),
+        ("worker/liveness.rs", "gateway.rs"),
+        ("worker/mod.rs", "gateway.rs"),
+    ],
+};
+
+const NODE: Crate = Crate {
+    src: "crates/node/src/",
+    floors: &[
+        ("the crate's face", &["lib.rs"]),
+        ("bind", &["bind.rs"]),
+        (
+            "functions",
+            &[
+                "cluster.rs",
+                "control.rs",
+                "debug.rs",
+                "exchange.rs",
+                "forward.rs",
+                "hot.rs",
+                "log.rs",
+                "replies.rs",
+                "stats.rs",
+            ],
+        ),
+        ("handlers, drain", &["handlers.rs", "drain.rs"]),
+        ("environment, entry", &["environment.rs", "entry.rs"]),
+        (
+            "arguments and the rest",
+            &[
+                "addon.rs",
+                "arguments.rs",
+                "config",
+                "door.rs",
+                "log/sink.rs",
+                "memory.rs",
+                "ring_again.rs",
+                "scratch.rs",
+                "token_words.rs",
+            ],
+        ),
+        ("js, failure, numbers", &["failure.rs", "js", "numbers.rs"]),
+    ],
+    upward: &[
+        ("cluster.rs", "bind.rs"),
+        ("control.rs", "bind.rs"),
+        ("debug.rs", "bind.rs"),
+        ("environment.rs", "bind.rs"),
+        ("environment.rs", "control.rs"),
+        ("environment.rs", "drain.rs"),
+        ("environment.rs", "handlers.rs"),
+        ("handlers.rs", "bind.rs"),
+        ("handlers.rs", "exchange.rs"),
+        ("handlers.rs", "forward.rs"),
+        ("handlers.rs", "replies.rs"),
+        ("hot.rs", "bind.rs"),
+        ("log.rs", "bind.rs"),
+        ("replies.rs", "bind.rs"),
+        ("stats.rs", "bind.rs"),
+    ],
+};
+
+const CORE: Crate = Crate {
+    src: "crates/core/src/",
+    floors: &[
+        ("the crate's face", &["lib.rs"]),
+        ("registry", &["registry"]),
+        (
+            "its tables",
+            &[
+                "channel_list.rs",
+                "channels.rs",
+                "dangling.rs",
+                "keys",
+                "name_map.rs",
+                "patterns.rs",
+                "sockets",
+            ],
+        ),
+        (
+            "post and the like",
+            &[
+                "annotation.rs",
+                "object.rs",
+                "pattern",
+                "pattern_index.rs",
+                "post.rs",
+                "route.rs",
+            ],
+        ),
+        (
+            "ids",
+            &["hash.rs", "id.rs", "limits.rs", "name.rs", "sync.rs"],
+        ),
+    ],
+    upward: &[],
+};
+
+/// Circles in crates without floors, as they were when the check was made. Never add to it.
+pub(super) const CIRCLES: [(&str, &[&[&str]]); 2] = [
+    (
+        "crates/backplane/src/",
+        &[&["outlet.rs", "sequence.rs", "wire/mod.rs"]],
+    ),
+    (
+        "crates/protocol/src/",
+        &[
+            &["http/chunked.rs", "http/head.rs", "http/inspector.rs"],
+            &[
+                "websocket/decoder.rs",
+                "websocket/head.rs",
+                "websocket/partial.rs",
+            ],
+        ],
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_longest_beginning_decides_and_ends_where_a_name_does() {
+        let of = Crate {
+            src: "",
+            floors: &[
+                ("a", &["a"]),
+                ("b", &["a/b", "a/mod.rs"]),
+                ("c", &["a/b/c.rs"]),
+            ],
+            upward: &[],
+        };
+        for (path, floor) in [
+            ("a.rs", Some(0)),
+            ("a/d.rs", Some(0)),
+            ("a/mod.rs", Some(1)),
+            ("a/b.rs", Some(1)),
+            ("a/bc.rs", Some(0)),
+            ("a/b/c.rs", Some(2)),
+            ("ab.rs", None),
+        ] {
+            assert_eq!(of.floor(path), floor, "{path}");
+        }
+    }
+
+    #[test]
+    fn no_beginning_is_given_twice_and_no_import_listed_twice() {
+        for of in MODULES {
+            let all = of.floors.iter().flat_map(|(_, all)| all.iter());
+            assert_eq!(all.clone().collect::<BTreeSet<_>>().len(), all.count());
+            let upward: BTreeSet<_> = of.upward.iter().collect();
+            assert_eq!(upward.len(), of.upward.len());
+        }
+    }
+}

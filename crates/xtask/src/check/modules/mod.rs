@@ -1,0 +1,171 @@
+//! I15: inside a crate imports go downward only, floor by floor (`floors.rs`), and in a crate without floors they
+//! make no circle. An import that points upward is an error unless it is in the list of those that were there when
+//! floors were drawn, and a line of that list that holds no more is an error too: the list only shrinks. Tests may
+//! import what they like.
+
+mod circles;
+mod floors;
+
+use std::collections::BTreeSet;
+
+use crate::finding::Finding;
+use crate::module_graph::ModuleGraph;
+use crate::tree::Tree;
+
+use floors::{CIRCLES, Crate, MODULES};
+
+/// Where the tables are.
+const TABLES: &str = "crates/xtask/src/check/modules/floors.rs";
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = MODULES.iter().flat_map(|of| floors_of(tree, of)).collect();
+    let without_floors = sources(tree)
+        .into_iter()
+        .filter(|src| MODULES.iter().all(|of| of.src != src));
+    for src in without_floors {
+        let listed = CIRCLES.iter().find(|(of, _)| *of == src);
+        findings.extend(circles::check(
+            tree,
+            &src,
+            listed.map_or(&[], |(_, all)| all),
+        ));
+    }
+    findings
+}
+
+/// The folders with the sources of our crates.
+fn sources(tree: &Tree) -> BTreeSet<String> {
+    let of = |path: &str| {
+        let (name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
+        rest.starts_with("src/")
+            .then(|| format!("crates/{name}/src/"))
+    };
+    tree.rust().filter_map(|file| of(&file.path)).collect()
+}
+
+fn floors_of(tree: &Tree, of: &Crate) -> Vec<Finding> {
+    let Some(graph) = ModuleGraph::read(tree, of.src) else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    for file in graph.files().filter(|file| of.floor(file).is_none()) {
+        let message = format!("lies on no floor: give it one in {TABLES}");
+        findings.push(Finding::error(&format!("{}{file}", of.src), 0, message));
+    }
+    let mut listed: BTreeSet<(&str, &str)> = of.upward.iter().copied().collect();
+    for ((from, to), line) in graph.arrows() {
+        let (Some(here), Some(there)) = (of.floor(from), of.floor(to)) else {
+            continue;
+        };
+        if here <= there || listed.remove(&(from, to)) {
+            continue;
+        }
+        let message = format!(
+            "imports {to}, which lies above it ({} over {}): imports go downward only (I15)",
+            of.floors[there].0, of.floors[here].0,
+        );
+        findings.push(Finding::error(&format!("{}{from}", of.src), line, message));
+    }
+    for (from, to) in listed {
+        let message = format!(
+            "{}{from} no longer imports {to} upward: take the line out of the list",
+            of.src
+        );
+        findings.push(Finding::error(TABLES, 0, message));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FLOORS: Crate = Crate {
+        src: "crates/a/src/",
+        floors: &[("face", &["lib.rs"]), ("top", &["top"]), ("low", &["low"])],
+        upward: &[],
+    };
+
+    /// A crate in which `low/a.rs` holds this.
+    fn messages(of: &Crate, code: &str) -> Vec<String> {
+        let root = "mod top; mod low; pub use top::{self, Top};";
+        let files = [
+            ("crates/a/src/lib.rs", root),
+            (
+                "crates/a/src/top.rs",
+                "use crate::low::Low; pub struct Top;",
+            ),
+            ("crates/a/src/low/mod.rs", "mod a; mod b; pub use a::*;"),
+            ("crates/a/src/low/b.rs", "pub(super) struct B;"),
+            ("crates/a/src/low/a.rs", code),
+        ];
+        floors_of(&Tree::of(&files), of)
+            .into_iter()
+            .map(|finding| finding.message)
+            .collect()
+    }
+
+    #[test]
+    fn an_import_that_points_upward_is_found() {
+        let upward =
+            "imports top.rs, which lies above it (top over low): imports go downward only (I15)";
+        for code in [
+            "use crate::top::Top;",
+            "use crate::Top;",
+            "use super::super::top::{Top as Other};",
+            "use crate::top; fn f() { top::Top::new() }",
+            "fn f() { select!(x => crate::top::Top) }",
+        ] {
+            assert_eq!(messages(&FLOORS, code), [upward], "{code}");
+        }
+    }
+
+    #[test]
+    fn imports_downward_within_a_floor_and_of_tests_are_fine() {
+        for code in [
+            "use super::b::B;",
+            "use crate::top;",
+            "#[cfg(test)] mod tests { use crate::top::Top; }",
+            "use std::top::Top; use top::Top as Other;",
+        ] {
+            assert!(messages(&FLOORS, code).is_empty(), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_listed_import_is_fine_until_it_is_gone() {
+        let listed = Crate {
+            upward: &[("low/a.rs", "top.rs")],
+            ..FLOORS
+        };
+        assert!(messages(&listed, "use crate::Top;").is_empty());
+        assert_eq!(
+            messages(&listed, ""),
+            [
+                "crates/a/src/low/a.rs no longer imports top.rs upward: take the line out of the list"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_without_a_floor_is_found() {
+        let floors = Crate {
+            floors: &[
+                ("face", &["lib.rs"]),
+                ("top", &["top"]),
+                ("low", &["low/mod.rs", "low/a.rs"]),
+            ],
+            ..FLOORS
+        };
+        let message = messages(&floors, "pub struct Low;").concat();
+        assert!(message.starts_with("lies on no floor"), "{message}");
+    }
+
+    #[test]
+    fn the_crates_that_have_floors_are_there() {
+        let tree = Tree::read(&crate::root()).unwrap();
+        let sources = sources(&tree);
+        assert!(MODULES.iter().all(|of| sources.contains(of.src)));
+        assert!(CIRCLES.iter().all(|(src, _)| sources.contains(*src)));
+    }
+}
