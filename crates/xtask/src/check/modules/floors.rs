@@ -84,7 +84,6 @@ const GATEWAY: Crate = Crate {
             "ground",
             &[
                 "close.rs",
-                "close_reason.rs",
                 "doorbell.rs",
                 "limits.rs",
                 "notice.rs",
@@ -114,10 +113,6 @@ const GATEWAY: Crate = Crate {
         ("listener.rs", "http/answer.rs"),
         ("listener.rs", "shard/command.rs"),
         ("listener.rs", "shard/mod.rs"),
-        ("net/preamble.rs", "listener.rs"),
-        ("net/preamble.rs", "shard/mod.rs"),
-        ("net/stream.rs", "http/h2/tunnel.rs"),
-        ("net/stream.rs", "http/mod.rs"),
         ("open/mod.rs", "adapter/mod.rs"),
         ("shard/admission.rs", "adapter/mod.rs"),
         ("shard/close.rs", "shard/mod.rs"),
