@@ -14,7 +14,6 @@ mod gateway;
 mod http;
 pub mod limits;
 mod listener;
-mod message;
 mod net;
 mod notice;
 mod open;

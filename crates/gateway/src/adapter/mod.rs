@@ -18,10 +18,10 @@ use millrace_core::{Kind, ShardSet, SocketId};
 use millrace_protocol::resp::Version;
 
 use crate::close::CloseReason;
+use crate::frame::Message;
 use crate::gateway::Gateway;
 use crate::http::{Answer, Asked, Exchange, plain};
 use crate::listener::Peer;
-use crate::message::Message;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 pub(crate) use requests::Requests;

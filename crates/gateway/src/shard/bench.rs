@@ -12,10 +12,10 @@ use super::outbox::Outbox;
 use super::recipients::{Local, Recipients};
 use super::wheel::{Due, Wheel};
 use crate::adapter::Encoding;
+use crate::frame::Message;
 use crate::frame::{Frame, Ledger};
 use crate::gateway::Gateway;
 use crate::limits::GatewayLimits;
-use crate::message::Message;
 use crate::worker::queue::Queue;
 use crate::worker::record::RecordKind;
 

@@ -11,8 +11,8 @@ use super::connection::{Io, Phase, Shared};
 use super::recipients::{List, Local};
 use crate::adapter::Encoding;
 use crate::frame::{Frame, Ledger, Publication};
+use crate::frame::{Message, Origin, Via};
 use crate::limits::OutboxPolicy;
-use crate::message::{Message, Origin, Via};
 
 /// A publication on its way to the recipients of a list.
 struct Outbound<'a> {

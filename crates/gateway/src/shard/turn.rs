@@ -13,7 +13,7 @@ use super::delivery::append_direct;
 use super::inbox::{Command, Mail};
 use super::recipients::Local;
 use crate::close::CloseReason;
-use crate::message::Message;
+use crate::frame::Message;
 
 /// Runs turns for as long as the shard lives.
 pub(super) async fn turns(shard: Rc<Shard>) {

@@ -26,7 +26,7 @@ use millrace_protocol::resp::{self, Decoder, Reply, Version};
 
 use super::{Adapter, Encoding, Intake};
 use crate::close::{CloseMode, CloseReason};
-use crate::message::Message;
+use crate::frame::Message;
 use call::Flow;
 use clients::Clients;
 use session::Session;

@@ -1,20 +1,15 @@
-//! Messages on their way out: a publication is encoded at most once per wire encoding, and where that says
-//! the channel once for each way it came by, and its frame shared by all recipients. The ledger knows how
-//! much memory frames hold.
+//! A message for many sockets: encoded at most once per wire encoding, and where that says the channel once for each way
+//! it came by.
 
 use std::sync::{Arc, OnceLock};
 
 use millrace_core::{ChannelId, Kind, Name};
 
+use super::ledger::Ledger;
+use super::message::{Message, Origin};
+use super::shared::Frame;
 use crate::adapter::{Encoding, websocket};
-use crate::message::{Message, Origin};
-use crate::sync::{AtomicUsize, Mutex, Ordering};
-
-/// Bytes held by all frames and outbox entries of a gateway.
-#[derive(Debug)]
-pub(crate) struct Ledger {
-    held: AtomicUsize,
-}
+use crate::sync::Mutex;
 
 /// A message for many sockets. Kept as its WebSocket frame, whose tail is the payload; other
 /// encodings are made from that when somebody asks.
@@ -44,39 +39,6 @@ struct NamedFrame {
     /// The recipient list and the channel; `None` where it was sent to sockets alone.
     origin: Option<(ChannelId, Name)>,
     frame: Frame,
-}
-
-/// Encoded bytes shared by reference; counted in the ledger from creation to the last drop.
-#[derive(Clone, Debug)]
-pub(crate) struct Frame(Arc<Held>);
-
-#[derive(Debug)]
-struct Held {
-    bytes: Vec<u8>,
-    /// Where the frame begins in `bytes`.
-    start: usize,
-    ledger: Arc<Ledger>,
-}
-
-impl Ledger {
-    pub(crate) fn new() -> Self {
-        Self {
-            held: AtomicUsize::new(0),
-        }
-    }
-
-    pub(crate) fn add(&self, bytes: usize) {
-        self.held.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(crate) fn subtract(&self, bytes: usize) {
-        self.held.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// Bytes held now.
-    pub(crate) fn held(&self) -> usize {
-        self.held.load(Ordering::Relaxed)
-    }
 }
 
 impl Publication {
@@ -143,7 +105,7 @@ impl Publication {
             payload: self.payload(),
             via: origin.map(|origin| origin.via),
         };
-        Frame::new(encoding.encode(&message), &self.websocket.0.ledger)
+        Frame::new(encoding.encode(&message), self.websocket.ledger())
     }
 }
 
@@ -179,35 +141,6 @@ impl Named {
     }
 }
 
-impl Frame {
-    pub(crate) fn new(bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
-        Self::starting(0, bytes, ledger)
-    }
-
-    fn starting(start: usize, bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
-        ledger.add(bytes.capacity());
-        Self(Arc::new(Held {
-            bytes,
-            start,
-            ledger: Arc::clone(ledger),
-        }))
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.0.bytes.get(self.0.start..).unwrap_or_default()
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.bytes.len() - self.0.start
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.ledger.subtract(self.bytes.capacity());
-    }
-}
-
 /// Room for a header in front of a payload that becomes a frame where it is, in bytes.
 pub const HEAD_ROOM: usize = 10;
 
@@ -239,7 +172,7 @@ mod tests {
         let publication = Publication::new(Kind::Text, b"hello", &ledger);
         let first = publication.frame(Encoding::WebSocket).clone();
         let second = publication.frame(Encoding::WebSocket).clone();
-        assert!(Arc::ptr_eq(&first.0, &second.0));
+        assert!(std::ptr::eq(first.bytes(), second.bytes()));
         assert_eq!(first.bytes(), b"\x81\x05hello");
     }
 
@@ -271,17 +204,5 @@ mod tests {
             }
         }
         assert_eq!(made.get(), 8);
-    }
-
-    #[test]
-    fn the_ledger_counts_a_frame_once_until_its_last_holder_drops_it() {
-        let ledger = Arc::new(Ledger::new());
-        let frame = Frame::new(vec![0; 100], &ledger);
-        let other = frame.clone();
-        assert_eq!(ledger.held(), 100);
-        drop(frame);
-        assert_eq!(ledger.held(), 100);
-        drop(other);
-        assert_eq!(ledger.held(), 0);
     }
 }
