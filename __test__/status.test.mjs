@@ -119,7 +119,7 @@ withParser('GET /metrics is what the parser of the Prometheus client reads', asy
   t.is(families.millrace_handshakes.type, 'counter');
   t.is(value('millrace_messages_received'), 200);
   t.is(value('millrace_deliveries'), 200);
-  for (const reason of ['refused', 'close', 'overflow']) t.is(value('millrace_dropped', { reason }), 0);
+  for (const reason of ['refused', 'close', 'overflow', 'encoding']) t.is(value('millrace_dropped', { reason }), 0);
   t.true(value('millrace_resident_memory_bytes') > 1_000_000);
   t.is(families.millrace_resident_memory_bytes.unit, 'bytes');
   for (const name of ['millrace_handler_duration_seconds', 'millrace_event_loop_delay_seconds']) {

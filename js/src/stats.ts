@@ -42,6 +42,8 @@ export interface Stats {
   droppedByClose: number;
   /** Messages dropped because an outbox was full. */
   droppedByOverflow: number;
+  /** Messages dropped because their recipient's protocol cannot carry one so long. */
+  droppedByEncoding: number;
   /** Sockets closed because their outbox was full. */
   overflowCloses: number;
   /** Peers that did not answer a ping. */

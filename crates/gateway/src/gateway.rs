@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use millrace_core::{Core, ShardIndex, ShardSet, SocketId};
 
-use crate::adapter::RespCommon;
+use crate::adapter::Adapters;
 use crate::backplane::BackplaneHandle;
 use crate::config::GatewayConfig;
-use crate::frame::Ledger;
+use crate::frame::{Encodings, Ledger};
 use crate::listener::ListenerState;
 use crate::notice::{Notice, Notices};
 use crate::permits::Permits;
@@ -38,7 +38,8 @@ pub struct Gateway {
     workers: Workers,
     notices: Notices,
     permits: Arc<Permits>,
-    resp: RespCommon,
+    encodings: Encodings,
+    adapters: Adapters,
     epoch: Instant,
     state: Mutex<State>,
     /// I/O shards running; 0 while not started.
@@ -77,6 +78,8 @@ impl fmt::Debug for Gateway {
 impl Gateway {
     /// A gateway that is not started: its core works already.
     pub fn new() -> Arc<Self> {
+        let mut encodings = Encodings::new();
+        let adapters = Adapters::new(&mut encodings);
         Arc::new(Self {
             core: Core::new(),
             inboxes: Inboxes::new(),
@@ -86,7 +89,8 @@ impl Gateway {
             workers: Workers::new(),
             notices: Notices::new(),
             permits: Arc::new(Permits::new()),
-            resp: RespCommon::new(),
+            encodings,
+            adapters,
             epoch: Instant::now(),
             state: Mutex::new(State::default()),
             shards: AtomicUsize::new(0),
@@ -138,9 +142,14 @@ impl Gateway {
         &self.permits
     }
 
-    /// What connections that speak RESP know of each other.
-    pub(crate) fn resp(&self) -> &RespCommon {
-        &self.resp
+    /// The forms in which messages go onto wires.
+    pub(crate) fn encodings(&self) -> &Encodings {
+        &self.encodings
+    }
+
+    /// What adapters keep for the whole gateway.
+    pub(crate) fn adapters(&self) -> &Adapters {
+        &self.adapters
     }
 
     pub(crate) fn handler_times(&self) -> &Histogram {

@@ -42,6 +42,8 @@ counters! {
     dropped_by_close,
     /// Messages dropped because an outbox was full.
     dropped_by_overflow,
+    /// Messages dropped because their recipient's protocol cannot carry one so long.
+    dropped_by_encoding,
     /// Sockets closed because their outbox was full.
     overflow_closes,
     /// Connections refused during the handshake.

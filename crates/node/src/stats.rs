@@ -40,6 +40,7 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
             (c"deliveriesRefused", from_u64(stats.deliveries_refused)),
             (c"droppedByClose", from_u64(traffic.dropped_by_close)),
             (c"droppedByOverflow", from_u64(traffic.dropped_by_overflow)),
+            (c"droppedByEncoding", from_u64(traffic.dropped_by_encoding)),
             (c"overflowCloses", from_u64(traffic.overflow_closes)),
             (c"pingTimeouts", from_u64(traffic.ping_timeouts)),
             (c"unannotated", from_u64(stats.unannotated)),

@@ -15,10 +15,9 @@ use std::time::Duration;
 
 use http::StatusCode;
 use millrace_core::{Kind, ShardSet, SocketId};
-use millrace_protocol::resp::Version;
 
 use crate::close::CloseReason;
-use crate::frame::Message;
+use crate::frame::{Encoding, Encodings};
 use crate::gateway::Gateway;
 use crate::http::{Answer, Asked, Exchange, plain};
 use crate::listener::Peer;
@@ -26,6 +25,22 @@ use crate::net::stream::Stream;
 use crate::shard::Shard;
 pub(crate) use requests::Requests;
 pub(crate) use resp::{Common as RespCommon, Terms as RespTerms};
+
+/// What adapters keep for a whole gateway.
+#[derive(Debug)]
+pub(crate) struct Adapters {
+    pub(crate) resp: RespCommon,
+    pub(crate) sse: Encoding,
+}
+
+impl Adapters {
+    pub(crate) fn new(encodings: &mut Encodings) -> Self {
+        Self {
+            resp: RespCommon::new(encodings),
+            sse: encodings.add(sse::ENCODING),
+        }
+    }
+}
 
 /// Takes an accepted connection over on this shard, in the protocol of its listener.
 pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {
@@ -147,70 +162,3 @@ pub(crate) struct Site<'a> {
     /// The shards that something is posted to: they are woken once the input is taken.
     pub(crate) dirty: &'a mut ShardSet,
 }
-
-/// The forms in which a message goes onto a wire. Connections of one encoding share frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    /// Unmasked, uncompressed WebSocket frames.
-    WebSocket,
-    /// Server-Sent Events.
-    Sse,
-    /// RESP, version 2.
-    Resp2,
-    /// RESP, version 3.
-    Resp3,
-}
-
-impl Encoding {
-    /// How many there are.
-    pub(crate) const COUNT: usize = 4;
-
-    /// How many do not say the channel; they come first.
-    pub(crate) const SILENT: usize = 2;
-
-    pub(crate) const fn index(self) -> usize {
-        match self {
-            Self::WebSocket => 0,
-            Self::Sse => 1,
-            Self::Resp2 => 2,
-            Self::Resp3 => 3,
-        }
-    }
-
-    /// Whether frames say which channel, and which pattern, a message came by: then there is one for each.
-    pub(crate) const fn says_channel(self) -> bool {
-        self.index() >= Self::SILENT
-    }
-
-    /// Appends a message in this form.
-    pub(crate) fn append(self, message: &Message<'_>, out: &mut Vec<u8>) {
-        match self {
-            Self::WebSocket => websocket::append_message(message.kind, message.payload, out),
-            Self::Sse => sse::append_message(message.kind, message.payload, out),
-            Self::Resp2 => resp::append_message(Version::Resp2, message, out),
-            Self::Resp3 => resp::append_message(Version::Resp3, message, out),
-        }
-    }
-
-    /// A message in this form, in a buffer of just its size.
-    pub(crate) fn encode(self, message: &Message<'_>) -> Vec<u8> {
-        let names = message.via.map_or(0, |via| {
-            let pattern = via.pattern.map_or(0, |pattern| pattern.as_bytes().len());
-            via.channel.as_bytes().len() + pattern
-        });
-        let around = if self.says_channel() {
-            names + SPOKEN_BYTES
-        } else {
-            LONGEST_HEADER
-        };
-        let mut out = Vec::with_capacity(message.payload.len() + around);
-        self.append(message, &mut out);
-        out
-    }
-}
-
-/// Bytes that an encoding puts around a payload.
-const LONGEST_HEADER: usize = 10;
-
-/// … and around a payload and names, nearly always at most.
-const SPOKEN_BYTES: usize = 60;

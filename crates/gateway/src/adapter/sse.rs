@@ -16,8 +16,9 @@ use millrace_core::Kind;
 use millrace_protocol::sse;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
-use super::{Adapter, Encoding, Intake};
+use super::{Adapter, Intake};
 use crate::close::CloseReason;
+use crate::frame::{Encoding, EncodingDef, Message};
 use crate::http::{Answer, Asked, Body, BodyError, Client, Exchange, plain};
 use crate::net::stream::{Carried, Stream};
 use crate::open::{self, Opened};
@@ -45,7 +46,8 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
             "This is a stream of events: Accept has to have text/event-stream",
         );
     }
-    match open::admit(&exchange, &request, Box::new(Sse)).await {
+    let encoding = exchange.shard.gateway().adapters().sse;
+    match open::admit(&exchange, &request, Box::new(Sse(encoding))).await {
         Ok((admitted, acceptance)) => begin(admitted, &acceptance, &exchange.client),
         Err(answer) => answer,
     }
@@ -97,7 +99,7 @@ fn accepts_events(headers: &HeaderMap) -> bool {
 
 /// One event stream's side of the codec.
 #[derive(Debug)]
-struct Sse;
+struct Sse(Encoding);
 
 impl Adapter for Sse {
     fn input(&mut self, bytes: &mut [u8], _: &mut dyn Intake) -> Result<usize, CloseReason> {
@@ -106,7 +108,7 @@ impl Adapter for Sse {
     }
 
     fn encoding(&self) -> Encoding {
-        Encoding::Sse
+        self.0
     }
 
     fn append_ping(&mut self, out: &mut Vec<u8>) {
@@ -126,11 +128,22 @@ impl Adapter for Sse {
     }
 }
 
-/// Appends a message as one event.
-pub(super) fn append_message(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
-    match kind {
-        Kind::Text => sse::append_text(out, payload),
-        Kind::Binary => sse::append_binary(out, payload),
+/// A message as one event.
+pub(super) const ENCODING: EncodingDef = EncodingDef {
+    name: "sse",
+    names_channel: false,
+    most_payload: usize::MAX,
+    around: AROUND,
+    append: append_message,
+};
+
+/// Bytes around a text of one line.
+const AROUND: usize = 10;
+
+fn append_message(message: &Message<'_>, out: &mut Vec<u8>) {
+    match message.kind {
+        Kind::Text => sse::append_text(out, message.payload),
+        Kind::Binary => sse::append_binary(out, message.payload),
     }
 }
 

@@ -5,50 +5,45 @@ use std::sync::{Arc, OnceLock};
 
 use millrace_core::{ChannelId, Kind, Name};
 
+use super::encoding::{Encoding, Encodings};
+use super::lead::{self, HEAD_ROOM};
 use super::ledger::Ledger;
 use super::message::{Message, Origin};
 use super::shared::Frame;
-use crate::adapter::{Encoding, websocket};
 use crate::sync::Mutex;
 
-/// A message for many sockets. Kept as its WebSocket frame, whose tail is the payload; other
-/// encodings are made from that when somebody asks.
+/// A message for many sockets. Kept as its frame in the lead encoding, whose tail is the payload; others are made from
+/// that when somebody asks.
 #[derive(Debug)]
 pub(crate) struct Publication {
     kind: Kind,
-    websocket: Frame,
+    lead: Frame,
     payload_start: usize,
     /// Mostly nobody asks for any.
     others: OnceLock<Box<Others>>,
 }
 
-/// The frames of a publication in other encodings than WebSocket's.
+/// The frames of a publication in other encodings: one for each, and for each way it came by where that is said.
 #[derive(Debug, Default)]
-struct Others {
-    silent: [OnceLock<Frame>; Encoding::SILENT - 1],
-    named: Named,
-}
-
-/// The frames that say where a message was sent: one for each encoding and way that was asked for.
-#[derive(Debug, Default)]
-struct Named(Mutex<Vec<NamedFrame>>);
+struct Others(Mutex<Vec<OtherFrame>>);
 
 #[derive(Debug)]
-struct NamedFrame {
-    encoding: usize,
-    /// The recipient list and the channel; `None` where it was sent to sockets alone.
+struct OtherFrame {
+    encoding: Encoding,
+    /// The recipient list and the channel; `None` where it was sent to sockets alone, or that is not said.
     origin: Option<(ChannelId, Name)>,
-    frame: Frame,
+    /// `None`: the encoding cannot carry it.
+    frame: Option<Frame>,
 }
 
 impl Publication {
     pub(crate) fn new(kind: Kind, payload: &[u8], ledger: &Arc<Ledger>) -> Self {
         let mut bytes = Vec::with_capacity(payload.len() + HEAD_ROOM);
-        websocket::append_message(kind, payload, &mut bytes);
+        lead::append_message(kind, payload, &mut bytes);
         Self {
             kind,
             payload_start: bytes.len() - payload.len(),
-            websocket: Frame::new(bytes, ledger),
+            lead: Frame::new(bytes, ledger),
             others: OnceLock::new(),
         }
     }
@@ -56,11 +51,11 @@ impl Publication {
     /// Of a payload behind [`HEAD_ROOM`] bytes of anything: it stays where it is.
     pub(crate) fn in_place(kind: Kind, mut bytes: Vec<u8>, ledger: &Arc<Ledger>) -> Self {
         let head_room = HEAD_ROOM.min(bytes.len());
-        let start = websocket::put_header(kind, &mut bytes, head_room);
+        let start = lead::put_header(kind, &mut bytes, head_room);
         Self {
             kind,
             payload_start: head_room - start,
-            websocket: Frame::starting(start, bytes, ledger),
+            lead: Frame::starting(start, bytes, ledger),
             others: OnceLock::new(),
         }
     }
@@ -70,53 +65,49 @@ impl Publication {
     }
 
     pub(crate) fn payload(&self) -> &[u8] {
-        self.websocket
+        self.lead
             .bytes()
             .get(self.payload_start..)
             .unwrap_or_default()
     }
 
-    /// The frame in this encoding, which does not say the channel; made at most once.
-    pub(crate) fn frame(&self, encoding: Encoding) -> &Frame {
-        if encoding == Encoding::WebSocket {
-            return &self.websocket;
-        }
-        match self.others().silent.get(encoding.index() - 1) {
-            None => &self.websocket,
-            Some(other) => other.get_or_init(|| self.encoded(encoding, None)),
-        }
+    /// The frame in the lead encoding.
+    pub(crate) fn lead(&self) -> &Frame {
+        &self.lead
     }
 
-    /// The frame in an encoding that says the channel; made at most once for each `origin`.
-    pub(crate) fn named_frame(&self, encoding: Encoding, origin: Option<&Origin<'_>>) -> Frame {
+    /// The frame in another encoding, made at most once, and once for each `origin` where that is said. `None`: the
+    /// encoding cannot carry it.
+    pub(crate) fn other(
+        &self,
+        encodings: &Encodings,
+        encoding: Encoding,
+        origin: Option<&Origin<'_>>,
+    ) -> Option<Frame> {
+        let origin = origin.filter(|_| encoding.names_channel());
         let key = origin.map(|origin| (origin.list, origin.via.channel));
-        self.others()
-            .named
-            .get_or_make(encoding.index(), key, || self.encoded(encoding, origin))
-    }
-
-    fn others(&self) -> &Others {
-        self.others.get_or_init(Box::default)
-    }
-
-    fn encoded(&self, encoding: Encoding, origin: Option<&Origin<'_>>) -> Frame {
-        let message = Message {
-            kind: self.kind,
-            payload: self.payload(),
-            via: origin.map(|origin| origin.via),
-        };
-        Frame::new(encoding.encode(&message), self.websocket.ledger())
+        self.others
+            .get_or_init(Box::default)
+            .get_or_make(encoding, key, || {
+                let message = Message {
+                    kind: self.kind,
+                    payload: self.payload(),
+                    via: origin.map(|origin| origin.via),
+                };
+                let bytes = encodings.encode(encoding, &message)?;
+                Some(Frame::new(bytes, self.lead.ledger()))
+            })
     }
 }
 
-impl Named {
+impl Others {
     /// Others who ask at the same time wait for the frame instead of making it again.
     fn get_or_make(
         &self,
-        encoding: usize,
+        encoding: Encoding,
         origin: Option<(ChannelId, &Name)>,
-        make: impl FnOnce() -> Frame,
-    ) -> Frame {
+        make: impl FnOnce() -> Option<Frame>,
+    ) -> Option<Frame> {
         let mut frames = self.0.lock();
         let known = frames.iter().find(|known| {
             known.encoding == encoding
@@ -132,7 +123,7 @@ impl Named {
             return known.frame.clone();
         }
         let frame = make();
-        frames.push(NamedFrame {
+        frames.push(OtherFrame {
             encoding,
             origin: origin.map(|(list, channel)| (list, channel.clone())),
             frame: frame.clone(),
@@ -141,12 +132,10 @@ impl Named {
     }
 }
 
-/// Room for a header in front of a payload that becomes a frame where it is, in bytes.
-pub const HEAD_ROOM: usize = 10;
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::EncodingDef;
     use millrace_core::Space;
     use std::cell::Cell;
 
@@ -159,7 +148,7 @@ mod tests {
             let publication = Publication::in_place(Kind::Binary, bytes, &ledger);
             let copied = Publication::new(Kind::Binary, &vec![b'p'; length], &ledger);
             assert_eq!(publication.payload(), copied.payload());
-            let frames = [&publication, &copied].map(|one| one.frame(Encoding::WebSocket));
+            let frames = [&publication, &copied].map(Publication::lead);
             assert_eq!(frames[0].bytes(), frames[1].bytes());
             assert_eq!(frames[0].len(), frames[1].len());
         }
@@ -170,28 +159,51 @@ mod tests {
     fn a_publication_is_encoded_once_per_encoding() {
         let ledger = Arc::new(Ledger::new());
         let publication = Publication::new(Kind::Text, b"hello", &ledger);
-        let first = publication.frame(Encoding::WebSocket).clone();
-        let second = publication.frame(Encoding::WebSocket).clone();
+        assert_eq!(publication.lead().bytes(), b"\x81\x05hello");
+        let mut encodings = Encodings::new();
+        let shout = encodings.add(EncodingDef {
+            name: "shout",
+            names_channel: false,
+            most_payload: 5,
+            around: 1,
+            append: |message, out| {
+                out.extend_from_slice(message.payload);
+                out.push(b'!');
+            },
+        });
+        let [first, second] = [(); 2].map(|()| publication.other(&encodings, shout, None).unwrap());
         assert!(std::ptr::eq(first.bytes(), second.bytes()));
-        assert_eq!(first.bytes(), b"\x81\x05hello");
+        assert_eq!(first.bytes(), b"hello!");
+        let longer = Publication::new(Kind::Text, b"hello!", &ledger);
+        assert!(longer.other(&encodings, shout, None).is_none());
     }
 
     #[test]
     fn what_says_the_channel_is_encoded_once_per_list_and_channel() {
         let ledger = Arc::new(Ledger::new());
-        let named = Named::default();
+        let others = Others::default();
+        let mut encodings = Encodings::new();
+        let def = EncodingDef {
+            name: "named",
+            names_channel: true,
+            most_payload: usize::MAX,
+            around: 0,
+            append: |_, _| {},
+        };
+        let registered = [(); 2].map(|()| encodings.add(def));
         let channels = [b"a", b"b"].map(|name| Name::new(Space::Channel, name));
         let made = Cell::new(0);
         let frame = |encoding, origin| {
-            named.get_or_make(encoding, origin, || {
+            let frame = others.get_or_make(encoding, origin, || {
                 made.set(made.get() + 1);
-                Frame::new(vec![made.get()], &ledger)
-            })
+                Some(Frame::new(vec![made.get()], &ledger))
+            });
+            frame.unwrap()
         };
         let lists = [1, 1 << 63].map(ChannelId::new);
         for round in 0..2 {
             let mut expected = 0;
-            for encoding in [2, 3] {
+            for encoding in registered {
                 for origin in [
                     None,
                     Some((lists[0], &channels[0])),

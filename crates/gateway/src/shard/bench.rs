@@ -11,9 +11,8 @@ use super::inbox::Mail;
 use super::outbox::Outbox;
 use super::recipients::{Local, Recipients};
 use super::wheel::{Due, Wheel};
-use crate::adapter::Encoding;
 use crate::frame::Message;
-use crate::frame::{Frame, Ledger};
+use crate::frame::{Encodings, Frame, Ledger};
 use crate::gateway::Gateway;
 use crate::limits::GatewayLimits;
 use crate::worker::queue::Queue;
@@ -30,6 +29,7 @@ pub struct WorkerQueue {
 #[derive(Debug)]
 pub struct Writer {
     outbox: Outbox,
+    encodings: Encodings,
     ledger: Arc<Ledger>,
     spare: Vec<u8>,
 }
@@ -86,7 +86,8 @@ impl WorkerQueue {
 impl Writer {
     /// A frame that several writers can have.
     pub fn share(&self, payload: &[u8]) -> SharedFrame {
-        let bytes = Encoding::WebSocket.encode(&text(payload));
+        let bytes = self.encodings.encode(Encodings::LEAD, &text(payload));
+        let bytes = bytes.expect("the lead carries everything");
         SharedFrame(Frame::new(bytes, &self.ledger))
     }
 
@@ -94,7 +95,7 @@ impl Writer {
     pub fn message(&mut self, payload: &[u8]) {
         self.outbox.lend(|| std::mem::take(&mut self.spare));
         self.outbox.append(&self.ledger, |out| {
-            Encoding::WebSocket.append(&text(payload), out);
+            self.encodings.append(Encodings::LEAD, &text(payload), out);
         });
     }
 
@@ -190,6 +191,7 @@ impl Default for WorkerQueue {
 impl Default for Writer {
     fn default() -> Self {
         Self {
+            encodings: Encodings::new(),
             outbox: Outbox::default(),
             ledger: Arc::new(Ledger::new()),
             spare: Vec::new(),

@@ -12,8 +12,9 @@ use tokio::sync::oneshot;
 
 use super::outbox::Outbox;
 use super::rate::Rate;
-use crate::adapter::{Adapter, Encoding};
+use crate::adapter::Adapter;
 use crate::close::{CloseMode, CloseReason};
+use crate::frame::Encoding;
 use crate::limits::GatewayLimits;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;

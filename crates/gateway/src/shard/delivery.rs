@@ -9,34 +9,39 @@ use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
 use super::Shard;
 use super::connection::{Io, Phase, Shared};
 use super::recipients::{List, Local};
-use crate::adapter::Encoding;
-use crate::frame::{Frame, Ledger, Publication};
-use crate::frame::{Message, Origin, Via};
+use crate::frame::{Encoding, Encodings, Frame, Frames, Ledger, Message, Origin, Publication, Via};
 use crate::limits::OutboxPolicy;
 
 /// A publication on its way to the recipients of a list.
 struct Outbound<'a> {
     publication: &'a Publication,
     origin: Origin<'a>,
-    /// Its frames in the encodings that say the channel, as far as a recipient takes them.
-    named: [OnceCell<Frame>; Encoding::COUNT],
+    encodings: &'a Encodings,
+    /// Its frames in other encodings than the lead, as far as a recipient takes them.
+    others: Frames,
 }
 
 impl<'a> Outbound<'a> {
-    fn new(publication: &'a Publication, origin: Origin<'a>) -> Self {
+    fn new(publication: &'a Publication, origin: Origin<'a>, encodings: &'a Encodings) -> Self {
         Self {
             publication,
             origin,
-            named: [const { OnceCell::new() }; Encoding::COUNT],
+            encodings,
+            others: Frames::new(),
         }
     }
 
-    fn frame(&self, encoding: Encoding) -> &Frame {
-        if !encoding.says_channel() {
-            return self.publication.frame(encoding);
+    /// `None`: the encoding cannot carry it.
+    fn frame(&self, encoding: Encoding) -> Option<&Frame> {
+        if encoding == Encodings::LEAD {
+            return Some(self.publication.lead());
         }
-        self.named[encoding.index()]
-            .get_or_init(|| self.publication.named_frame(encoding, Some(&self.origin)))
+        self.others
+            .get_or_make(encoding, || {
+                self.publication
+                    .other(self.encodings, encoding, Some(&self.origin))
+            })
+            .as_ref()
     }
 }
 
@@ -71,7 +76,11 @@ impl Shard {
         let Some(list) = recipients.of(id) else {
             return;
         };
-        let outbound = Outbound::new(publication, list.origin(id, matched));
+        let outbound = Outbound::new(
+            publication,
+            list.origin(id, matched),
+            self.gateway.encodings(),
+        );
         self.each_recipient(list, 1, |connection, local| {
             if except.is_empty() || except.binary_search(&local.subscriber).is_err() {
                 self.publish_to(connection, local, &outbound);
@@ -94,11 +103,13 @@ impl Shard {
             return;
         };
         let count = u32::try_from(run.len()).unwrap_or(u32::MAX);
+        let encodings = self.gateway.encodings();
         let outbounds = || {
             run.iter()
-                .map(|publication| Outbound::new(publication, list.origin(id, None)))
+                .map(|publication| Outbound::new(publication, list.origin(id, None), encodings))
         };
-        let joined = [const { OnceCell::new() }; Encoding::COUNT];
+        // for a recipient of the lead nothing is looked for
+        let (lead, others) = (OnceCell::new(), Frames::new());
         self.each_recipient(list, u64::from(count), |connection, local| {
             if local.annotation.is_some() {
                 for outbound in outbounds() {
@@ -108,11 +119,17 @@ impl Shard {
             }
             self.append(connection, u64::from(count), |io, ledger| {
                 let encoding = io.encoding;
-                let frame = joined[encoding.index()].get_or_init(|| {
-                    let outbounds: Vec<_> = outbounds().collect();
-                    join(&outbounds, encoding, ledger)
-                });
-                io.outbox.append_frame(ledger, frame, count);
+                let join = || join(&outbounds().collect::<Vec<_>>(), encoding, ledger);
+                let joined = if encoding == Encodings::LEAD {
+                    lead.get_or_init(join)
+                } else {
+                    others.get_or_make(encoding, join)
+                };
+                if joined.messages > 0 {
+                    io.outbox
+                        .append_frame(ledger, &joined.frame, joined.messages);
+                }
+                self.count_uncarried(u64::from(count - joined.messages));
             });
         });
     }
@@ -137,15 +154,17 @@ impl Shard {
             let publication = outbound.publication;
             let annotation = local.annotation.as_deref();
             match annotation.and_then(|annotation| self.annotate(annotation, publication)) {
-                None => io.outbox.append_frame(ledger, outbound.frame(encoding), 1),
+                None => match outbound.frame(encoding) {
+                    Some(frame) => io.outbox.append_frame(ledger, frame, 1),
+                    None => self.count_uncarried(1),
+                },
                 Some(payload) => {
                     let message = Message {
                         kind: publication.kind(),
                         payload: &payload,
                         via: Some(outbound.origin.via),
                     };
-                    io.outbox
-                        .append(ledger, |out| encoding.append(&message, out));
+                    self.append_message(io, ledger, &message);
                 }
             }
         });
@@ -160,6 +179,34 @@ impl Shard {
             self.gateway.count_unannotated(1);
         }
         annotated
+    }
+
+    /// Encodes a message for one socket alone.
+    pub(super) fn append_message(&self, io: &mut Io, ledger: &Arc<Ledger>, message: &Message<'_>) {
+        let (encodings, encoding) = (self.gateway.encodings(), io.encoding);
+        if !encodings.carries(encoding, message.payload.len()) {
+            return self.count_uncarried(1);
+        }
+        io.outbox
+            .append(ledger, |out| encodings.append(encoding, message, out));
+    }
+
+    /// Appends a large message for one socket.
+    pub(super) fn append_direct(&self, io: &mut Io, ledger: &Arc<Ledger>, message: &Publication) {
+        if io.encoding == Encodings::LEAD {
+            return io.outbox.append_frame(ledger, message.lead(), 1);
+        }
+        match message.other(self.gateway.encodings(), io.encoding, None) {
+            Some(frame) => io.outbox.append_frame(ledger, &frame, 1),
+            None => self.count_uncarried(1),
+        }
+    }
+
+    /// Messages that their recipient's encoding cannot carry are dropped.
+    fn count_uncarried(&self, messages: u64) {
+        if messages > 0 {
+            self.stats.dropped_by_encoding.add(messages);
+        }
     }
 
     fn append(
@@ -183,18 +230,6 @@ impl Shard {
     }
 }
 
-/// Appends a large message for one socket.
-pub(super) fn append_direct(io: &mut Io, ledger: &Arc<Ledger>, publication: &Publication) {
-    let encoding = io.encoding;
-    if encoding.says_channel() {
-        let frame = publication.named_frame(encoding, None);
-        io.outbox.append_frame(ledger, &frame, 1);
-    } else {
-        io.outbox
-            .append_frame(ledger, publication.frame(encoding), 1);
-    }
-}
-
 impl List {
     fn origin<'a>(&'a self, id: ChannelId, matched: Option<&'a Name>) -> Origin<'a> {
         let via = match matched {
@@ -211,12 +246,24 @@ impl List {
     }
 }
 
-/// The frames of a run behind each other, in a buffer of just their size.
-fn join(run: &[Outbound<'_>], encoding: Encoding, ledger: &Arc<Ledger>) -> Frame {
-    let frames = || run.iter().map(|outbound| outbound.frame(encoding));
+/// The frames of a run behind each other.
+struct Joined {
+    frame: Frame,
+    /// How many: those that the encoding can carry.
+    messages: u32,
+}
+
+/// Joins a run, in a buffer of just its size.
+fn join(run: &[Outbound<'_>], encoding: Encoding, ledger: &Arc<Ledger>) -> Joined {
+    let frames = || run.iter().filter_map(|outbound| outbound.frame(encoding));
     let mut bytes = Vec::with_capacity(frames().map(Frame::len).sum());
+    let mut messages = 0;
     for frame in frames() {
         bytes.extend_from_slice(frame.bytes());
+        messages += 1;
     }
-    Frame::new(bytes, ledger)
+    Joined {
+        frame: Frame::new(bytes, ledger),
+        messages,
+    }
 }

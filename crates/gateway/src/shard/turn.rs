@@ -9,7 +9,6 @@ use millrace_core::{ChannelId, SocketId};
 
 use super::Shard;
 use super::connection::Shared;
-use super::delivery::append_direct;
 use super::inbox::{Command, Mail};
 use super::recipients::Local;
 use crate::close::CloseReason;
@@ -165,9 +164,7 @@ impl Shard {
                     via: None,
                 };
                 self.direct(slot, socket, |io, ledger| {
-                    let encoding = io.encoding;
-                    io.outbox
-                        .append(ledger, |out| encoding.append(&message, out));
+                    self.append_message(io, ledger, &message);
                 });
             }
             Command::Direct {
@@ -175,7 +172,7 @@ impl Shard {
                 socket,
                 publication,
             } => self.direct(slot, socket, |io, ledger| {
-                append_direct(io, ledger, &publication);
+                self.append_direct(io, ledger, &publication);
             }),
             Command::Publish {
                 channel,

@@ -99,7 +99,7 @@ pub(super) fn info(call: &mut Call<'_>) -> Flow {
 }
 
 pub(super) fn list(call: &mut Call<'_>) -> Flow {
-    let all = call.session.gateway.resp().clients.list(None);
+    let all = call.session.gateway.adapters().resp.clients.list(None);
     let Some(what) = call.request.get(2) else {
         return show(call, &all);
     };
@@ -124,7 +124,13 @@ pub(super) fn list(call: &mut Call<'_>) -> Flow {
             .into_iter()
             .filter_map(|id| u64::try_from(id).ok())
             .collect();
-        let some = call.session.gateway.resp().clients.list(Some(&ids));
+        let some = call
+            .session
+            .gateway
+            .adapters()
+            .resp
+            .clients
+            .list(Some(&ids));
         return show(call, &some);
     }
     call.error(SYNTAX)
@@ -152,7 +158,7 @@ pub(super) fn kill(call: &mut Call<'_>) -> Flow {
             Err(text) => return call.error(text),
         },
     };
-    let mut all = call.session.gateway.resp().clients.list(None);
+    let mut all = call.session.gateway.adapters().resp.clients.list(None);
     all.retain(|client| wanted.has(call, client));
     let own = call.session.client.id;
     let ends = all.iter().any(|client| client.id == own);
@@ -160,7 +166,7 @@ pub(super) fn kill(call: &mut Call<'_>) -> Flow {
         let site = call.site();
         // a client that ended meanwhile is as dead
         let _there = site.gateway.close(client.id, KILLED, "", site.dirty);
-        site.gateway.resp().clients.leave(client.id);
+        site.gateway.adapters().resp.clients.leave(client.id);
     }
     if !is_old {
         call.integer(all.len());

@@ -24,9 +24,9 @@ use std::fmt;
 use millrace_core::Space;
 use millrace_protocol::resp::{self, Decoder, Reply, Version};
 
-use super::{Adapter, Encoding, Intake};
+use super::{Adapter, Intake};
 use crate::close::{CloseMode, CloseReason};
-use crate::frame::Message;
+use crate::frame::{Encoding, EncodingDef, Encodings, Message};
 use call::Flow;
 use clients::Clients;
 use session::Session;
@@ -40,11 +40,15 @@ pub(crate) use session::Terms;
 pub(crate) struct Common {
     clients: Clients,
     throttle: Throttle,
+    resp2: Encoding,
+    resp3: Encoding,
 }
 
 impl Common {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(encodings: &mut Encodings) -> Self {
         Self {
+            resp2: encodings.add(RESP2),
+            resp3: encodings.add(RESP3),
             clients: Clients::new(),
             throttle: Throttle::new(),
         }
@@ -110,9 +114,10 @@ impl Adapter for Resp {
     }
 
     fn encoding(&self) -> Encoding {
+        let common = &self.session.gateway.adapters().resp;
         match self.spoken {
-            Version::Resp2 => Encoding::Resp2,
-            Version::Resp3 => Encoding::Resp3,
+            Version::Resp2 => common.resp2,
+            Version::Resp3 => common.resp3,
         }
     }
 
@@ -141,8 +146,27 @@ impl Adapter for Resp {
     }
 }
 
+/// Messages in version 2, as answers to a subscriber.
+const RESP2: EncodingDef = EncodingDef {
+    name: "resp2",
+    names_channel: true,
+    most_payload: usize::MAX,
+    around: AROUND,
+    append: |message, out| append_message(Version::Resp2, message, out),
+};
+
+/// Messages in version 3, as pushes.
+const RESP3: EncodingDef = EncodingDef {
+    name: "resp3",
+    append: |message, out| append_message(Version::Resp3, message, out),
+    ..RESP2
+};
+
+/// Bytes around a payload and names, nearly always at most.
+const AROUND: usize = 60;
+
 /// Appends a message with the channel that it came on.
-pub(super) fn append_message(version: Version, message: &Message<'_>, out: &mut Vec<u8>) {
+fn append_message(version: Version, message: &Message<'_>, out: &mut Vec<u8>) {
     let payload = message.payload;
     let Some(via) = message.via else {
         // sent to this socket alone

@@ -69,7 +69,7 @@ fn begin(
     let place = (peer.address, peer.permit);
     let connection = shard.open_without_worker(&peer.listener, place, |id| {
         let client = Arc::new(Client::new(id, (address, local), name, now));
-        gateway.resp().clients.enter(&client);
+        gateway.adapters().resp.clients.enter(&client);
         Box::new(Resp {
             decoder: Decoder::new(),
             session: Session {

@@ -83,7 +83,10 @@ fn sections(call: &Call<'_>) -> [(&'static str, Lines); 8] {
         (
             "Clients",
             vec![
-                ("connected_clients", number(gateway.resp().clients.count())),
+                (
+                    "connected_clients",
+                    number(gateway.adapters().resp.clients.count()),
+                ),
                 ("millrace_connections", number(stats.connections)),
             ],
         ),

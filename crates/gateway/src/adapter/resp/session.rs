@@ -154,6 +154,6 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.gateway.resp().clients.leave(self.client.id);
+        self.gateway.adapters().resp.clients.leave(self.client.id);
     }
 }

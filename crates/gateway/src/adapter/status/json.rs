@@ -49,6 +49,7 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         ("deliveriesRefused", stats.deliveries_refused),
         ("droppedByClose", traffic.dropped_by_close),
         ("droppedByOverflow", traffic.dropped_by_overflow),
+        ("droppedByEncoding", traffic.dropped_by_encoding),
         ("overflowCloses", traffic.overflow_closes),
         ("pingTimeouts", traffic.ping_timeouts),
         ("unannotated", stats.unannotated),

@@ -89,6 +89,7 @@ impl State {
                     ("refused", stats.deliveries_refused),
                     ("close", traffic.dropped_by_close),
                     ("overflow", traffic.dropped_by_overflow),
+                    ("encoding", traffic.dropped_by_encoding),
                 ],
             ),
         ] {

@@ -10,8 +10,9 @@ use millrace_protocol::websocket::{
     self, DecodeError, Decoder, DecoderConfig, Input, Item, Opcode, Payload,
 };
 
-use super::{Adapter, Encoding, Intake};
+use super::{Adapter, Intake};
 use crate::close::{CloseMode, CloseReason};
+use crate::frame::{Encoding, Encodings};
 
 pub(crate) use endpoint::{answer, is_meant};
 
@@ -80,7 +81,7 @@ impl Adapter for WebSocket {
     }
 
     fn encoding(&self) -> Encoding {
-        Encoding::WebSocket
+        Encodings::LEAD
     }
 
     fn append_ping(&mut self, out: &mut Vec<u8>) {
@@ -105,31 +106,6 @@ impl Adapter for WebSocket {
 impl From<&DecodeError> for CloseReason {
     fn from(error: &DecodeError) -> Self {
         Self::new(error.close_code(), error.close_reason(), CloseMode::Final)
-    }
-}
-
-/// Appends a message as one unmasked frame.
-#[inline]
-pub(crate) fn append_message(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
-    websocket::append_frame(out, opcode(kind), payload);
-}
-
-/// Writes the header of one unmasked frame in front of the payload, which begins at `payload_start`
-/// and takes the rest of `bytes`; returns where the frame begins.
-pub(crate) fn put_header(kind: Kind, bytes: &mut [u8], payload_start: usize) -> usize {
-    let (before, payload) = bytes.split_at_mut(payload_start);
-    let (head, size) = websocket::header(opcode(kind), payload.len(), false);
-    let start = before.len().saturating_sub(size);
-    for (to, from) in before.iter_mut().skip(start).zip(head) {
-        *to = from;
-    }
-    start
-}
-
-fn opcode(kind: Kind) -> Opcode {
-    match kind {
-        Kind::Text => Opcode::Text,
-        Kind::Binary => Opcode::Binary,
     }
 }
 

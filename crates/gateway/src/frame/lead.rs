@@ -1,0 +1,51 @@
+//! The lead: the encoding whose frame is a header in front of the unchanged payload, so that the frame and the payload of
+//! a publication are one buffer. It is that of unmasked, uncompressed WebSocket frames (RFC 6455 §5.2), called
+//! here without a detour because every broadcast goes this way; other encodings are registered by their protocols.
+
+use millrace_core::Kind;
+use millrace_protocol::websocket::{self, Opcode};
+
+use super::encoding::EncodingDef;
+use super::message::Message;
+
+/// Room for a header in front of a payload that becomes a frame where it is, in bytes.
+pub const HEAD_ROOM: usize = 10;
+
+pub(super) const DEF: EncodingDef = EncodingDef {
+    name: "websocket",
+    names_channel: false,
+    most_payload: usize::MAX,
+    around: HEAD_ROOM,
+    append,
+};
+
+/// Appends a message as one frame.
+#[inline]
+pub(super) fn append(message: &Message<'_>, out: &mut Vec<u8>) {
+    append_message(message.kind, message.payload, out);
+}
+
+/// Appends a message as one frame.
+#[inline]
+pub(super) fn append_message(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
+    websocket::append_frame(out, opcode(kind), payload);
+}
+
+/// Writes the header of one frame in front of the payload, which begins at `payload_start` and takes the rest of `bytes`;
+/// returns where the frame begins.
+pub(super) fn put_header(kind: Kind, bytes: &mut [u8], payload_start: usize) -> usize {
+    let (before, payload) = bytes.split_at_mut(payload_start);
+    let (head, size) = websocket::header(opcode(kind), payload.len(), false);
+    let start = before.len().saturating_sub(size);
+    for (to, from) in before.iter_mut().skip(start).zip(head) {
+        *to = from;
+    }
+    start
+}
+
+fn opcode(kind: Kind) -> Opcode {
+    match kind {
+        Kind::Text => Opcode::Text,
+        Kind::Binary => Opcode::Binary,
+    }
+}
