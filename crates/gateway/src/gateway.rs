@@ -2,7 +2,6 @@
 //! Everything here may be called from any thread and never waits for the network.
 
 mod lifecycle;
-mod messaging;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -14,57 +13,54 @@ use crate::adapter::Adapters;
 use crate::backplane::BackplaneHandle;
 use crate::config::GatewayConfig;
 use crate::frame::{Encodings, Ledger};
+use crate::hub::{Poster, Uplink, Worker, Workers};
+use crate::inbox::Inboxes;
 use crate::listener::ListenerState;
 use crate::notice::{Notice, Notices};
 use crate::permits::Permits;
-use crate::shard::inbox::Inboxes;
-use crate::shard::poster::Poster;
 use crate::stats::{Histogram, ShardStats, Traffic};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
-use crate::uplink::Uplink;
-use crate::worker::{Worker, Workers};
 
 pub use lifecycle::{Listening, StartError};
-pub use messaging::{Forwardable, unix_ms};
 
 /// See the module.
 pub struct Gateway {
-    core: Core,
-    inboxes: Inboxes,
-    ledger: Arc<Ledger>,
+    pub(crate) core: Core,
+    pub(crate) inboxes: Inboxes,
+    pub(crate) ledger: Arc<Ledger>,
     /// Set at most once; whoever it is may be idle.
-    uplink: OnceLock<Arc<dyn Uplink>>,
-    backplane: BackplaneHandle,
-    workers: Workers,
-    notices: Notices,
-    permits: Arc<Permits>,
-    encodings: Encodings,
-    adapters: Adapters,
-    epoch: Instant,
-    state: Mutex<State>,
+    pub(crate) uplink: OnceLock<Arc<dyn Uplink>>,
+    pub(crate) backplane: BackplaneHandle,
+    pub(crate) workers: Workers,
+    pub(crate) notices: Notices,
+    pub(crate) permits: Arc<Permits>,
+    pub(crate) encodings: Encodings,
+    pub(crate) adapters: Adapters,
+    pub(crate) epoch: Instant,
+    pub(crate) state: Mutex<State>,
     /// I/O shards running; 0 while not started.
-    shards: AtomicUsize,
-    next_shard: AtomicUsize,
-    liveness_suspended: AtomicBool,
-    unannotated: AtomicU64,
+    pub(crate) shards: AtomicUsize,
+    pub(crate) next_shard: AtomicUsize,
+    pub(crate) liveness_suspended: AtomicBool,
+    pub(crate) unannotated: AtomicU64,
     /// Collected texts whose socket was gone when they were posted: deliveries, dropped by the close.
-    texts_too_late: AtomicU64,
-    unhandled_closes: AtomicU64,
-    handler_times: Histogram,
-    errors: AtomicU64,
+    pub(crate) texts_too_late: AtomicU64,
+    pub(crate) unhandled_closes: AtomicU64,
+    pub(crate) handler_times: Histogram,
+    pub(crate) errors: AtomicU64,
 }
 
 #[derive(Default)]
-struct State {
-    config: Option<GatewayConfig>,
-    listeners: Vec<Arc<ListenerState>>,
-    next_listener: u32,
-    next_ticket: u32,
-    next_worker: u32,
-    shards_left: usize,
-    stats: Vec<Arc<ShardStats>>,
-    ended: Traffic,
-    reported: Vec<(&'static str, Instant)>,
+pub(crate) struct State {
+    pub(crate) config: Option<GatewayConfig>,
+    pub(crate) listeners: Vec<Arc<ListenerState>>,
+    pub(crate) next_listener: u32,
+    pub(crate) next_ticket: u32,
+    pub(crate) next_worker: u32,
+    pub(crate) shards_left: usize,
+    pub(crate) stats: Vec<Arc<ShardStats>>,
+    pub(crate) ended: Traffic,
+    pub(crate) reported: Vec<(&'static str, Instant)>,
 }
 
 impl fmt::Debug for Gateway {
@@ -204,7 +200,7 @@ impl Gateway {
         });
     }
 
-    fn worker_of(&self, id: SocketId) -> Option<Arc<Worker>> {
+    pub(crate) fn worker_of(&self, id: SocketId) -> Option<Arc<Worker>> {
         match self.core.socket(id)? {
             millrace_core::SocketState::Real { worker, .. } => self.workers.find(worker),
             millrace_core::SocketState::Virtual { .. } => None,

@@ -9,9 +9,12 @@ mod backplane;
 mod close;
 pub mod config;
 mod doorbell;
+mod event;
 mod frame;
 mod gateway;
 mod http;
+mod hub;
+mod inbox;
 pub mod limits;
 mod listener;
 mod net;
@@ -21,7 +24,6 @@ mod permits;
 mod shard;
 mod stats;
 mod sync;
-mod uplink;
 mod worker;
 
 pub use config::{
@@ -29,8 +31,10 @@ pub use config::{
     StaticConfig, StatusPaths,
 };
 pub use doorbell::Doorbell;
+pub use event::{Acceptance, AnswerHead, Handlers, HeadError, Rejection, Reply};
 pub use frame::HEAD_ROOM;
-pub use gateway::{Forwardable, Gateway, Listening, StartError, unix_ms};
+pub use gateway::{Gateway, Listening, StartError};
+pub use hub::{Forwardable, TOKEN_WORDS, TokenWords, Worker, unix_ms};
 pub use millrace_backplane::{
     Bounds as BackplaneBounds, ClusterInfo, Config as BackplaneConfig,
     Credentials as BackplaneCredentials, MOST_CHANNELS, Protocol as BackplaneProtocol,
@@ -49,10 +53,7 @@ pub use notice::Notice;
 #[doc(hidden)]
 pub use shard::bench;
 pub use stats::{Stats, Times, Traffic, WorkerStats};
-pub use worker::{
-    Acceptance, AnswerHead, AsciiText, Batch, Handlers, HeadError, Rejection, Reply, Sidecar,
-    TOKEN_WORDS, TokenWords, Worker,
-};
+pub use worker::{AsciiText, Batch, Sidecar};
 
 /// Whether an application may close with this code: 1000 to 1003, 1007 to 1014, 3000 to 4999.
 pub fn is_sendable_close_code(code: u16) -> bool {

@@ -18,13 +18,13 @@ use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
 use crate::config::ListenerConfig;
 use crate::gateway::Gateway;
+use crate::inbox::Command;
 use crate::net::address::Bound;
 use crate::net::stream::{RawStream, Stream};
 use crate::net::tls::Terms;
 use crate::notice::Notice;
 use crate::permits::Permit;
 use crate::shard::Shard;
-use crate::shard::inbox::Command;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// A listener, shared by everything accepted on it.

@@ -18,12 +18,12 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
 use super::{Adapter, Intake};
 use crate::close::CloseReason;
+use crate::event::Acceptance;
 use crate::frame::{Encoding, EncodingDef, Message};
 use crate::http::{Answer, Asked, Body, BodyError, Client, Exchange, plain};
 use crate::net::stream::{Carried, Stream};
 use crate::open::{self, Opened};
 use crate::permits::Permit;
-use crate::worker::Acceptance;
 
 /// Whether the request is for a stream of events.
 pub(crate) fn is_asked_for(exchange: &Exchange, request: &Asked) -> bool {

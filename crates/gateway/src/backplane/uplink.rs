@@ -9,8 +9,8 @@ use millrace_core::{Name, Space, Topic};
 
 use crate::frame::Publication;
 use crate::gateway::Gateway;
+use crate::hub::Uplink;
 use crate::sync::{AtomicBool, Ordering};
-use crate::uplink::Uplink;
 
 /// See the module. Idle while the outlet is closed.
 pub(super) struct BackplaneUplink {

@@ -11,16 +11,17 @@ use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
 use crate::config::{GatewayConfig, ListenerConfig, Protocol};
 use crate::doorbell::Doorbell;
+use crate::event::Handlers;
+use crate::hub::Worker;
+use crate::inbox::Command;
 use crate::limits::MAX_SHARDS;
 use crate::listener::{ListenerState, Listening as Accepting, Stopping};
 use crate::net::address::{self, ListenError};
 use crate::net::tls::{Terms, TlsConfig, TlsError};
 use crate::notice::Notice;
-use crate::shard::inbox::Command;
 use crate::stats::ShardStats;
 use crate::sync::{AtomicU64, Ordering};
 use crate::worker::queue::PendingClose;
-use crate::worker::{Handlers, Worker};
 
 /// A listener that was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]

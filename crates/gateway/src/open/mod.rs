@@ -11,12 +11,12 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
 use crate::adapter::{Adapter, OVER_LIMIT};
+use crate::event::record::Opening;
+use crate::event::{Acceptance, Rejection};
 use crate::http::{Answer, Asked, Body, Client, Exchange, plain};
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 use crate::shard::connection::Shared;
-use crate::worker::record::Opening;
-use crate::worker::{Acceptance, Rejection};
 
 /// A connection that was accepted and whose answer is on its way. Dropping it tells the shard that the answer never
 /// left.

@@ -16,11 +16,12 @@ use super::rate::Rate;
 use super::read::Driver;
 use crate::adapter::Adapter;
 use crate::close::CloseReason;
+use crate::event::record::Opening;
+use crate::event::{Acceptance, Rejection};
+use crate::hub::Worker;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 use crate::permits::Permit;
-use crate::worker::record::Opening;
-use crate::worker::{Acceptance, Rejection, Worker};
 
 impl Shard {
     /// Makes a connection known under a new socket id: it can be sent to and subscribed from now

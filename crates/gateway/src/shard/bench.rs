@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use millrace_core::{ChannelId, Kind, Name, ShardIndex, SocketId, Space};
 
-use super::inbox::Mail;
 use super::outbox::Outbox;
 use super::recipients::{Local, Recipients};
 use super::wheel::{Due, Wheel};
+use crate::event::record::RecordKind;
 use crate::frame::Message;
 use crate::frame::{Encodings, Frame, Ledger};
 use crate::gateway::Gateway;
+use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
 use crate::worker::queue::Queue;
-use crate::worker::record::RecordKind;
 
 /// A worker's queue between a shard that reads and a worker that drains.
 #[derive(Debug)]

@@ -14,12 +14,13 @@ use super::outbox::Outbox;
 use super::rate::Rate;
 use crate::adapter::Adapter;
 use crate::close::{CloseMode, CloseReason};
+use crate::event::{Acceptance, Rejection};
 use crate::frame::Encoding;
+use crate::hub::Worker;
 use crate::limits::GatewayLimits;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 use crate::permits::Permit;
-use crate::worker::{Acceptance, Rejection, Worker};
 
 /// See the module.
 pub(crate) struct Connection {

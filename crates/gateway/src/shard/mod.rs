@@ -6,12 +6,9 @@ mod admission;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod close;
-pub(crate) mod command;
 pub(crate) mod connection;
 mod delivery;
-pub(crate) mod inbox;
 mod outbox;
-pub(crate) mod poster;
 mod preamble;
 mod rate;
 mod read;
@@ -42,12 +39,11 @@ use crate::adapter::Requests;
 use crate::config::GatewayConfig;
 use crate::gateway::Gateway;
 use crate::http::{HttpConnection, HttpConnections, PendingWrites};
+use crate::hub::{Poster, Worker};
 use crate::limits::GatewayLimits;
 use crate::notice::Notice;
 use crate::stats::ShardStats;
-use crate::worker::Worker;
 use connection::Shared;
-use poster::Poster;
 use recipients::Recipients;
 use wheel::Wheel;
 
@@ -313,7 +309,7 @@ async fn live(shard: Rc<Shard>) -> bool {
     tokio::task::spawn_local(timers::timers(Rc::clone(&shard)));
     if shard.index.get() == 0 {
         let timeout = shard.limits.worker_timeout;
-        tokio::task::spawn_local(crate::worker::watch(Arc::clone(&shard.gateway), timeout));
+        tokio::task::spawn_local(crate::hub::watch(Arc::clone(&shard.gateway), timeout));
     }
     tokio::select! {
         () = shard.ended.notified() => true,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ahash::AHashMap;
 use millrace_core::{Annotation, ChannelId, Name, SocketId};
 
-use super::command::AliasOf;
+use crate::inbox::AliasOf;
 
 /// One connection (or virtual socket on it) that receives a channel.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ use millrace_core::{Kind, ShardSet};
 
 use super::Shard;
 use super::connection::{Connection, Credit};
-use super::inbox::Command;
 use super::outbox::Outbox;
 use super::rate::Rate;
 use crate::adapter::{Intake, Site};
 use crate::close::CloseReason;
+use crate::event::record::{RecordKind, record_bytes};
+use crate::inbox::Command;
 use crate::worker::queue;
-use crate::worker::record::{RecordKind, record_bytes};
 
 /// See the module.
 pub(super) struct Taking<'a> {

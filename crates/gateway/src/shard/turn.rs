@@ -9,10 +9,10 @@ use millrace_core::{ChannelId, SocketId};
 
 use super::Shard;
 use super::connection::Shared;
-use super::inbox::{Command, Mail};
 use super::recipients::Local;
 use crate::close::CloseReason;
 use crate::frame::Message;
+use crate::inbox::{Command, Mail};
 
 /// Runs turns for as long as the shard lives.
 pub(super) async fn turns(shard: Rc<Shard>) {

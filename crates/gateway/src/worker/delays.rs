@@ -7,7 +7,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// See the module. Every [`SAMPLE`]th ring is timed.
 #[derive(Debug)]
-pub(super) struct LoopDelays {
+pub(crate) struct LoopDelays {
     since: Instant,
     rings: AtomicU64,
     /// When the ring that is being timed was, in µs since `since`; 0: none.
@@ -16,7 +16,7 @@ pub(super) struct LoopDelays {
 }
 
 impl LoopDelays {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             since: Instant::now(),
             rings: AtomicU64::new(0),
@@ -26,7 +26,7 @@ impl LoopDelays {
     }
 
     /// The doorbell is rung.
-    pub(super) fn rung(&self) {
+    pub(crate) fn rung(&self) {
         if self
             .rings
             .fetch_add(1, Ordering::Relaxed)
@@ -37,14 +37,14 @@ impl LoopDelays {
     }
 
     /// … and answered.
-    pub(super) fn answered(&self) {
+    pub(crate) fn answered(&self) {
         if self.rung_at.load(Ordering::Relaxed) > 0 {
             let rung_at = self.rung_at.swap(0, Ordering::Relaxed);
             self.delays.observe(self.micros().saturating_sub(rung_at));
         }
     }
 
-    pub(super) fn times(&self) -> Times {
+    pub(crate) fn times(&self) -> Times {
         self.delays.times()
     }
 

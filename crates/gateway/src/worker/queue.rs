@@ -9,15 +9,15 @@ use ahash::AHashMap;
 use bytes::Bytes;
 use millrace_core::SocketId;
 
-use super::record::{self, Closing, NO_SLOT, Opening, RecordKind};
 use super::sidecar::{AsciiText, Sidecar};
+use crate::event::record::{self, Closing, NO_SLOT, Opening, RecordKind};
 use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
 /// What a worker is handed at once.
 #[derive(Debug)]
 pub struct Batch {
-    /// Records, see [`record`](super::record).
+    /// Records, see [`record`](crate::event::record).
     pub bytes: Vec<u8>,
     /// Payloads too large to be copied, by index.
     pub sidecars: Vec<Sidecar>,

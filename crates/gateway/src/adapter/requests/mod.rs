@@ -13,12 +13,12 @@ use hyper::header::HOST;
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
 
+use crate::event::record::Asking;
+use crate::event::{AnswerHead, Reply};
 use crate::http::{Answer, Asked, Body, Exchange, Incoming, plain};
 use crate::limits::SIDECAR_BYTES;
 use crate::shard::Shard;
 use crate::worker::queue::Taken;
-use crate::worker::record::Asking;
-use crate::worker::{AnswerHead, Reply};
 use answer_body::AnswerBody;
 use pending::Outcome;
 pub(crate) use pending::Requests;

@@ -13,9 +13,10 @@ use ahash::AHashMap;
 use bytes::Bytes;
 use millrace_core::ShardIndex;
 
+use crate::event::Reply;
 use crate::http::Incoming;
+use crate::hub::Worker;
 use crate::shard::Shard;
-use crate::worker::{Reply, Worker};
 
 /// See the module.
 pub(crate) struct Requests {

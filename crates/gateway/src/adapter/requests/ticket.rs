@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::pending::{Outcome, Pending, State, turn, wake, watch};
+use crate::hub::{REQUEST_SHARDS, Worker};
 use crate::shard::Shard;
-use crate::worker::{REQUEST_SHARDS, Worker};
 
 /// Whoever waits for an answer. When it goes before the answer is complete, the worker is told.
 pub(super) struct Ticket {

@@ -13,9 +13,9 @@ use hyper::{Method, Response, StatusCode, Version};
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 
 use super::WebSocket;
+use crate::event::Acceptance;
 use crate::http::{Answer, Asked, Body, Client, Exchange, plain};
 use crate::open::{self, Opened};
-use crate::worker::Acceptance;
 
 /// Whether a request asks for a WebSocket, well or badly.
 pub(crate) fn is_meant(request: &Asked) -> bool {

@@ -1,8 +1,8 @@
 //! Requests in a worker's queue: what is told of them beside the events of connections.
 
 use super::Queue;
+use crate::event::record::{self, Asking};
 use crate::limits::SIDECAR_BYTES;
-use crate::worker::record::{self, Asking};
 use crate::worker::sidecar::Sidecar;
 
 /// Whether a worker takes a request.

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::Worker;
-use super::queue::PendingClose;
-use super::record::NO_SLOT;
+use crate::event::record::NO_SLOT;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
+use crate::worker::queue::PendingClose;
 
 /// See the module.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
 
+use crate::event::{Acceptance, Rejection, Reply};
 use crate::frame::Publication;
 use crate::listener::{Incoming, Listening, Stopping};
-use crate::worker::{Acceptance, Rejection, Reply};
 
 /// What an I/O shard is told.
 #[derive(Debug)]

@@ -1,15 +1,17 @@
 //! The inboxes of the I/O shards: commands from any thread, in one order per shard, bounded in
 //! bytes. Appending never blocks on I/O; waking is separate, so that many posts share one wake-up.
 
+mod command;
+
 use std::fmt;
 use std::ops::Range;
 use std::task::Waker;
 
 use millrace_core::{Kind, Route, ShardIndex, ShardSet};
 
-pub(crate) use super::command::Command;
 use crate::limits::MAX_SHARDS;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
+pub(crate) use command::{AliasOf, Command, Matched};
 
 /// What a shard takes out at once.
 #[derive(Debug, Default)]
@@ -28,7 +30,7 @@ pub(crate) struct Text {
 
 impl Mail {
     /// Copies a payload into the arena; returns where it lies.
-    pub(super) fn place(&mut self, payload: &[u8]) -> u32 {
+    pub(crate) fn place(&mut self, payload: &[u8]) -> u32 {
         let start = u32::try_from(self.arena.len()).expect("the inbox is bounded below 4 GiB");
         self.arena.extend_from_slice(payload);
         start
@@ -250,7 +252,7 @@ impl Inboxes {
 
     /// Posts small texts for sockets of one shard, in order, each unless the inbox is full. False: some
     /// were refused.
-    pub(super) fn deliver_texts(&self, shard: ShardIndex, payloads: &[u8], texts: &[Text]) -> bool {
+    pub(crate) fn deliver_texts(&self, shard: ShardIndex, payloads: &[u8], texts: &[Text]) -> bool {
         let inbox = self.at(shard);
         let bound = self.bound.load(Ordering::Relaxed);
         let mut state = inbox.state.lock();
@@ -303,7 +305,7 @@ impl Inboxes {
 const LARGEST_BOUND: usize = 1 << 31;
 
 /// What a command costs in an inbox beside its payload.
-pub(super) const COMMAND_CHARGE: usize = size_of::<Command>();
+pub(crate) const COMMAND_CHARGE: usize = size_of::<Command>();
 
 /// An inbox is above its high water from this part of its bound on.
 const HIGH_WATER_PART: usize = 4;

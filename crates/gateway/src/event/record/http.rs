@@ -74,7 +74,7 @@ const WORDS: usize = 7;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::record::record_bytes;
+    use crate::event::record::record_bytes;
 
     #[test]
     fn a_request_carries_its_texts_and_its_body() {

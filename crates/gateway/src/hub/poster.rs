@@ -11,10 +11,9 @@ use millrace_core::{
 };
 use smallvec::SmallVec;
 
-use super::command::{AliasOf, Matched};
-use super::inbox::{COMMAND_CHARGE, Command, Inboxes, Mail, Text};
+use super::uplink::Uplink;
 use crate::frame::{Ledger, Publication};
-use crate::uplink::Uplink;
+use crate::inbox::{AliasOf, COMMAND_CHARGE, Command, Inboxes, Mail, Matched, Text};
 
 /// A message on its way into the inboxes: the core's [`Post`] for this gateway.
 pub(crate) struct Poster<'p, 'm> {

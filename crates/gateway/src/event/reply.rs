@@ -1,14 +1,10 @@
-//! What a worker answers to a request: checked here, then posted to the shard that the request came from.
+//! What a worker answers to a request, checked.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use hyper::{StatusCode, header};
-use millrace_core::{ShardIndex, ShardSet};
-
-use super::Worker;
-use crate::shard::inbox::Command;
 
 /// Status and headers, fit to be sent.
 #[derive(Clone, Debug)]
@@ -108,44 +104,6 @@ impl Reply {
         }
     }
 }
-
-impl Worker {
-    /// A step of the answer to a request. One that the shard has no room for ends the answer.
-    pub fn reply(&self, request: u64, reply: Reply, dirty: &mut ShardSet) {
-        let Some(gateway) = self.gateway.upgrade() else {
-            return;
-        };
-        let Some(shard) = shard_of(request) else {
-            return;
-        };
-        let charge = reply.bytes();
-        let inboxes = gateway.inboxes();
-        if !inboxes.deliver(shard, charge, 0, |_mail| Command::Reply { request, reply }) {
-            gateway.report(
-                "ERR_MILLRACE_INBOX_FULL",
-                "an I/O thread has too much to send, an answer was given up",
-            );
-            inboxes.post(
-                shard,
-                Command::Reply {
-                    request,
-                    reply: Reply::Abort,
-                },
-            );
-        }
-        dirty.insert(shard);
-    }
-}
-
-/// The shard that a request's id names.
-fn shard_of(request: u64) -> Option<ShardIndex> {
-    u8::try_from(request % REQUEST_SHARDS)
-        .ok()
-        .and_then(ShardIndex::new)
-}
-
-/// A request's id is a count times this, plus its shard.
-pub(crate) const REQUEST_SHARDS: u64 = 64;
 
 fn append(
     headers: &mut HeaderMap,

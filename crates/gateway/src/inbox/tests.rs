@@ -1,8 +1,8 @@
 //! The inbox on one thread: its bound, its high water, its sizes.
 
-use super::super::poster::{Outgoing, Poster};
 use super::*;
 use crate::frame::Ledger;
+use crate::hub::{Outgoing, Poster};
 use millrace_core::{Post, Route, SocketId};
 use std::sync::Arc;
 

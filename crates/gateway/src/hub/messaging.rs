@@ -11,10 +11,10 @@ use millrace_core::{
     Target, TokenError, Topic, Update,
 };
 
-use super::Gateway;
+use super::poster::{Lost, Outgoing, Poster};
 use crate::frame::Publication;
-use crate::shard::inbox::Command;
-use crate::shard::poster::{Lost, Outgoing, Poster};
+use crate::gateway::Gateway;
+use crate::inbox::Command;
 use crate::stats::{Stats, WorkerStats};
 use crate::sync::Ordering;
 use crate::worker::AsciiText;

@@ -1,0 +1,25 @@
+//! What `handleOpen` answers.
+
+use bytes::Bytes;
+
+/// The answer of `handleOpen`: come in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Acceptance {
+    /// The subprotocol to select.
+    pub protocol: Option<String>,
+    /// The socket's first token.
+    pub token: Option<Bytes>,
+    /// Headers added to the 101 answer.
+    pub headers: Vec<(String, String)>,
+}
+
+/// The answer of `handleOpen`: stay out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// HTTP status, 400 to 599.
+    pub status: u16,
+    /// Headers of the answer.
+    pub headers: Vec<(String, String)>,
+    /// Body of the answer.
+    pub body: Bytes,
+}

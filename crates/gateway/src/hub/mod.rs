@@ -1,0 +1,19 @@
+//! What all threads share, and every call that may come from any of them: none waits for the network.
+
+mod liveness;
+mod messaging;
+mod poster;
+mod replies;
+mod uplink;
+mod worker;
+mod workers;
+
+pub(crate) use liveness::watch;
+pub use messaging::{Forwardable, unix_ms};
+#[cfg(test)]
+pub(crate) use poster::Outgoing;
+pub(crate) use poster::Poster;
+pub(crate) use replies::REQUEST_SHARDS;
+pub(crate) use uplink::Uplink;
+pub use worker::{TOKEN_WORDS, TokenWords, Worker};
+pub(crate) use workers::Workers;

@@ -1,0 +1,323 @@
+//! Workers: the JavaScript threads that handle events, seen from Rust. A worker is a queue, a
+//! doorbell and a few answers; it never calls JavaScript itself.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock, Weak};
+
+use millrace_core::{ShardSet, SocketId};
+
+use crate::doorbell::Doorbell;
+use crate::event::{Acceptance, Handlers, Rejection};
+use crate::gateway::Gateway;
+use crate::inbox::Command;
+use crate::stats::{Histogram, Times};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
+use crate::worker::LoopDelays;
+use crate::worker::queue::{Batch, PendingClose, Queue};
+
+/// The door of nobody.
+struct Silence;
+
+impl Doorbell for Silence {
+    fn ring(&self) {}
+}
+
+/// Tells JavaScript that the token in this place changed; see [`Worker::set_token_words`].
+pub type TokenWords = Box<dyn Fn(usize) + Send + Sync>;
+
+/// How many token words a worker has; a socket's is its id modulo this.
+pub const TOKEN_WORDS: u64 = 1024;
+
+/// One JavaScript environment that runs handlers.
+pub struct Worker {
+    id: u32,
+    handlers: Handlers,
+    door: Arc<dyn Doorbell>,
+    pub(super) gateway: Weak<Gateway>,
+    queue: Queue,
+    /// Set when events stay in the queue because an inbox is above its high water.
+    starved: AtomicBool,
+    retired: AtomicBool,
+    /// Requests that wait for the rest of their answer.
+    requests: AtomicUsize,
+    token_words: OnceLock<TokenWords>,
+    handler_times: Histogram,
+    loop_delays: LoopDelays,
+}
+
+impl fmt::Debug for Worker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("id", &self.id)
+            .field("handlers", &self.handlers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    pub(crate) fn new(
+        id: u32,
+        handlers: Handlers,
+        door: Arc<dyn Doorbell>,
+        gateway: Weak<Gateway>,
+    ) -> Self {
+        Self {
+            id,
+            handlers,
+            door,
+            gateway,
+            queue: Queue::new(),
+            starved: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
+            requests: AtomicUsize::new(0),
+            token_words: OnceLock::new(),
+            handler_times: Histogram::default(),
+            loop_delays: LoopDelays::new(),
+        }
+    }
+
+    /// Stands for no worker: takes nothing, handles nothing, is never rung.
+    pub(crate) fn none() -> Self {
+        let none = Self::new(0, Handlers::default(), Arc::new(Silence), Weak::new());
+        drop(none.queue.retire());
+        none
+    }
+
+    /// Positive, unique in its gateway, never reused.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// What its module exports.
+    pub fn handlers(&self) -> Handlers {
+        self.handlers
+    }
+
+    /// `handleStart` is done: connections may be pinned to it from now on.
+    pub fn activate(self: &Arc<Self>) {
+        if let Some(gateway) = self.gateway.upgrade() {
+            gateway.workers().activate(self);
+        }
+    }
+
+    /// To be called first whenever the doorbell has woken the thread: clears the ringing flag,
+    /// which is also the sign of life.
+    pub fn begin_drain(&self) {
+        self.loop_delays.answered();
+        self.queue.stop_ringing();
+    }
+
+    /// The next batch. `None`: nothing now, or the shards have too much to send; the doorbell
+    /// rings when that changes.
+    pub fn take(&self) -> Option<Batch> {
+        let gateway = self.gateway.upgrade()?;
+        if gateway.inboxes().congested() {
+            self.starved.store(true, Ordering::SeqCst);
+            if gateway.inboxes().congested() {
+                return None;
+            }
+        }
+        let (batch, paused) = self.queue.take()?;
+        if paused != 0 {
+            gateway.inboxes().wake_bits(paused);
+        }
+        Some(batch)
+    }
+
+    /// Every record of the batch is handled or held. True: more is pending, ring again.
+    pub fn finish(&self, batch: Batch) -> bool {
+        let (more, paused) = self.queue.finish(batch);
+        if paused != 0
+            && let Some(gateway) = self.gateway.upgrade()
+        {
+            gateway.inboxes().wake_bits(paused);
+        }
+        more
+    }
+
+    /// Rings the doorbell unless it is ringing already.
+    pub fn ring(&self) {
+        if self.queue.start_ringing() {
+            self.loop_delays.rung();
+            self.door.ring();
+        }
+    }
+
+    /// Records of `socket` wait in JavaScript behind a pending promise; to be called inside the drain.
+    pub fn hold(&self, socket: SocketId, events: u32, bytes: u32, dirty: &mut ShardSet) {
+        self.post(socket, dirty, |slot| Command::Hold {
+            slot,
+            socket,
+            events,
+            bytes,
+        });
+    }
+
+    /// Records held earlier are handled now.
+    pub fn release(&self, socket: SocketId, events: u32, bytes: u32, dirty: &mut ShardSet) {
+        self.post(socket, dirty, |slot| Command::Release {
+            slot,
+            socket,
+            events,
+            bytes,
+        });
+    }
+
+    /// Whether the caller may run `handleClose` for `socket`: true once; false when another worker
+    /// does it, because this one was retired.
+    pub fn claim_close(&self, socket: SocketId) -> bool {
+        self.queue.claim_close(socket)
+    }
+
+    /// `handleOpen` accepted. Its token counts from this call on.
+    pub fn accept_open(&self, socket: SocketId, mut acceptance: Acceptance, dirty: &mut ShardSet) {
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
+        if let Some(token) = acceptance.token.take() {
+            // a socket that is gone by now needs no token
+            let _gone = gateway.set_token(socket, token);
+        }
+        let acceptance = Box::new(acceptance);
+        self.post(socket, dirty, |slot| Command::Admit {
+            slot,
+            socket,
+            answer: Ok(acceptance),
+        });
+    }
+
+    /// `handleOpen` refused.
+    pub fn refuse_open(&self, socket: SocketId, rejection: Rejection, dirty: &mut ShardSet) {
+        let rejection = Box::new(rejection);
+        self.post(socket, dirty, |slot| Command::Admit {
+            slot,
+            socket,
+            answer: Err(rejection),
+        });
+    }
+
+    /// How to tell this worker's environment that a token changed. The function must do nothing
+    /// once the environment is gone.
+    pub fn set_token_words(&self, words: TokenWords) {
+        // one environment registers once; a second call has nothing to add
+        let _already_set = self.token_words.set(words);
+    }
+
+    /// A handler took so long, in µs; a sample is enough.
+    pub fn observe(&self, micros: u64) {
+        self.handler_times.observe(micros);
+        if let Some(gateway) = self.gateway.upgrade() {
+            gateway.handler_times().observe(micros);
+        }
+    }
+
+    pub(crate) fn handler_times(&self) -> Times {
+        self.handler_times.times()
+    }
+
+    pub(crate) fn loop_delays(&self) -> Times {
+        self.loop_delays.times()
+    }
+
+    /// Requests that wait for the rest of their answer.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// One more, or less.
+    pub(crate) fn count_request(&self, more: bool) {
+        if more {
+            self.requests.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.requests.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether nothing waits in the queue and no close is unclaimed.
+    pub fn is_idle(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// The environment is gone or does not answer: its connections are closed with 1011 at once,
+    /// closes that no handler has begun go to another worker. May be called more than once.
+    pub fn retire(self: &Arc<Self>) {
+        if self.retired.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
+        gateway.workers().remove(self.id);
+        let closes = self.queue.retire();
+        gateway.inherit(closes);
+        gateway
+            .inboxes()
+            .post_all(|| Command::WorkerGone { worker: self.id });
+    }
+
+    /// It is replaced: it takes no more connections, and those it has are closed with 1012. What waits, their
+    /// closes included, is still its own, and it still has to answer its doorbell.
+    pub fn leave(&self) {
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
+        gateway.workers().leave(self.id);
+        let worker = self.id;
+        gateway
+            .inboxes()
+            .post_all(|| Command::WorkerLeaves { worker });
+    }
+
+    /// Connections pinned to it.
+    pub fn connections(&self) -> u64 {
+        self.queue.connections()
+    }
+
+    /// Whether the worker takes no more events.
+    pub fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Appends a close; a retired worker's goes to another one. True: the worker has to be rung.
+    pub(crate) fn deliver_close(&self, slot: u32, close: PendingClose) -> bool {
+        match self.queue.close(slot, close, self.handlers.close) {
+            Ok(many) => self.handlers.close || many,
+            Err(close) => {
+                // a worker without `handleClose` leaves nothing to be handled
+                if self.handlers.close
+                    && let Some(gateway) = self.gateway.upgrade()
+                {
+                    gateway.inherit(vec![close]);
+                }
+                false
+            }
+        }
+    }
+
+    pub(crate) fn token_changed(&self, socket: SocketId) {
+        if let Some(bump) = self.token_words.get() {
+            bump(usize::try_from(socket.get() % TOKEN_WORDS).unwrap_or_default());
+        }
+    }
+
+    /// Rings if events were left in the queue because of a full inbox.
+    pub(crate) fn ring_if_starved(&self) {
+        if self.starved.swap(false, Ordering::SeqCst) {
+            self.ring();
+        }
+    }
+
+    fn post(&self, socket: SocketId, dirty: &mut ShardSet, command: impl FnOnce(u32) -> Command) {
+        let Some(gateway) = self.gateway.upgrade() else {
+            return;
+        };
+        if let Some(route) = gateway.core().route(socket) {
+            gateway.inboxes().post(route.shard, command(route.slot));
+            dirty.insert(route.shard);
+        }
+    }
+}
