@@ -40,7 +40,7 @@ fn inbox_send_64(bencher: Bencher<'_, '_>, messages: usize) {
     bencher.bench_local(|| {
         for _ in 0..messages {
             let target = [Target::Socket(black_box(ids[77]))];
-            let gateway = mailbox.gateway();
+            let gateway = mailbox.hub();
             gateway.send(&target, Kind::Text, PAYLOAD, &[], &mut dirty);
         }
         mailbox.empty()
@@ -55,7 +55,7 @@ fn inbox_send_texts_of_64_together(bencher: Bencher<'_, '_>, messages: usize) {
     let mut dirty = ShardSet::default();
     bencher.bench_local(|| {
         let texts = ids.iter().take(messages).map(|id| (*id, PAYLOAD.len()));
-        let gateway = mailbox.gateway();
+        let gateway = mailbox.hub();
         gateway.send_texts(black_box(&payloads), texts, &mut dirty);
         mailbox.empty()
     });
@@ -66,13 +66,11 @@ fn inbox_publish_64(bencher: Bencher<'_, '_>, subscribers: usize) {
     let (mut mailbox, ids) = crowded(subscribers);
     let mut dirty = ShardSet::default();
     let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
-    mailbox
-        .gateway()
-        .subscribe(&members, CHANNEL, 1, &mut dirty);
+    mailbox.hub().subscribe(&members, CHANNEL, 1, &mut dirty);
     mailbox.empty();
     bencher.bench_local(|| {
         let target = [Target::Channel(black_box(CHANNEL))];
-        let gateway = mailbox.gateway();
+        let gateway = mailbox.hub();
         gateway.send(&target, Kind::Text, PAYLOAD, &[], &mut dirty);
         mailbox.empty()
     });
@@ -165,7 +163,7 @@ fn crowded(sockets: usize) -> (Mailbox, Vec<SocketId>) {
             address: None,
             worker: 0,
         };
-        mailbox.gateway().core().open(shard, slot, info)
+        mailbox.hub().core().open(shard, slot, info)
     };
     let ids = (0..).take(sockets).map(open).collect();
     (mailbox, ids)

@@ -1,30 +1,21 @@
-//! Listeners: accepting connections, counting them, dealing them to the I/O shards in turn, and
-//! the record of a stop in progress.
+//! A listener, its peers, and the record of a stop in progress. Accepts nothing itself.
 
-use std::net::{IpAddr, SocketAddr};
-use std::rc::Rc;
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use hyper::header::HeaderValue;
-use millrace_core::ShardIndex;
 use millrace_protocol::http::InspectorConfig;
 use millrace_protocol::websocket::{DecoderConfig, Role};
-use tokio::net::TcpListener;
-#[cfg(unix)]
-use tokio::net::UnixListener;
 
 use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
 use crate::config::ListenerConfig;
-use crate::gateway::Gateway;
-use crate::inbox::Command;
 use crate::net::address::Bound;
-use crate::net::stream::{RawStream, Stream};
+use crate::net::stream::RawStream;
 use crate::net::tls::Terms;
-use crate::notice::Notice;
+use crate::notice::{Notice, Notices};
 use crate::permits::Permit;
-use crate::shard::Shard;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// A listener, shared by everything accepted on it.
@@ -79,7 +70,7 @@ pub(crate) struct Incoming {
 /// A stop of some listeners, in progress on every shard.
 #[derive(Debug)]
 pub(crate) struct Stopping {
-    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) notices: Arc<Notices>,
     pub(crate) ticket: u32,
     pub(crate) listeners: Vec<u32>,
     pub(crate) deadline: Instant,
@@ -134,137 +125,9 @@ impl ListenerState {
 /// Every shard is done with it, or has ended without looking at it.
 impl Drop for Stopping {
     fn drop(&mut self) {
-        self.gateway.notices().post(Notice::ListenersStopped {
+        self.notices.post(Notice::ListenersStopped {
             ticket: self.ticket,
             cut: self.cut.load(Ordering::SeqCst),
         });
-    }
-}
-
-/// Starts accepting on this shard's event loop. The tasks end when they are aborted.
-pub(crate) fn listen(shard: &Rc<Shard>, listening: Listening) {
-    let Listening { bound, state } = listening;
-    let tasks = match bound {
-        Bound::Tcp(listeners) => listeners
-            .into_iter()
-            .map(|listener| {
-                let (shard, state) = (Rc::clone(shard), Arc::clone(&state));
-                tokio::task::spawn_local(accept_tcp(shard, listener, state)).abort_handle()
-            })
-            .collect(),
-        #[cfg(unix)]
-        Bound::Unix(listener, path) => {
-            let (shard, state) = (Rc::clone(shard), Arc::clone(&state));
-            let file = UnixFile(path);
-            vec![tokio::task::spawn_local(accept_unix(shard, listener, file, state)).abort_handle()]
-        }
-    };
-    shard.keep_acceptors(state.id, tasks);
-}
-
-async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Arc<ListenerState>) {
-    let listener = match TcpListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => {
-            return shard
-                .gateway()
-                .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
-        }
-    };
-    loop {
-        shard.gateway().permits().room().await;
-        match listener.accept().await {
-            Ok((stream, address)) => {
-                // a peer that is gone already fails at its first read
-                #[cfg(not(target_os = "linux"))]
-                let _gone = stream.set_nodelay(true);
-                deal(&shard, Stream::Tcp(stream), Some(address), &state);
-            }
-            Err(error) => accept_failed(&shard, &error).await,
-        }
-    }
-}
-
-#[cfg(unix)]
-async fn accept_unix(
-    shard: Rc<Shard>,
-    listener: std::os::unix::net::UnixListener,
-    _file: UnixFile,
-    state: Arc<ListenerState>,
-) {
-    let listener = match UnixListener::from_std(listener) {
-        Ok(listener) => listener,
-        Err(error) => {
-            return shard
-                .gateway()
-                .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
-        }
-    };
-    loop {
-        shard.gateway().permits().room().await;
-        match listener.accept().await {
-            Ok((stream, _)) => deal(&shard, Stream::Unix(stream), None, &state),
-            Err(error) => accept_failed(&shard, &error).await,
-        }
-    }
-}
-
-/// Removes a unix socket's file when its listener ends.
-#[cfg(unix)]
-struct UnixFile(std::path::PathBuf);
-
-#[cfg(unix)]
-impl Drop for UnixFile {
-    fn drop(&mut self) {
-        // somebody may have removed it already
-        let _gone = std::fs::remove_file(&self.0);
-    }
-}
-
-/// Out of descriptors, or a peer that left the backlog: neither may spin.
-async fn accept_failed(shard: &Shard, error: &std::io::Error) {
-    shard
-        .gateway()
-        .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
-    tokio::time::sleep(ACCEPT_PAUSE).await;
-}
-
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-fn deal(
-    shard: &Rc<Shard>,
-    stream: Stream,
-    peer: Option<SocketAddr>,
-    listener: &Arc<ListenerState>,
-) {
-    let gateway = shard.gateway();
-    let address = peer.map(|peer| peer.ip().to_canonical());
-    // whom a proxy forwards for is known later, and counted then
-    let counted = address.filter(|_| !listener.config.trusted.has(address));
-    let (permit, over_limit) = gateway.permits().take(counted);
-    let peer = Peer {
-        address,
-        port: peer.map_or(0, |peer| peer.port()),
-        listener: Arc::clone(listener),
-        permit,
-        over_limit,
-        certificate: None,
-    };
-    let target = gateway.next_shard();
-    if target == shard.index() {
-        return crate::adapter::adopt(shard, stream, peer);
-    }
-    hand_over(gateway, target, stream, peer);
-}
-
-fn hand_over(gateway: &Arc<Gateway>, target: ShardIndex, stream: Stream, peer: Peer) {
-    match stream.into_raw() {
-        Ok(stream) => {
-            gateway
-                .inboxes()
-                .post(target, Command::Adopt(Box::new(Incoming { stream, peer })));
-            gateway.inboxes().wake_bits(1 << target.get());
-        }
-        Err(error) => gateway.report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
     }
 }

@@ -58,7 +58,7 @@ fn send(count: u64, messages: usize) {
         for _ in 0..messages {
             let target = [Target::Socket(black_box(ids[77]))];
             mailbox
-                .gateway()
+                .hub()
                 .send(&target, Kind::Text, PAYLOAD, &[], &mut dirty);
         }
         assert_eq!(mailbox.empty(), messages);
@@ -73,7 +73,7 @@ fn send_together(count: u64) {
     for _ in 0..count {
         let texts = ids.iter().take(16).map(|id| (*id, PAYLOAD.len()));
         mailbox
-            .gateway()
+            .hub()
             .send_texts(black_box(&payloads), texts, &mut dirty);
         assert_eq!(mailbox.empty(), 16);
     }
@@ -83,14 +83,12 @@ fn publish(count: u64) {
     let (mut mailbox, ids) = crowded();
     let mut dirty = ShardSet::default();
     let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
-    mailbox
-        .gateway()
-        .subscribe(&members, CHANNEL, 1, &mut dirty);
+    mailbox.hub().subscribe(&members, CHANNEL, 1, &mut dirty);
     mailbox.empty();
     for _ in 0..count {
         let target = [Target::Channel(black_box(CHANNEL))];
         mailbox
-            .gateway()
+            .hub()
             .send(&target, Kind::Text, PAYLOAD, &[], &mut dirty);
         assert_eq!(mailbox.empty(), 1);
     }
@@ -171,7 +169,7 @@ fn crowded() -> (Mailbox, Vec<SocketId>) {
             address: None,
             worker: 0,
         };
-        mailbox.gateway().core().open(shard, slot, info)
+        mailbox.hub().core().open(shard, slot, info)
     };
     let ids = (0..1000).map(open).collect();
     (mailbox, ids)

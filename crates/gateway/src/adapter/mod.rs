@@ -18,8 +18,8 @@ use millrace_core::{Kind, ShardSet, SocketId};
 
 use crate::close::CloseReason;
 use crate::frame::{Encoding, Encodings};
-use crate::gateway::Gateway;
 use crate::http::{Answer, Asked, Exchange, plain};
+use crate::hub::Hub;
 use crate::listener::Peer;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
@@ -29,15 +29,14 @@ pub(crate) use resp::{Common as RespCommon, Terms as RespTerms};
 /// What adapters keep for a whole gateway.
 #[derive(Debug)]
 pub(crate) struct Adapters {
-    pub(crate) resp: RespCommon,
-    pub(crate) sse: Encoding,
+    pub(crate) resp: Arc<RespCommon>,
 }
 
 impl Adapters {
     pub(crate) fn new(encodings: &mut Encodings) -> Self {
+        encodings.add(sse::ENCODING);
         Self {
-            resp: RespCommon::new(encodings),
-            sse: encodings.add(sse::ENCODING),
+            resp: Arc::new(RespCommon::new(encodings)),
         }
     }
 }
@@ -52,7 +51,7 @@ pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {
 
 /// Answers an HTTP request: the endpoints in the order of their precedence.
 pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
-    let takes_requests = exchange.shard.gateway().workers().takes_requests();
+    let takes_requests = exchange.shard.hub().workers().takes_requests();
     let paths = exchange.client.listener.config.websocket_paths.as_deref();
     let is_socket_path =
         paths.is_none_or(|paths| paths.iter().any(|path| path == request.uri().path()));
@@ -157,7 +156,7 @@ pub(crate) trait Intake {
 
 /// A connection's place in its gateway.
 pub(crate) struct Site<'a> {
-    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) hub: &'a Arc<Hub>,
     pub(crate) socket: SocketId,
     /// The shards that something is posted to: they are woken once the input is taken.
     pub(crate) dirty: &'a mut ShardSet,

@@ -46,7 +46,9 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
             "This is a stream of events: Accept has to have text/event-stream",
         );
     }
-    let encoding = exchange.shard.gateway().adapters().sse;
+    let encodings = exchange.shard.hub().encodings();
+    let encoding = encodings.named(ENCODING.name);
+    let encoding = encoding.expect("it was registered when the gateway was made");
     match open::admit(&exchange, &request, Box::new(Sse(encoding))).await {
         Ok((admitted, acceptance)) => begin(admitted, &acceptance, &exchange.client),
         Err(answer) => answer,

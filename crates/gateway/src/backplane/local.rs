@@ -1,4 +1,4 @@
-//! What the backplane needs of this gateway.
+//! What the backplane needs of this hub.
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use millrace_backplane::{Census, Destination, Local, Topic, Trouble};
 use millrace_core::{Kind, Reach, ShardSet, Space};
 
 use super::uplink::topic_of;
-use crate::gateway::Gateway;
+use crate::hub::Hub;
 use crate::notice::Notice;
 
 /// See the module. On the backplane's thread.
 pub(super) struct LocalNode {
-    gateway: Arc<Gateway>,
+    hub: Arc<Hub>,
     /// I/O shards to wake when what came is delivered.
     dirty: ShardSet,
 }
 
 impl LocalNode {
-    pub(super) fn new(gateway: Arc<Gateway>) -> Self {
+    pub(super) fn new(hub: Arc<Hub>) -> Self {
         Self {
-            gateway,
+            hub,
             dirty: ShardSet::default(),
         }
     }
@@ -33,31 +33,31 @@ impl Local for LocalNode {
             Destination::Pattern { pattern, channel } => Reach::Pattern { pattern, channel },
             Destination::Patterns(channel) => Reach::Patterns(channel),
         };
-        self.gateway.deliver(reach, kind, payload, &mut self.dirty);
+        self.hub.deliver(reach, kind, payload, &mut self.dirty);
     }
 
     fn flush(&mut self) {
-        self.gateway.wake(&mut self.dirty);
+        self.hub.wake(&mut self.dirty);
     }
 
     fn topics(&self, each: &mut dyn FnMut(Topic)) {
         for space in [Space::Channel, Space::Sharded, Space::Pattern] {
-            self.gateway
+            self.hub
                 .core()
                 .names(space, &mut |name| each(topic_of(name)));
         }
     }
 
     fn census(&self) -> Census {
-        self.gateway.census()
+        self.hub.census()
     }
 
     fn subscribers(&self, channel: &[u8]) -> u64 {
-        self.gateway.subscribers(channel)
+        self.hub.subscribers(channel)
     }
 
     fn is_congested(&self) -> bool {
-        self.gateway.inboxes().congested()
+        self.hub.inboxes().congested()
     }
 
     fn report(&self, trouble: Trouble, message: &str) {
@@ -65,10 +65,10 @@ impl Local for LocalNode {
             Trouble::Lost => "ERR_MILLRACE_BACKPLANE_LOST",
             Trouble::Refused => "ERR_MILLRACE_BACKPLANE_REFUSED",
         };
-        self.gateway.report(code, message);
+        self.hub.report(code, message);
     }
 
     fn is_ready(&self) {
-        self.gateway.notices().post(Notice::BackplaneReady);
+        self.hub.notices().post(Notice::BackplaneReady);
     }
 }

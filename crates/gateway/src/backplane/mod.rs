@@ -1,4 +1,4 @@
-//! This gateway's place among other nodes: the backplane's task on a thread of its own, what the core tells it, and
+//! This hub's place among other nodes: the backplane's task on a thread of its own, what the core tells it, and
 //! questions about all nodes. Owns when it runs; what goes over the link is the backplane's.
 
 mod answers;
@@ -14,7 +14,7 @@ use millrace_backplane::{
     Backplane, Bounds, Census, ClusterInfo, Config, Member, Outlet, Stats, Task, TlsError,
 };
 
-use crate::gateway::Gateway;
+use crate::hub::Hub;
 use crate::limits::GatewayLimits;
 use crate::notice::Notice;
 use crate::sync::Mutex;
@@ -22,7 +22,7 @@ use answers::{Answers, Pending};
 use local::LocalNode;
 use uplink::BackplaneUplink;
 
-/// What a gateway holds of its backplane.
+/// What a hub holds of its backplane.
 pub(crate) struct BackplaneHandle {
     /// Made by the first start with a backplane, and kept: numbers of messages go on.
     outlet: OnceLock<Arc<Outlet>>,
@@ -66,34 +66,35 @@ impl BackplaneHandle {
         Backplane::new(config, outlet).map(|(backplane, task)| Prepared { backplane, task })
     }
 
-    /// Runs a task on a thread of its own.
+    /// Runs a task on a thread of its own, which calls `ended` last.
     pub(crate) fn run(
-        &self,
-        gateway: &Arc<Gateway>,
+        self: &Arc<Self>,
+        hub: &Arc<Hub>,
         prepared: Prepared,
         log: Option<tracing::Dispatch>,
+        ended: impl FnOnce() + Send + 'static,
     ) -> std::io::Result<()> {
         let Prepared { backplane, task } = prepared;
         let backplane = Arc::new(backplane);
-        gateway.set_uplink(|| {
+        hub.set_uplink(|| {
             let outlet = Arc::clone(backplane.outlet());
-            Arc::new(BackplaneUplink::new(outlet, Arc::downgrade(gateway)))
+            Arc::new(BackplaneUplink::new(outlet, hub, self))
         });
         backplane.outlet().open();
         *self.running.lock() = Some(Running {
             backplane: Arc::clone(&backplane),
             drains_until: None,
         });
-        let owner = Arc::clone(gateway);
+        let (owner, hub) = (Arc::clone(self), Arc::clone(hub));
         let outlet = Arc::clone(backplane.outlet());
         let thread = std::thread::Builder::new()
             .name("millrace-backplane".to_owned())
             .spawn(move || {
                 let _logging = log.as_ref().map(tracing::dispatcher::set_default);
-                live(&owner, task);
+                live(&hub, task);
                 backplane.outlet().close();
-                owner.backplane().running.lock().take();
-                owner.shard_ended();
+                owner.running.lock().take();
+                ended();
             });
         if thread.is_err() {
             outlet.close();
@@ -125,7 +126,7 @@ impl BackplaneHandle {
     }
 
     /// Asks all nodes about subscribers; returns a ticket for [`answer`](Self::answer).
-    pub(crate) fn ask(&self, gateway: &Gateway, channels: Vec<Box<[u8]>>) -> u32 {
+    pub(crate) fn ask(&self, hub: &Hub, channels: Vec<Box<[u8]>>) -> u32 {
         let ticket = self.answers.open();
         let backplane = {
             let running = self.running.lock();
@@ -138,14 +139,11 @@ impl BackplaneHandle {
                 .as_ref()
                 .map_or(0, |backplane| backplane.outlet().node()),
             is_self: true,
-            census: gateway.census(),
+            census: hub.census(),
         };
         let own = ClusterInfo {
             nodes: vec![node],
-            subscribers: channels
-                .iter()
-                .map(|name| gateway.subscribers(name))
-                .collect(),
+            subscribers: channels.iter().map(|name| hub.subscribers(name)).collect(),
             is_complete: backplane.is_none(),
         };
         let pending = Pending::new(&self.answers, ticket, own);
@@ -169,7 +167,7 @@ pub(crate) struct Prepared {
 }
 
 /// For the backplane, and for whoever asks about all nodes.
-impl Gateway {
+impl Hub {
     fn census(&self) -> Census {
         let counts = self.core().counts();
         let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
@@ -187,14 +185,14 @@ impl Gateway {
 }
 
 /// Runs the task to its end, whatever that is.
-fn live(gateway: &Arc<Gateway>, task: Task) {
+fn live(hub: &Arc<Hub>, task: Task) {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .max_blocking_threads(RESOLVERS)
             .build()?;
-        runtime.block_on(task.run(Box::new(LocalNode::new(Arc::clone(gateway)))));
+        runtime.block_on(task.run(Box::new(LocalNode::new(Arc::clone(hub)))));
         // a name server that does not answer must not hold up the end
         runtime.shutdown_background();
         Ok::<_, std::io::Error>(())
@@ -204,7 +202,7 @@ fn live(gateway: &Arc<Gateway>, task: Task) {
         Ok(Err(error)) => format!("the backplane could not start: {error}"),
         Err(_panic) => "the backplane ended by a bug in Millrace".to_owned(),
     };
-    gateway.notices().post(Notice::Error {
+    hub.notices().post(Notice::Error {
         code: "ERR_MILLRACE_BACKPLANE_LOST",
         message,
     });

@@ -4,18 +4,19 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use millrace_backplane::Outlet;
+use millrace_backplane::{Outlet, Stats};
 use millrace_core::{Name, Space, Topic};
 
+use super::BackplaneHandle;
 use crate::frame::Publication;
-use crate::gateway::Gateway;
-use crate::hub::Uplink;
+use crate::hub::{Hub, Uplink};
 use crate::sync::{AtomicBool, Ordering};
 
 /// See the module. Idle while the outlet is closed.
 pub(super) struct BackplaneUplink {
     outlet: Arc<Outlet>,
-    gateway: Weak<Gateway>,
+    hub: Weak<Hub>,
+    handle: Weak<BackplaneHandle>,
     has_dropped: AtomicBool,
 }
 
@@ -26,10 +27,11 @@ impl fmt::Debug for BackplaneUplink {
 }
 
 impl BackplaneUplink {
-    pub(super) fn new(outlet: Arc<Outlet>, gateway: Weak<Gateway>) -> Self {
+    pub(super) fn new(outlet: Arc<Outlet>, hub: &Arc<Hub>, handle: &Arc<BackplaneHandle>) -> Self {
         Self {
             outlet,
-            gateway,
+            hub: Arc::downgrade(hub),
+            handle: Arc::downgrade(handle),
             has_dropped: AtomicBool::new(false),
         }
     }
@@ -64,13 +66,17 @@ impl Uplink for BackplaneUplink {
         self.outlet.ring();
         if self.has_dropped.load(Ordering::Relaxed)
             && self.has_dropped.swap(false, Ordering::Relaxed)
-            && let Some(gateway) = self.gateway.upgrade()
+            && let Some(hub) = self.hub.upgrade()
         {
-            gateway.report(
+            hub.report(
                 "ERR_MILLRACE_BACKPLANE_DROPPED",
                 "messages to other nodes were dropped: too many wait for the backplane, or one is too large",
             );
         }
+    }
+
+    fn stats(&self) -> Option<Stats> {
+        self.handle.upgrade()?.stats()
     }
 }
 

@@ -36,6 +36,14 @@ impl fmt::Debug for EncodingDef {
 pub(crate) struct Encodings(Vec<EncodingDef>);
 
 impl Encoding {
+    fn new(number: u8, def: &EncodingDef) -> Self {
+        Self(if def.names_channel {
+            number | NAMES_CHANNEL
+        } else {
+            number
+        })
+    }
+
     /// Whether frames say which channel, and which pattern, a message came by.
     #[inline]
     pub(crate) const fn names_channel(self) -> bool {
@@ -63,25 +71,29 @@ impl Encodings {
             .filter(|number| *number < NAMES_CHANNEL)
             .expect("protocols register a handful of encodings");
         self.0.push(def);
-        Encoding(if def.names_channel {
-            number | NAMES_CHANNEL
-        } else {
-            number
-        })
+        Encoding::new(number, &def)
+    }
+
+    /// The registered form of this name.
+    pub(crate) fn named(&self, name: &str) -> Option<Encoding> {
+        let numbered = (0..NAMES_CHANNEL).zip(&self.0);
+        let mut found = numbered.filter(|(_, def)| def.name == name);
+        found.next().map(|(number, def)| Encoding::new(number, def))
+    }
+
+    /// Appends a message in the lead's form.
+    #[inline]
+    pub(crate) fn append_lead(message: &Message<'_>, out: &mut Vec<u8>) {
+        lead::append_message(message.kind, message.payload, out);
     }
 
     /// Whether a payload of so many bytes can be said in this form.
-    #[inline]
     pub(crate) fn carries(&self, encoding: Encoding, payload: usize) -> bool {
-        encoding == Self::LEAD || payload <= self.def(encoding).most_payload
+        payload <= self.def(encoding).most_payload
     }
 
     /// Appends a message in this form, which [carries](Self::carries) it.
-    #[inline]
     pub(crate) fn append(&self, encoding: Encoding, message: &Message<'_>, out: &mut Vec<u8>) {
-        if encoding == Self::LEAD {
-            return lead::append(message, out);
-        }
         (self.def(encoding).append)(message, out);
     }
 
@@ -130,11 +142,14 @@ mod tests {
         };
         let short = encodings.add(def);
         let named = encodings.add(EncodingDef {
+            name: "named",
             names_channel: true,
             ..def
         });
         assert!(!Encodings::LEAD.names_channel() && !short.names_channel());
         assert!(named.names_channel() && named != short);
+        assert_eq!(encodings.named("short"), Some(short));
+        assert_eq!(encodings.named("nothing"), None);
         let message = |payload| Message {
             kind: Kind::Binary,
             payload,

@@ -6,7 +6,6 @@ use millrace_core::Kind;
 use millrace_protocol::websocket::{self, Opcode};
 
 use super::encoding::EncodingDef;
-use super::message::Message;
 
 /// Room for a header in front of a payload that becomes a frame where it is, in bytes.
 pub const HEAD_ROOM: usize = 10;
@@ -16,14 +15,8 @@ pub(super) const DEF: EncodingDef = EncodingDef {
     names_channel: false,
     most_payload: usize::MAX,
     around: HEAD_ROOM,
-    append,
+    append: |message, out| append_message(message.kind, message.payload, out),
 };
-
-/// Appends a message as one frame.
-#[inline]
-pub(super) fn append(message: &Message<'_>, out: &mut Vec<u8>) {
-    append_message(message.kind, message.payload, out);
-}
 
 /// Appends a message as one frame.
 #[inline]

@@ -20,8 +20,7 @@ use crate::net::address::{self, ListenError};
 use crate::net::tls::{Terms, TlsConfig, TlsError};
 use crate::notice::Notice;
 use crate::stats::ShardStats;
-use crate::sync::{AtomicU64, Ordering};
-use crate::worker::queue::PendingClose;
+use crate::sync::AtomicU64;
 
 /// A listener that was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,12 +91,13 @@ impl Gateway {
             .clone()
             .map(|backplane| self.backplane.prepare(backplane, &config.limits))
             .transpose()?;
-        self.notices.set_door(notices);
-        self.permits.set_limits(
+        self.hub.notices().set_door(notices);
+        self.hub.permits().set_limits(
             config.limits.connections,
             config.limits.connections_per_address,
         );
-        self.inboxes
+        self.hub
+            .inboxes()
             .open(config.io_threads, config.limits.shard_inbox_bytes);
         for index in 0..config.io_threads {
             let Some(shard) = shard_index(index) else {
@@ -108,36 +108,38 @@ impl Gateway {
                 (Arc::clone(self), config.clone(), Arc::clone(&counters));
             let run = move || {
                 let _logging = fixed.log.as_ref().map(tracing::dispatcher::set_default);
-                crate::shard::run(shard, &gateway, &fixed, counted);
+                let outcome = crate::shard::run(shard, &gateway.hub, &fixed, counted);
+                if let Err(message) = outcome {
+                    gateway.shard_failed(message);
+                }
+                gateway.thread_ended();
             };
             if let Err(error) = std::thread::Builder::new()
                 .name(format!("millrace-io-{index}"))
                 .spawn(run)
             {
                 for unused in (index..config.io_threads).filter_map(shard_index) {
-                    self.inboxes.shut(unused);
+                    self.hub.inboxes().shut(unused);
                 }
-                self.inboxes.post_all(|| Command::End);
+                self.hub.inboxes().post_all(|| Command::End);
                 return Err(StartError::Thread(error));
             }
-            state.stats.push(counters);
+            self.hub.add_counters(counters);
             state.shards_left += 1;
         }
         if let Some(backplane) = backplane {
-            if let Err(error) = self.backplane.run(self, backplane, config.log.clone()) {
-                self.inboxes.post_all(|| Command::End);
+            let gateway = Arc::clone(self);
+            let ended = move || gateway.thread_ended();
+            let log = config.log.clone();
+            if let Err(error) = self.backplane.run(&self.hub, backplane, log, ended) {
+                self.hub.inboxes().post_all(|| Command::End);
                 return Err(StartError::Thread(error));
             }
             state.shards_left += 1;
         }
-        self.shards.store(config.io_threads, Ordering::SeqCst);
+        self.hub.set_shards(config.io_threads);
         state.config = Some(config);
         Ok(())
-    }
-
-    /// Whether it is started.
-    pub fn is_running(&self) -> bool {
-        self.shards.load(Ordering::SeqCst) > 0
     }
 
     /// Binds an address, at once, and accepts connections there from now on.
@@ -151,12 +153,16 @@ impl Gateway {
         let files = Files::open(&config)?;
         let resp = match &config.protocol {
             Protocol::Http => None,
-            Protocol::Resp(resp) => Some(Arc::new(RespTerms::new(resp, &config.limits)?)),
+            Protocol::Resp(resp) => Some(Arc::new(RespTerms::new(
+                resp,
+                &config.limits,
+                &self.adapters.resp,
+            )?)),
         };
         // not under the lock: looking for a unix socket's owner may take a moment
         let (bound, address) = address::bind(&config.address, config.reuse_port)?;
         let mut state = self.state.lock();
-        let shards = self.shards.load(Ordering::SeqCst);
+        let shards = self.hub.shards();
         if shards == 0 {
             return Err(ListenError::NotRunning);
         }
@@ -166,14 +172,14 @@ impl Gateway {
         state.listeners.push(Arc::clone(&listener));
         let home = usize::try_from(id).unwrap_or_default() % shards;
         if let Some(home) = shard_index(home) {
-            self.inboxes.post(
+            self.hub.inboxes().post(
                 home,
                 Command::Listen(Box::new(Accepting {
                     bound,
                     state: listener,
                 })),
             );
-            self.inboxes.wake_bits(1 << home.get());
+            self.hub.inboxes().wake_bits(1 << home.get());
         }
         Ok(Listening { id, address })
     }
@@ -214,13 +220,14 @@ impl Gateway {
         self.backplane.may_drain(deadline);
         // the notice comes when the last shard lets go of this; without shards that is now
         let stopping = Arc::new(Stopping {
-            gateway: Arc::clone(self),
+            notices: Arc::clone(self.hub.notices()),
             ticket,
             listeners: ids.to_vec(),
             deadline,
             cut: AtomicU64::new(0),
         });
-        self.inboxes
+        self.hub
+            .inboxes()
             .post_all(|| Command::Stop(Arc::clone(&stopping)));
         ticket
     }
@@ -231,31 +238,26 @@ impl Gateway {
         let (running, ending) = {
             let mut state = self.state.lock();
             state.listeners.clear();
-            self.shards.store(0, Ordering::SeqCst);
+            self.hub.set_shards(0);
             (state.config.take().is_some(), state.shards_left > 0)
         };
         if running {
             self.backplane.end();
-            self.inboxes.post_all(|| Command::End);
+            self.hub.inboxes().post_all(|| Command::End);
         } else if !ending {
-            self.notices.post(Notice::Stopped);
+            self.hub.notices().post(Notice::Stopped);
         }
     }
 
     /// Asks all nodes how many subscribers these channels have, of which at most
     /// [`MOST_CHANNELS`](crate::MOST_CHANNELS); returns a ticket for [`cluster_answer`](Self::cluster_answer).
     pub fn ask_cluster(&self, channels: Vec<Box<[u8]>>) -> u32 {
-        self.backplane.ask(self, channels)
+        self.backplane.ask(&self.hub, channels)
     }
 
     /// The answer of all nodes, within about a second.
     pub fn cluster_answer(&self, ticket: u32) -> Option<ClusterInfo> {
         self.backplane.answer(ticket)
-    }
-
-    /// What happened since the last call.
-    pub fn take_notices(&self) -> Vec<Notice> {
-        self.notices.take()
     }
 
     /// A worker that takes no connections until it is [activated](Worker::activate).
@@ -269,46 +271,29 @@ impl Gateway {
             state.next_worker += 1;
             state.next_worker
         };
-        Arc::new(Worker::new(id, handlers, door, Arc::downgrade(self)))
+        Arc::new(Worker::new(id, handlers, door, Arc::downgrade(&self.hub)))
     }
 
-    /// Active workers, in the order of their registration.
-    pub fn active_workers(&self) -> Vec<Arc<Worker>> {
-        self.workers.active()
-    }
-
-    /// While suspended, workers that do not answer are left alone: a debugger may hold them.
-    pub fn suspend_liveness(&self, suspended: bool) {
-        self.liveness_suspended.store(suspended, Ordering::Relaxed);
-    }
-
-    /// Gives closes that no handler has begun to another worker. Without one they wait, but not
-    /// beyond the gateway's end: then they are counted.
-    pub(crate) fn inherit(&self, closes: Vec<PendingClose>) {
-        self.workers.inherit(closes);
-        if !self.is_running() {
-            let lost = u64::try_from(self.workers.drop_orphans()).unwrap_or(u64::MAX);
-            self.unhandled_closes.fetch_add(lost, Ordering::Relaxed);
-        }
+    /// Channels that lack one shard's connections are no gateway: it ends as a whole.
+    fn shard_failed(&self, message: String) {
+        self.hub.notices().post(Notice::Error {
+            code: "ERR_MILLRACE_SHARD_FAILED",
+            message,
+        });
+        self.shutdown();
     }
 
     /// A shard's thread, or the backplane's, is over.
-    pub(crate) fn shard_ended(&self) {
+    fn thread_ended(&self) {
         let last = {
             let mut state = self.state.lock();
             state.shards_left -= 1;
-            if state.shards_left == 0 {
-                let mut sum = state.ended;
-                for stats in state.stats.drain(..) {
-                    sum.add(&stats);
-                }
-                state.ended = sum;
-            }
             state.shards_left == 0
         };
         if last {
-            self.inherit(Vec::new());
-            self.notices.post(Notice::Stopped);
+            self.hub.sum_counters();
+            self.hub.inherit(Vec::new());
+            self.hub.notices().post(Notice::Stopped);
         }
     }
 }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use ahash::AHashMap;
 
-use crate::gateway::Gateway;
+use super::Hub;
 use crate::notice::Notice;
 
 /// Rings every worker at each tick and retires those that leave a ring unanswered for `timeout`.
 /// Ends with the shard that runs it.
-pub(crate) async fn watch(gateway: Arc<Gateway>, timeout: Duration) {
+pub(crate) async fn watch(hub: Arc<Hub>, timeout: Duration) {
     if timeout.is_zero() {
         return;
     }
@@ -20,11 +20,11 @@ pub(crate) async fn watch(gateway: Arc<Gateway>, timeout: Duration) {
     let mut unanswered: AHashMap<u32, u128> = AHashMap::new();
     loop {
         tokio::time::sleep(tick).await;
-        let workers = gateway.workers().all();
+        let workers = hub.workers().all();
         unanswered.retain(|id, _| workers.iter().any(|worker| worker.id() == *id));
         for worker in workers {
             let silent = unanswered.entry(worker.id()).or_default();
-            if !worker.queue().is_ringing() || gateway.liveness_suspended() {
+            if !worker.queue().is_ringing() || hub.liveness_suspended() {
                 *silent = 0;
                 worker.ring();
                 continue;
@@ -33,7 +33,7 @@ pub(crate) async fn watch(gateway: Arc<Gateway>, timeout: Duration) {
             if *silent >= limit {
                 let waited = tick.as_millis().saturating_mul(*silent);
                 worker.retire();
-                gateway.notices().post(Notice::WorkerUnresponsive {
+                hub.notices().post(Notice::WorkerUnresponsive {
                     worker: worker.id(),
                     ms: u64::try_from(waited).unwrap_or(u64::MAX),
                 });

@@ -1,5 +1,5 @@
 //! What applications do with a started gateway, or before: messages, subscriptions, tokens, keys
-//! and counters. `dirty` collects the I/O shards to [wake](Gateway::wake), so that many calls
+//! and counters. `dirty` collects the I/O shards to [wake](Hub::wake), so that many calls
 //! share one wake-up.
 
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use millrace_core::{
-    Annotation, Core, EnterError, Held, Kind, PatternError, Reach, ShardSet, SocketId, Tally,
-    Target, TokenError, Topic, Update,
+    Annotation, EnterError, Held, Kind, PatternError, Reach, ShardSet, SocketId, Tally, Target,
+    TokenError, Topic, Update,
 };
 
+use super::Hub;
 use super::poster::{Lost, Outgoing, Poster};
 use crate::frame::Publication;
-use crate::gateway::Gateway;
 use crate::inbox::Command;
 use crate::stats::{Stats, WorkerStats};
 use crate::sync::Ordering;
@@ -23,7 +23,7 @@ use crate::worker::AsciiText;
 #[derive(Debug)]
 pub struct Forwardable(Arc<Publication>);
 
-impl Gateway {
+impl Hub {
     /// Sends to sockets and channels; returns the deliveries posted. Never blocks.
     pub fn send(
         &self,
@@ -143,7 +143,8 @@ impl Gateway {
     #[cold]
     fn report_lost(&self, lost: Lost) {
         if lost.gone > 0 {
-            self.texts_too_late
+            self.counted
+                .texts_too_late
                 .fetch_add(u64::from(lost.gone), Ordering::Relaxed);
         }
         if lost.unannotated > 0 {
@@ -157,7 +158,7 @@ impl Gateway {
         }
     }
 
-    /// Changes subscriptions to a channel; see [`Core::subscribe`].
+    /// Changes subscriptions to a channel; see [`Core::subscribe`](millrace_core::Core::subscribe).
     pub fn subscribe(
         &self,
         who: &[Target<'_>],
@@ -169,7 +170,7 @@ impl Gateway {
             .subscribe(who, channel, delta, &mut self.poster(dirty))
     }
 
-    /// Changes subscriptions to a channel or pattern; see [`Core::subscribe_to`].
+    /// Changes subscriptions to a channel or pattern; see [`Core::subscribe_to`](millrace_core::Core::subscribe_to).
     pub fn subscribe_to(
         &self,
         who: &[Target<'_>],
@@ -181,7 +182,7 @@ impl Gateway {
             .subscribe_to(who, topic, delta, &mut self.poster(dirty))
     }
 
-    /// A client subscribes by its protocol; see [`Core::enter`].
+    /// A client subscribes by its protocol; see [`Core::enter`](millrace_core::Core::enter).
     pub fn enter(
         &self,
         id: SocketId,
@@ -192,7 +193,7 @@ impl Gateway {
         self.core.enter(id, topic, most, &mut self.poster(dirty))
     }
 
-    /// … and no longer; see [`Core::exit`].
+    /// … and no longer; see [`Core::exit`](millrace_core::Core::exit).
     pub fn exit(&self, id: SocketId, topic: Topic<'_>, dirty: &mut ShardSet) -> Tally {
         self.core.exit(id, topic, &mut self.poster(dirty))
     }
@@ -238,12 +239,12 @@ impl Gateway {
         }
     }
 
-    /// See [`Core::create_virtual`].
+    /// See [`Core::create_virtual`](millrace_core::Core::create_virtual).
     pub fn create_virtual(&self, target: SocketId, annotation: Option<Annotation>) -> SocketId {
         self.core.create_virtual(target, annotation)
     }
 
-    /// See [`Core::delete_virtual`].
+    /// See [`Core::delete_virtual`](millrace_core::Core::delete_virtual).
     pub fn delete_virtual(
         &self,
         id: SocketId,
@@ -294,12 +295,12 @@ impl Gateway {
         self.core.set_key(key, value, unix_ms)
     }
 
-    /// Compare and set; see [`Core::set_key_if`].
+    /// Compare and set; see [`Core::set_key_if`](millrace_core::Core::set_key_if).
     pub fn set_key_if(&self, key: &[u8], new: Option<Bytes>, check: Option<&[u8]>) -> bool {
         self.core.set_key_if(key, new, check, unix_ms)
     }
 
-    /// See [`Core::update_key`].
+    /// See [`Core::update_key`](millrace_core::Core::update_key).
     pub fn update_key<R>(
         &self,
         key: &[u8],
@@ -308,12 +309,12 @@ impl Gateway {
         self.core.update_key(key, unix_ms, change)
     }
 
-    /// See [`Core::expire_keys`].
+    /// See [`Core::expire_keys`](millrace_core::Core::expire_keys).
     pub(crate) fn expire_keys(&self) {
         self.core.expire_keys(unix_ms());
     }
 
-    /// See [`Core::scan_keys`].
+    /// See [`Core::scan_keys`](millrace_core::Core::scan_keys).
     pub fn scan_keys(
         &self,
         cursor: u64,
@@ -323,27 +324,17 @@ impl Gateway {
         self.core.scan_keys(cursor, count, unix_ms(), visit)
     }
 
-    /// The registry, for a look at its state.
-    pub fn core(&self) -> &Core {
-        &self.core
-    }
-
-    /// Wakes the shards in the set, each once, and empties it.
-    pub fn wake(&self, dirty: &mut ShardSet) {
-        self.inboxes.wake(dirty);
-    }
-
     /// Counters and sizes of this moment.
     pub fn stats(&self) -> Stats {
         let counts = self.core.counts();
         let posted = self.inboxes.posted();
         let mut traffic = {
-            let state = self.state.lock();
-            let mut traffic = state.ended;
-            state.stats.iter().for_each(|stats| traffic.add(stats));
+            let counters = self.counted.traffic.lock();
+            let mut traffic = counters.ended;
+            counters.running.iter().for_each(|shard| traffic.add(shard));
             traffic
         };
-        let too_late = self.texts_too_late.load(Ordering::Relaxed);
+        let too_late = self.counted.texts_too_late.load(Ordering::Relaxed);
         traffic.dropped_by_close += too_late;
         let workers = self.workers.active();
         Stats {
@@ -357,13 +348,13 @@ impl Gateway {
             keys: counts.keys,
             deliveries: posted.deliveries + too_late,
             deliveries_refused: posted.refused,
-            unannotated: self.unannotated.load(Ordering::Relaxed),
-            unhandled_closes: self.unhandled_closes.load(Ordering::Relaxed),
+            unannotated: self.counted.unannotated.load(Ordering::Relaxed),
+            unhandled_closes: self.counted.unhandled_closes.load(Ordering::Relaxed),
             outbox_bytes: self.ledger.held(),
-            errors: self.errors.load(Ordering::Relaxed),
-            handler_times: self.handler_times.times(),
+            errors: self.counted.errors.load(Ordering::Relaxed),
+            handler_times: self.counted.handler_times.times(),
             io_threads: self.shards.load(Ordering::Relaxed),
-            backplane: self.backplane.stats(),
+            backplane: self.uplink.get().and_then(|uplink| uplink.stats()),
             workers: workers
                 .iter()
                 .map(|worker| {

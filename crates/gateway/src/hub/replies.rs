@@ -9,16 +9,16 @@ use crate::inbox::Command;
 impl Worker {
     /// A step of the answer to a request. One that the shard has no room for ends the answer.
     pub fn reply(&self, request: u64, reply: Reply, dirty: &mut ShardSet) {
-        let Some(gateway) = self.gateway.upgrade() else {
+        let Some(hub) = self.hub.upgrade() else {
             return;
         };
         let Some(shard) = shard_of(request) else {
             return;
         };
         let charge = reply.bytes();
-        let inboxes = gateway.inboxes();
+        let inboxes = hub.inboxes();
         if !inboxes.deliver(shard, charge, 0, |_mail| Command::Reply { request, reply }) {
-            gateway.report(
+            hub.report(
                 "ERR_MILLRACE_INBOX_FULL",
                 "an I/O thread has too much to send, an answer was given up",
             );

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use millrace_backplane::Stats as BackplaneStats;
 use millrace_core::{Name, Topic};
 
 use crate::frame::Publication;
@@ -20,6 +21,9 @@ pub(crate) trait Uplink: Send + Sync + fmt::Debug {
 
     /// The locks are released, and something was noted.
     fn wake(&self);
+
+    /// How the link is; `None`: there is none now.
+    fn stats(&self) -> Option<BackplaneStats>;
 }
 
 #[cfg(test)]
@@ -55,6 +59,10 @@ mod tests {
 
         fn wake(&self) {
             self.note("wake".to_owned());
+        }
+
+        fn stats(&self) -> Option<BackplaneStats> {
+            None
         }
     }
 

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use millrace_core::{ShardSet, SocketId};
 
+use super::Hub;
 use crate::doorbell::Doorbell;
 use crate::event::{Acceptance, Handlers, Rejection};
-use crate::gateway::Gateway;
 use crate::inbox::Command;
 use crate::stats::{Histogram, Times};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
@@ -33,7 +33,7 @@ pub struct Worker {
     id: u32,
     handlers: Handlers,
     door: Arc<dyn Doorbell>,
-    pub(super) gateway: Weak<Gateway>,
+    pub(super) hub: Weak<Hub>,
     queue: Queue,
     /// Set when events stay in the queue because an inbox is above its high water.
     starved: AtomicBool,
@@ -59,13 +59,13 @@ impl Worker {
         id: u32,
         handlers: Handlers,
         door: Arc<dyn Doorbell>,
-        gateway: Weak<Gateway>,
+        hub: Weak<Hub>,
     ) -> Self {
         Self {
             id,
             handlers,
             door,
-            gateway,
+            hub,
             queue: Queue::new(),
             starved: AtomicBool::new(false),
             retired: AtomicBool::new(false),
@@ -95,8 +95,8 @@ impl Worker {
 
     /// `handleStart` is done: connections may be pinned to it from now on.
     pub fn activate(self: &Arc<Self>) {
-        if let Some(gateway) = self.gateway.upgrade() {
-            gateway.workers().activate(self);
+        if let Some(hub) = self.hub.upgrade() {
+            hub.workers().activate(self);
         }
     }
 
@@ -110,16 +110,16 @@ impl Worker {
     /// The next batch. `None`: nothing now, or the shards have too much to send; the doorbell
     /// rings when that changes.
     pub fn take(&self) -> Option<Batch> {
-        let gateway = self.gateway.upgrade()?;
-        if gateway.inboxes().congested() {
+        let hub = self.hub.upgrade()?;
+        if hub.inboxes().congested() {
             self.starved.store(true, Ordering::SeqCst);
-            if gateway.inboxes().congested() {
+            if hub.inboxes().congested() {
                 return None;
             }
         }
         let (batch, paused) = self.queue.take()?;
         if paused != 0 {
-            gateway.inboxes().wake_bits(paused);
+            hub.inboxes().wake_bits(paused);
         }
         Some(batch)
     }
@@ -128,9 +128,9 @@ impl Worker {
     pub fn finish(&self, batch: Batch) -> bool {
         let (more, paused) = self.queue.finish(batch);
         if paused != 0
-            && let Some(gateway) = self.gateway.upgrade()
+            && let Some(hub) = self.hub.upgrade()
         {
-            gateway.inboxes().wake_bits(paused);
+            hub.inboxes().wake_bits(paused);
         }
         more
     }
@@ -171,12 +171,12 @@ impl Worker {
 
     /// `handleOpen` accepted. Its token counts from this call on.
     pub fn accept_open(&self, socket: SocketId, mut acceptance: Acceptance, dirty: &mut ShardSet) {
-        let Some(gateway) = self.gateway.upgrade() else {
+        let Some(hub) = self.hub.upgrade() else {
             return;
         };
         if let Some(token) = acceptance.token.take() {
             // a socket that is gone by now needs no token
-            let _gone = gateway.set_token(socket, token);
+            let _gone = hub.set_token(socket, token);
         }
         let acceptance = Box::new(acceptance);
         self.post(socket, dirty, |slot| Command::Admit {
@@ -206,8 +206,8 @@ impl Worker {
     /// A handler took so long, in µs; a sample is enough.
     pub fn observe(&self, micros: u64) {
         self.handler_times.observe(micros);
-        if let Some(gateway) = self.gateway.upgrade() {
-            gateway.handler_times().observe(micros);
+        if let Some(hub) = self.hub.upgrade() {
+            hub.handler_times().observe(micros);
         }
     }
 
@@ -244,28 +244,25 @@ impl Worker {
         if self.retired.swap(true, Ordering::SeqCst) {
             return;
         }
-        let Some(gateway) = self.gateway.upgrade() else {
+        let Some(hub) = self.hub.upgrade() else {
             return;
         };
-        gateway.workers().remove(self.id);
+        hub.workers().remove(self.id);
         let closes = self.queue.retire();
-        gateway.inherit(closes);
-        gateway
-            .inboxes()
+        hub.inherit(closes);
+        hub.inboxes()
             .post_all(|| Command::WorkerGone { worker: self.id });
     }
 
     /// It is replaced: it takes no more connections, and those it has are closed with 1012. What waits, their
     /// closes included, is still its own, and it still has to answer its doorbell.
     pub fn leave(&self) {
-        let Some(gateway) = self.gateway.upgrade() else {
+        let Some(hub) = self.hub.upgrade() else {
             return;
         };
-        gateway.workers().leave(self.id);
+        hub.workers().leave(self.id);
         let worker = self.id;
-        gateway
-            .inboxes()
-            .post_all(|| Command::WorkerLeaves { worker });
+        hub.inboxes().post_all(|| Command::WorkerLeaves { worker });
     }
 
     /// Connections pinned to it.
@@ -289,9 +286,9 @@ impl Worker {
             Err(close) => {
                 // a worker without `handleClose` leaves nothing to be handled
                 if self.handlers.close
-                    && let Some(gateway) = self.gateway.upgrade()
+                    && let Some(hub) = self.hub.upgrade()
                 {
-                    gateway.inherit(vec![close]);
+                    hub.inherit(vec![close]);
                 }
                 false
             }
@@ -312,11 +309,11 @@ impl Worker {
     }
 
     fn post(&self, socket: SocketId, dirty: &mut ShardSet, command: impl FnOnce(u32) -> Command) {
-        let Some(gateway) = self.gateway.upgrade() else {
+        let Some(hub) = self.hub.upgrade() else {
             return;
         };
-        if let Some(route) = gateway.core().route(socket) {
-            gateway.inboxes().post(route.shard, command(route.slot));
+        if let Some(route) = hub.core().route(socket) {
+            hub.inboxes().post(route.shard, command(route.slot));
             dirty.insert(route.shard);
         }
     }

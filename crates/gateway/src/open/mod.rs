@@ -37,7 +37,7 @@ pub(crate) async fn admit(
         tracing::warn!(target: "millrace::connection", address, status = status.as_u16(), reason = text, "refused");
         return Err(plain(status, text));
     }
-    let Some(worker) = shard.gateway().workers().pick() else {
+    let Some(worker) = shard.hub().workers().pick() else {
         return Err(unavailable());
     };
     let permit = client.take_permit();
@@ -87,7 +87,7 @@ impl Opened {
     /// `handleOpen` accepted with something that cannot be said.
     pub(crate) fn invalid(self, problem: &str) -> Answer {
         self.shard
-            .gateway()
+            .hub()
             .report("ERR_MILLRACE_INVALID_ACCEPTANCE", problem);
         plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
     }

@@ -44,7 +44,7 @@ impl Shard {
             address,
             worker: worker.id(),
         };
-        let socket = self.gateway.core().open(self.index, slot, info);
+        let socket = self.hub.core().open(self.index, slot, info);
         let connection = Rc::new(Connection {
             socket,
             slot,
@@ -67,7 +67,7 @@ impl Shard {
         place: (Option<IpAddr>, Permit),
         adapter: impl FnOnce(SocketId) -> Box<dyn Adapter>,
     ) -> Shared {
-        let none = Arc::clone(self.gateway.workers().none());
+        let none = Arc::clone(self.hub.workers().none());
         let (connection, answer) = self.reserve(none, listener, place, adapter);
         self.admit(&connection, Ok(Box::new(Acceptance::default())));
         // held until now: without anybody who waits for it, the connection would be taken for one that left

@@ -13,7 +13,7 @@ use super::wheel::{Due, Wheel};
 use crate::event::record::RecordKind;
 use crate::frame::Message;
 use crate::frame::{Encodings, Frame, Ledger};
-use crate::gateway::Gateway;
+use crate::hub::Hub;
 use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
 use crate::worker::queue::Queue;
@@ -41,7 +41,7 @@ pub struct SharedFrame(Frame);
 /// A gateway without threads: what it posts to the inbox of its only shard is taken out by hand.
 #[derive(Debug)]
 pub struct Mailbox {
-    gateway: Arc<Gateway>,
+    hub: Arc<Hub>,
     mail: Mail,
 }
 
@@ -95,7 +95,7 @@ impl Writer {
     pub fn message(&mut self, payload: &[u8]) {
         self.outbox.lend(|| std::mem::take(&mut self.spare));
         self.outbox.append(&self.ledger, |out| {
-            self.encodings.append(Encodings::LEAD, &text(payload), out);
+            Encodings::append_lead(&text(payload), out);
         });
     }
 
@@ -133,16 +133,16 @@ impl Writer {
 
 impl Mailbox {
     /// The gateway, to send and publish with.
-    pub fn gateway(&self) -> &Gateway {
-        &self.gateway
+    pub fn hub(&self) -> &Hub {
+        &self.hub
     }
 
     /// Takes and forgets what was posted; returns how many commands there were.
     pub fn empty(&mut self) -> usize {
         let shard = shard();
-        self.gateway.inboxes().take(shard, &mut self.mail);
+        self.hub.inboxes().take(shard, &mut self.mail);
         let commands = self.mail.commands.len();
-        self.gateway.inboxes().processed(shard, &mut self.mail);
+        self.hub.inboxes().processed(shard, &mut self.mail);
         commands
     }
 }
@@ -201,12 +201,11 @@ impl Default for Writer {
 
 impl Default for Mailbox {
     fn default() -> Self {
-        let gateway = Gateway::new();
-        gateway
-            .inboxes()
+        let hub = Arc::new(Hub::new(Encodings::new()));
+        hub.inboxes()
             .open(1, GatewayLimits::default().shard_inbox_bytes);
         Self {
-            gateway,
+            hub,
             mail: Mail::default(),
         }
     }

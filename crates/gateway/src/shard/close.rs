@@ -48,7 +48,7 @@ impl Shard {
         let Io {
             outbox, adapter, ..
         } = io;
-        outbox.append_control(self.gateway.ledger(), |out| {
+        outbox.append_control(self.hub.ledger(), |out| {
             adapter.append_close(reason, out);
         });
         io.times.deadline = self.now.get() + super::millis(self.limits.close_timeout);

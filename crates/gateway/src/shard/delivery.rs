@@ -76,11 +76,7 @@ impl Shard {
         let Some(list) = recipients.of(id) else {
             return;
         };
-        let outbound = Outbound::new(
-            publication,
-            list.origin(id, matched),
-            self.gateway.encodings(),
-        );
+        let outbound = Outbound::new(publication, list.origin(id, matched), self.hub.encodings());
         self.each_recipient(list, 1, |connection, local| {
             if except.is_empty() || except.binary_search(&local.subscriber).is_err() {
                 self.publish_to(connection, local, &outbound);
@@ -103,7 +99,7 @@ impl Shard {
             return;
         };
         let count = u32::try_from(run.len()).unwrap_or(u32::MAX);
-        let encodings = self.gateway.encodings();
+        let encodings = self.hub.encodings();
         let outbounds = || {
             run.iter()
                 .map(|publication| Outbound::new(publication, list.origin(id, None), encodings))
@@ -176,14 +172,25 @@ impl Shard {
             .apply(publication.kind(), publication.payload())
             .ok();
         if annotated.is_none() && publication.kind() == Kind::Text {
-            self.gateway.count_unannotated(1);
+            self.hub.count_unannotated(1);
         }
         annotated
     }
 
     /// Encodes a message for one socket alone.
+    #[inline]
     pub(super) fn append_message(&self, io: &mut Io, ledger: &Arc<Ledger>, message: &Message<'_>) {
-        let (encodings, encoding) = (self.gateway.encodings(), io.encoding);
+        if io.encoding == Encodings::LEAD {
+            return io
+                .outbox
+                .append(ledger, |out| Encodings::append_lead(message, out));
+        }
+        self.append_other(io, ledger, message);
+    }
+
+    #[inline(never)]
+    fn append_other(&self, io: &mut Io, ledger: &Arc<Ledger>, message: &Message<'_>) {
+        let (encodings, encoding) = (self.hub.encodings(), io.encoding);
         if !encodings.carries(encoding, message.payload.len()) {
             return self.count_uncarried(1);
         }
@@ -196,7 +203,7 @@ impl Shard {
         if io.encoding == Encodings::LEAD {
             return io.outbox.append_frame(ledger, message.lead(), 1);
         }
-        match message.other(self.gateway.encodings(), io.encoding, None) {
+        match message.other(self.hub.encodings(), io.encoding, None) {
             Some(frame) => io.outbox.append_frame(ledger, &frame, 1),
             None => self.count_uncarried(1),
         }
@@ -221,7 +228,7 @@ impl Shard {
         }
         io.outbox
             .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
-        append(io, self.gateway.ledger());
+        append(io, self.hub.ledger());
         io.times.message = self.now.get();
         if io.outbox.wants_flush() && matches!(io.phase, Phase::Open) {
             self.flush(connection, io);

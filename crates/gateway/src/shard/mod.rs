@@ -2,6 +2,7 @@
 //! the shard itself; its siblings hold what it does: [`turn`], [`read`], [`write`], [`admission`],
 //! [`delivery`], [`close`], [`timers`].
 
+mod accept;
 mod admission;
 #[cfg(feature = "bench")]
 pub mod bench;
@@ -37,11 +38,9 @@ use tokio::task::{AbortHandle, LocalSet};
 
 use crate::adapter::Requests;
 use crate::config::GatewayConfig;
-use crate::gateway::Gateway;
 use crate::http::{HttpConnection, HttpConnections, PendingWrites};
-use crate::hub::{Poster, Worker};
+use crate::hub::{Hub, Poster, Worker};
 use crate::limits::GatewayLimits;
-use crate::notice::Notice;
 use crate::stats::ShardStats;
 use connection::Shared;
 use recipients::Recipients;
@@ -50,7 +49,7 @@ use wheel::Wheel;
 /// See the module. Lives on its thread, shared by the thread's tasks.
 pub(crate) struct Shard {
     index: ShardIndex,
-    gateway: Arc<Gateway>,
+    hub: Arc<Hub>,
     limits: GatewayLimits,
     stats: Arc<ShardStats>,
     epoch: Instant,
@@ -95,15 +94,15 @@ const READ_BYTES: usize = 64 * 1024;
 impl Shard {
     fn new(
         index: ShardIndex,
-        gateway: Arc<Gateway>,
+        hub: Arc<Hub>,
         config: &GatewayConfig,
         stats: Arc<ShardStats>,
     ) -> Self {
-        let epoch = gateway.epoch();
+        let epoch = hub.epoch();
         let now = millis(epoch.elapsed());
         Self {
             index,
-            gateway,
+            hub,
             limits: config.limits.clone(),
             stats,
             epoch,
@@ -132,8 +131,8 @@ impl Shard {
         self.index
     }
 
-    pub(crate) fn gateway(&self) -> &Arc<Gateway> {
-        &self.gateway
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     pub(crate) fn limits(&self) -> &GatewayLimits {
@@ -239,21 +238,21 @@ impl Shard {
     ) -> R {
         let mut dirty = ShardSet::default();
         let result = {
-            let mut poster = self.gateway.poster(&mut dirty);
-            change(self.gateway.core(), &mut poster)
+            let mut poster = self.hub.poster(&mut dirty);
+            change(self.hub.core(), &mut poster)
         };
-        self.gateway.wake(&mut dirty);
+        self.hub.wake(&mut dirty);
         result
     }
 }
 
-/// Runs a shard until it is told to end.
+/// Runs a shard until it is told to end. `Err`: it ended otherwise, and why.
 pub(crate) fn run(
     index: ShardIndex,
-    gateway: &Arc<Gateway>,
+    hub: &Arc<Hub>,
     config: &GatewayConfig,
     stats: Arc<ShardStats>,
-) {
+) -> Result<(), String> {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -261,7 +260,7 @@ pub(crate) fn run(
             .max_blocking_threads(WAITING_THREADS)
             .build()?;
         let local = LocalSet::new();
-        let shard = Rc::new(Shard::new(index, Arc::clone(gateway), config, stats));
+        let shard = Rc::new(Shard::new(index, Arc::clone(hub), config, stats));
         let sound = local.block_on(&runtime, live(Rc::clone(&shard)));
         shard.end();
         drop((shard, local));
@@ -269,20 +268,18 @@ pub(crate) fn run(
         runtime.shutdown_timeout(LAST_READS);
         Ok::<_, std::io::Error>(sound)
     }));
-    drop(gateway.inboxes().shut(index));
+    drop(hub.inboxes().shut(index));
     // it may have been the one that was too full
-    for worker in gateway.workers().all() {
+    for worker in hub.workers().all() {
         worker.ring_if_starved();
     }
     match outcome {
-        Ok(Ok(true)) => {}
-        Ok(Err(error)) => fail(gateway, format!("an I/O thread could not start: {error}")),
-        Ok(Ok(false)) | Err(_) => fail(
-            gateway,
-            "an I/O thread ended by a bug in Millrace; the gateway ends".to_owned(),
-        ),
+        Ok(Ok(true)) => Ok(()),
+        Ok(Err(error)) => Err(format!("an I/O thread could not start: {error}")),
+        Ok(Ok(false)) | Err(_) => {
+            Err("an I/O thread ended by a bug in Millrace; the gateway ends".to_owned())
+        }
     }
-    gateway.shard_ended();
 }
 
 /// Threads beside a shard that wait for the disk; the reads of more requests wait for one.
@@ -290,15 +287,6 @@ const WAITING_THREADS: usize = 16;
 
 /// Time that reads have to end which nobody waits for any more.
 const LAST_READS: Duration = Duration::from_secs(1);
-
-/// Channels that lack one shard's connections are no gateway: it ends as a whole.
-fn fail(gateway: &Gateway, message: String) {
-    gateway.notices().post(Notice::Error {
-        code: "ERR_MILLRACE_SHARD_FAILED",
-        message,
-    });
-    gateway.shutdown();
-}
 
 /// Lives until the shard is told to end; false when its turn ended by a bug.
 async fn live(shard: Rc<Shard>) -> bool {
@@ -309,7 +297,7 @@ async fn live(shard: Rc<Shard>) -> bool {
     tokio::task::spawn_local(timers::timers(Rc::clone(&shard)));
     if shard.index.get() == 0 {
         let timeout = shard.limits.worker_timeout;
-        tokio::task::spawn_local(crate::hub::watch(Arc::clone(&shard.gateway), timeout));
+        tokio::task::spawn_local(crate::hub::watch(Arc::clone(&shard.hub), timeout));
     }
     tokio::select! {
         () = shard.ended.notified() => true,

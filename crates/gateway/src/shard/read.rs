@@ -182,7 +182,7 @@ impl Shard {
             mut look_again,
             mut dirty,
         } = taking.taken();
-        self.gateway.wake(&mut dirty);
+        self.hub.wake(&mut dirty);
         if answer_later {
             *wait = Wait::InLine;
         }

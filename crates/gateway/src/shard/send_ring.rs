@@ -87,7 +87,7 @@ impl Shard {
         let mut total = 0;
         for (io, sent) in ready.iter_mut().zip(ring.so_far()) {
             if let Sent::Bytes(count) = *sent {
-                io.outbox.advance_single(count, self.gateway.ledger());
+                io.outbox.advance_single(count, self.hub.ledger());
                 total += count;
             }
         }

@@ -76,7 +76,7 @@ impl<'a> Taking<'a> {
     /// Reading pauses until no I/O shard has too much to do: what is published here goes to all of them.
     fn wait_for_shards(&mut self) {
         self.taken.answer_later = true;
-        let gateway = Arc::clone(&self.shard.gateway);
+        let hub = Arc::clone(&self.shard.hub);
         let shard = self.shard.index;
         let command = Command::Answer {
             slot: self.connection.slot,
@@ -84,11 +84,11 @@ impl<'a> Taking<'a> {
             answer: Box::default(),
         };
         tokio::task::spawn_local(async move {
-            while gateway.inboxes().congested() {
+            while hub.inboxes().congested() {
                 tokio::time::sleep(LOOK).await;
             }
-            gateway.inboxes().post(shard, command);
-            gateway.inboxes().wake_bits(1 << shard.get());
+            hub.inboxes().post(shard, command);
+            hub.inboxes().wake_bits(1 << shard.get());
         });
     }
 
@@ -149,7 +149,7 @@ impl Intake for Taking<'_> {
         self.outbox
             .lend(|| shard.spare.borrow_mut().pop().unwrap_or_default());
         self.outbox
-            .append_control(shard.gateway.ledger(), |out| encode(out));
+            .append_control(shard.hub.ledger(), |out| encode(out));
     }
 
     fn answer_later(&mut self, answer: Vec<u8>, delay: Duration) {
@@ -160,23 +160,23 @@ impl Intake for Taking<'_> {
             socket: self.connection.socket,
             answer: answer.into(),
         };
-        let gateway = &self.shard.gateway;
+        let hub = &self.shard.hub;
         if delay.is_zero() {
-            gateway.inboxes().post(shard, command);
+            hub.inboxes().post(shard, command);
             self.taken.dirty.insert(shard);
             return;
         }
-        let gateway = Arc::clone(gateway);
+        let hub = Arc::clone(hub);
         tokio::task::spawn_local(async move {
             tokio::time::sleep(delay).await;
-            gateway.inboxes().post(shard, command);
-            gateway.inboxes().wake_bits(1 << shard.get());
+            hub.inboxes().post(shard, command);
+            hub.inboxes().wake_bits(1 << shard.get());
         });
     }
 
     fn answered(&mut self, bytes: usize) -> bool {
         let unhurried = self.count(bytes);
-        if !self.taken.answer_later && self.shard.gateway.inboxes().congested() {
+        if !self.taken.answer_later && self.shard.hub.inboxes().congested() {
             self.wait_for_shards();
             return false;
         }
@@ -202,7 +202,7 @@ impl Intake for Taking<'_> {
 
     fn site(&mut self) -> Site<'_> {
         Site {
-            gateway: &self.shard.gateway,
+            hub: &self.shard.hub,
             socket: self.connection.socket,
             dirty: &mut self.taken.dirty,
         }

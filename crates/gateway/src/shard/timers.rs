@@ -176,7 +176,7 @@ impl Shard {
             let Io {
                 outbox, adapter, ..
             } = io;
-            outbox.append_control(self.gateway.ledger(), |out| adapter.append_ping(out));
+            outbox.append_control(self.hub.ledger(), |out| adapter.append_ping(out));
             self.mark_dirty(connection);
         }
         None

@@ -25,7 +25,7 @@ pub(super) async fn turns(shard: Rc<Shard>) {
                 registered = true;
                 *shard.turn_waker.borrow_mut() = Some(cx.waker().clone());
                 shard
-                    .gateway
+                    .hub
                     .inboxes()
                     .set_waker(shard.index, cx.waker().clone());
                 return Poll::Ready(());
@@ -44,11 +44,11 @@ pub(super) async fn turns(shard: Rc<Shard>) {
 impl Shard {
     fn turn(self: &Rc<Self>, mail: &mut Mail) {
         self.tick();
-        self.gateway.inboxes().take(self.index, mail);
+        self.hub.inboxes().take(self.index, mail);
         let Mail { commands, arena } = mail;
         self.apply_all(commands, arena);
-        if self.gateway.inboxes().processed(self.index, mail) {
-            for worker in self.gateway.workers().all() {
+        if self.hub.inboxes().processed(self.index, mail) {
+            for worker in self.hub.workers().all() {
                 worker.ring_if_starved();
             }
         }
@@ -116,10 +116,10 @@ impl Shard {
             {
                 Ok(stream) => crate::adapter::adopt(self, stream, incoming.peer),
                 Err(error) => self
-                    .gateway
+                    .hub
                     .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
             },
-            Command::Listen(listening) => crate::listener::listen(self, *listening),
+            Command::Listen(listening) => super::accept::listen(self, *listening),
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
             Command::Reply { request, reply } => self.requests().apply(request, reply),
@@ -241,7 +241,7 @@ impl Shard {
     /// While all outboxes together hold too much, closes this shard's fullest.
     fn relieve(&self) {
         let limit = self.limits.outboxes_total_bytes;
-        if self.gateway.ledger().held() <= limit {
+        if self.hub.ledger().held() <= limit {
             return;
         }
         let mut backlogged: Vec<Shared> = {
@@ -254,7 +254,7 @@ impl Shard {
                 .collect()
         };
         backlogged.sort_unstable_by_key(|connection| connection.io.borrow().outbox.charge());
-        while self.gateway.ledger().held() > limit {
+        while self.hub.ledger().held() > limit {
             let Some(fullest) = backlogged.pop() else {
                 return;
             };

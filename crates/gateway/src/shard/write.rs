@@ -18,7 +18,7 @@ use crate::net::stream::Stream;
 impl Shard {
     /// Writes what the kernel takes, then judges what is left.
     pub(super) fn flush(&self, connection: &Shared, io: &mut Io) {
-        let ledger = self.gateway.ledger();
+        let ledger = self.hub.ledger();
         let outbox = &mut io.outbox;
         let written = io.stream.as_mut().and_then(|stream| {
             connection.with_waker(|waker| {
@@ -72,7 +72,7 @@ impl Shard {
         }
         io.outbox
             .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
-        io.outbox.append_control(self.gateway.ledger(), |out| {
+        io.outbox.append_control(self.hub.ledger(), |out| {
             out.extend_from_slice(answer);
         });
         io.adapter.answer_written();
@@ -101,7 +101,7 @@ impl Shard {
     pub(super) fn charge(&self, io: &mut Io) {
         let entries = io.outbox.entries();
         let before = usize::try_from(io.charged_entries).unwrap_or(usize::MAX);
-        let ledger = self.gateway.ledger();
+        let ledger = self.hub.ledger();
         let charge = crate::limits::ENTRY_CHARGE;
         if entries > before {
             ledger.add((entries - before) * charge);

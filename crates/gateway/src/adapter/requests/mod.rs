@@ -45,7 +45,7 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
         Err(answer) => return answer,
     };
     let most = shard.limits().worker_requests;
-    let Some(worker) = shard.gateway().workers().pick_for_request(most) else {
+    let Some(worker) = shard.hub().workers().pick_for_request(most) else {
         return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
     };
     let late = u64::try_from(limits.answer_timeout.as_millis()).unwrap_or(u64::MAX);

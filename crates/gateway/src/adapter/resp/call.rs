@@ -204,10 +204,10 @@ impl<'c> Call<'c> {
 
     /// Whether the keys take too much, also without those that have expired.
     fn is_full(&self) -> bool {
-        let gateway = &self.session.gateway;
-        let is_full = || gateway.core().key_bytes() > self.session.terms.keys_bytes;
+        let hub = &self.session.hub;
+        let is_full = || hub.core().key_bytes() > self.session.terms.keys_bytes;
         is_full() && {
-            gateway.expire_keys();
+            hub.expire_keys();
             is_full()
         }
     }

@@ -99,7 +99,7 @@ pub(super) fn info(call: &mut Call<'_>) -> Flow {
 }
 
 pub(super) fn list(call: &mut Call<'_>) -> Flow {
-    let all = call.session.gateway.adapters().resp.clients.list(None);
+    let all = call.session.terms.common.clients.list(None);
     let Some(what) = call.request.get(2) else {
         return show(call, &all);
     };
@@ -124,13 +124,7 @@ pub(super) fn list(call: &mut Call<'_>) -> Flow {
             .into_iter()
             .filter_map(|id| u64::try_from(id).ok())
             .collect();
-        let some = call
-            .session
-            .gateway
-            .adapters()
-            .resp
-            .clients
-            .list(Some(&ids));
+        let some = call.session.terms.common.clients.list(Some(&ids));
         return show(call, &some);
     }
     call.error(SYNTAX)
@@ -138,7 +132,7 @@ pub(super) fn list(call: &mut Call<'_>) -> Flow {
 
 fn show(call: &mut Call<'_>, clients: &[Arc<Client>]) -> Flow {
     let now = call.now();
-    let core = call.session.gateway.core();
+    let core = call.session.hub.core();
     let mut text = String::new();
     for client in clients {
         client.append_line(core.tally(client.id), now, &mut text);
@@ -158,15 +152,15 @@ pub(super) fn kill(call: &mut Call<'_>) -> Flow {
             Err(text) => return call.error(text),
         },
     };
-    let mut all = call.session.gateway.adapters().resp.clients.list(None);
+    let mut all = call.session.terms.common.clients.list(None);
     all.retain(|client| wanted.has(call, client));
     let own = call.session.client.id;
     let ends = all.iter().any(|client| client.id == own);
     for client in all.iter().filter(|client| client.id != own) {
         let site = call.site();
         // a client that ended meanwhile is as dead
-        let _there = site.gateway.close(client.id, KILLED, "", site.dirty);
-        site.gateway.adapters().resp.clients.leave(client.id);
+        let _there = site.hub.close(client.id, KILLED, "", site.dirty);
+        call.session.terms.common.clients.leave(client.id);
     }
     if !is_old {
         call.integer(all.len());
@@ -260,7 +254,7 @@ impl Kind {
     }
 
     fn has(self, call: &Call<'_>, client: &Client) -> bool {
-        let listens = || call.session.gateway.core().tally(client.id).total() > 0;
+        let listens = || call.session.hub.core().tally(client.id).total() > 0;
         match self {
             Self::Asking => !listens(),
             Self::Listening => listens(),

@@ -93,7 +93,7 @@ fn identify(call: &mut Call<'_>, name: Option<&[u8]>, password: &[u8]) -> Identi
         return Identity::Unknown(call.error(NO_PASSWORD));
     }
     let (ip, now) = (call.ip(), call.now());
-    let throttle = &call.session.gateway.adapters().resp.throttle;
+    let throttle = &call.session.terms.common.throttle;
     let Wait::For(delay) = throttle.ask(ip, found.is_ok(), now) else {
         call.error("ERR too many wrong passwords from this address");
         return Identity::Unknown(Flow::Refuse);

@@ -9,12 +9,12 @@ use super::call::{Call, Flow};
 use super::expiry::{SetOptions, Until};
 
 pub(super) fn get(call: &mut Call<'_>) -> Flow {
-    let value = call.session.gateway.key(call.argument(1));
+    let value = call.session.hub.key(call.argument(1));
     call.reply(|reply| reply.optional(value.as_deref()))
 }
 
 pub(super) fn getdel(call: &mut Call<'_>) -> Flow {
-    let value = call.session.gateway.set_key(call.argument(1), None);
+    let value = call.session.hub.set_key(call.argument(1), None);
     call.reply(|reply| reply.optional(value.as_deref()))
 }
 
@@ -24,7 +24,7 @@ pub(super) fn set(call: &mut Call<'_>) -> Flow {
         Err(text) => return call.error(text),
     };
     let (key, value) = (call.argument(1), Bytes::copy_from_slice(call.argument(2)));
-    let (old, done) = call.session.gateway.update_key(key, |held| {
+    let (old, done) = call.session.hub.update_key(key, |held| {
         let old = held.map(|held| held.value.clone());
         let is_refused = if held.is_some() {
             options.only_absent
@@ -54,32 +54,32 @@ pub(super) fn set(call: &mut Call<'_>) -> Flow {
 
 pub(super) fn setnx(call: &mut Call<'_>) -> Flow {
     let value = Bytes::copy_from_slice(call.argument(2));
-    let gateway = &call.session.gateway;
-    let set = gateway.set_key_if(call.argument(1), Some(value), None);
+    let hub = &call.session.hub;
+    let set = hub.set_key_if(call.argument(1), Some(value), None);
     call.integer(usize::from(set))
 }
 
 pub(super) fn del(call: &mut Call<'_>) -> Flow {
-    let gateway = &call.session.gateway;
+    let hub = &call.session.hub;
     let gone = call
         .arguments(1)
-        .filter(|key| gateway.set_key(key, None).is_some());
+        .filter(|key| hub.set_key(key, None).is_some());
     let gone = gone.count();
     call.integer(gone)
 }
 
 pub(super) fn exists(call: &mut Call<'_>) -> Flow {
-    let gateway = &call.session.gateway;
-    let there = call.arguments(1).filter(|key| gateway.key(key).is_some());
+    let hub = &call.session.hub;
+    let there = call.arguments(1).filter(|key| hub.key(key).is_some());
     let there = there.count();
     call.integer(there)
 }
 
 pub(super) fn mget(call: &mut Call<'_>) -> Flow {
-    let gateway = &call.session.gateway;
+    let hub = &call.session.hub;
     let (mut values, mut bytes) = (Vec::with_capacity(call.request.count() - 1), 0);
     for key in call.arguments(1) {
-        let value = gateway.key(key);
+        let value = hub.key(key);
         bytes += value.as_ref().map_or(0, Bytes::len);
         if bytes > VALUES_BYTES {
             return call.error("ERR the values are too long: ask for fewer");
@@ -101,15 +101,15 @@ pub(super) fn mset(call: &mut Call<'_>) -> Flow {
     let mut words = call.arguments(1);
     while let (Some(key), Some(value)) = (words.next(), words.next()) {
         let value = Bytes::copy_from_slice(value);
-        call.session.gateway.set_key(key, Some(value));
+        call.session.hub.set_key(key, Some(value));
     }
     call.ok()
 }
 
 pub(super) fn dbsize(call: &mut Call<'_>) -> Flow {
-    let gateway = &call.session.gateway;
-    gateway.expire_keys();
-    let keys = gateway.core().key_count();
+    let hub = &call.session.hub;
+    hub.expire_keys();
+    let keys = hub.core().key_count();
     call.integer(keys)
 }
 
@@ -126,7 +126,7 @@ pub(super) fn incrby(call: &mut Call<'_>) -> Flow {
 
 fn add(call: &mut Call<'_>, number: i64) -> Flow {
     let key = call.argument(1);
-    let sum = call.session.gateway.update_key(key, |held| {
+    let sum = call.session.hub.update_key(key, |held| {
         let sum = sum(held, number);
         let update = sum.map_or(Update::Keep, |sum| {
             let mut digits = Vec::new();

@@ -114,7 +114,7 @@ impl Adapter for Resp {
     }
 
     fn encoding(&self) -> Encoding {
-        let common = &self.session.gateway.adapters().resp;
+        let common = &self.session.terms.common;
         match self.spoken {
             Version::Resp2 => common.resp2,
             Version::Resp3 => common.resp3,

@@ -61,7 +61,7 @@ fn begin(
     if peer.listener.is_stopping() {
         return;
     }
-    let gateway = shard.gateway();
+    let hub = shard.hub();
     let address = peer.address.map(|ip| SocketAddr::new(ip, peer.port));
     let user = terms.access.anyone();
     let name = user.as_ref().map_or("default", |user| user.name.as_str());
@@ -69,12 +69,12 @@ fn begin(
     let place = (peer.address, peer.permit);
     let connection = shard.open_without_worker(&peer.listener, place, |id| {
         let client = Arc::new(Client::new(id, (address, local), name, now));
-        gateway.adapters().resp.clients.enter(&client);
+        terms.common.clients.enter(&client);
         Box::new(Resp {
             decoder: Decoder::new(),
             session: Session {
                 terms: Arc::clone(terms),
-                gateway: Arc::clone(gateway),
+                hub: Arc::clone(hub),
                 client,
                 version: Version::Resp2,
                 user: user.clone(),

@@ -44,9 +44,9 @@ pub(super) fn spublish(call: &mut Call<'_>) -> Flow {
 /// Leaves everything, without a word.
 pub(super) fn exit_all(call: &mut Call<'_>) {
     let site = call.site();
-    for name in site.gateway.core().topics_of(site.socket) {
+    for name in site.hub.core().topics_of(site.socket) {
         let topic = topic(name.space(), name.as_bytes());
-        site.gateway.exit(site.socket, topic, site.dirty);
+        site.hub.exit(site.socket, topic, site.dirty);
     }
     call.session.tally = Tally::default();
 }
@@ -60,7 +60,7 @@ fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
         } else {
             let most = call.session.terms.subscriptions;
             let site = call.site();
-            site.gateway
+            site.hub
                 .enter(site.socket, topic(space, name), most, site.dirty)
                 .map_err(|error| refusal(&error))
         };
@@ -89,13 +89,13 @@ fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
     let mut answer = Vec::new();
     let mut reply = Reply::new(call.session.version, &mut answer);
     // JavaScript may have subscribed it as well
-    let core = call.session.gateway.core();
+    let core = call.session.hub.core();
     let listened = core.tally(call.session.client.id).total() > 0;
     let all = if call.request.count() > 1 {
         Vec::new()
     } else {
         let socket = call.session.client.id;
-        let mut all = call.session.gateway.core().topics_of(socket);
+        let mut all = call.session.hub.core().topics_of(socket);
         all.retain(|name| name.space() == space);
         all
     };
@@ -105,9 +105,7 @@ fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
     for name in named {
         left_any = true;
         let site = call.site();
-        let tally = site
-            .gateway
-            .exit(site.socket, topic(space, name), site.dirty);
+        let tally = site.hub.exit(site.socket, topic(space, name), site.dirty);
         call.session.tally = tally;
         confirm(&mut reply, kind, Some(name), count(space, tally));
     }
@@ -154,11 +152,11 @@ fn publish_to(call: &mut Call<'_>, topic: Topic<'_>) -> Flow {
         PublishAs::Text => return call.error("ERR the message is not valid UTF-8"),
     };
     let site = call.site();
-    let (gateway, dirty) = (site.gateway, site.dirty);
+    let (hub, dirty) = (site.hub, site.dirty);
     let posted = match topic {
-        Topic::Sharded(name) => gateway.send_sharded(name, kind, payload, dirty),
+        Topic::Sharded(name) => hub.send_sharded(name, kind, payload, dirty),
         Topic::Channel(name) | Topic::Pattern(name) => {
-            gateway.send(&[Target::Channel(name)], kind, payload, &[], dirty)
+            hub.send(&[Target::Channel(name)], kind, payload, &[], dirty)
         }
     };
     if call.session.listens() {
@@ -186,7 +184,7 @@ pub(super) fn shard_numsub(call: &mut Call<'_>) -> Flow {
 }
 
 pub(super) fn numpat(call: &mut Call<'_>) -> Flow {
-    let count = call.session.gateway.core().pattern_count();
+    let count = call.session.hub.core().pattern_count();
     call.integer(count)
 }
 
@@ -201,16 +199,13 @@ fn list(call: &mut Call<'_>, space: Space) -> Flow {
         Err(error) => return call.error(format!("ERR {error}")),
     };
     let (mut found, mut bytes) = (Vec::new(), 0);
-    call.session
-        .gateway
-        .core()
-        .names(space, &mut |name: &Name| {
-            let matches = |pattern: &Pattern| pattern.matches(name.as_bytes());
-            if bytes <= LIST_BYTES && pattern.as_ref().is_none_or(matches) {
-                bytes += name.as_bytes().len();
-                found.push(name.clone());
-            }
-        });
+    call.session.hub.core().names(space, &mut |name: &Name| {
+        let matches = |pattern: &Pattern| pattern.matches(name.as_bytes());
+        if bytes <= LIST_BYTES && pattern.as_ref().is_none_or(matches) {
+            bytes += name.as_bytes().len();
+            found.push(name.clone());
+        }
+    });
     if bytes > LIST_BYTES {
         return call.error("ERR the list is too long: ask for fewer");
     }
@@ -226,7 +221,7 @@ fn count_each(call: &mut Call<'_>, space: Space) -> Flow {
     let counts: Vec<(&[u8], usize)> = call
         .arguments(2)
         .map(|name| {
-            let core = call.session.gateway.core();
+            let core = call.session.hub.core();
             (name, core.subscribers(topic(space, name)))
         })
         .collect();

@@ -131,8 +131,8 @@ impl Found {
         count: usize,
         pattern: Option<&Pattern>,
     ) -> u64 {
-        let gateway = &call.session.gateway;
-        gateway.scan_keys(cursor, count, &mut |key, _| {
+        let hub = &call.session.hub;
+        hub.scan_keys(cursor, count, &mut |key, _| {
             if self.bytes <= KEYS_BYTES && pattern.is_none_or(|pattern| pattern.matches(key)) {
                 self.bytes += key.len();
                 self.keys.push(Bytes::copy_from_slice(key));

@@ -52,10 +52,10 @@ type Lines = Vec<(&'static str, String)>;
 
 /// What there is to say, under the names that Redis has for it.
 fn sections(call: &Call<'_>) -> [(&'static str, Lines); 8] {
-    let gateway = &call.session.gateway;
-    gateway.expire_keys();
-    let stats = gateway.stats();
-    let core = gateway.core();
+    let hub = &call.session.hub;
+    hub.expire_keys();
+    let stats = hub.stats();
+    let core = hub.core();
     let number = |number: usize| number.to_string();
     let seconds = call.now() / 1000;
     let keys = if stats.keys == 0 {
@@ -85,7 +85,7 @@ fn sections(call: &Call<'_>) -> [(&'static str, Lines); 8] {
             vec![
                 (
                     "connected_clients",
-                    number(gateway.adapters().resp.clients.count()),
+                    number(call.session.terms.common.clients.count()),
                 ),
                 ("millrace_connections", number(stats.connections)),
             ],

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use millrace_core::Tally;
 use millrace_protocol::resp::{RequestLimits, Version};
 
+use super::Common;
 use super::access::{Access, User};
 use super::clients::Client;
 use crate::config::{PublishAs, RespConfig};
-use crate::gateway::Gateway;
+use crate::hub::Hub;
 use crate::limits::ListenerLimits;
 
 /// What every connection of a listener has in common.
 #[derive(Debug)]
 pub(crate) struct Terms {
+    /// What connections of the gateway know of each other.
+    pub(super) common: Arc<Common>,
     pub(super) access: Access,
     pub(super) publish_as: PublishAs,
     /// Bytes of an argument.
@@ -30,7 +33,7 @@ pub(crate) struct Terms {
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) terms: Arc<Terms>,
-    pub(super) gateway: Arc<Gateway>,
+    pub(super) hub: Arc<Hub>,
     pub(super) client: Arc<Client>,
     pub(super) version: Version,
     /// `None`: it has to say who it is.
@@ -76,8 +79,10 @@ impl Terms {
     pub(crate) fn new(
         config: &RespConfig,
         limits: &ListenerLimits,
+        common: &Arc<Common>,
     ) -> Result<Self, millrace_core::PatternError> {
         Ok(Self {
+            common: Arc::clone(common),
             access: Access::new(config)?,
             publish_as: config.publish_as,
             argument_bytes: limits.message_bytes,
@@ -154,6 +159,6 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.gateway.adapters().resp.clients.leave(self.client.id);
+        self.terms.common.clients.leave(self.client.id);
     }
 }

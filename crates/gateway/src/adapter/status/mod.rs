@@ -8,8 +8,8 @@ use bytes::Bytes;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 
-use crate::gateway::Gateway;
 use crate::http::{Answer, Asked, Body, Exchange, plain};
+use crate::hub::Hub;
 use crate::stats::Stats;
 
 /// Answers a request for the state; `None`: it is for something else.
@@ -27,7 +27,7 @@ pub(crate) fn answer(exchange: &Exchange, request: &Asked) -> Option<Answer> {
         answer.headers_mut().insert(ALLOW, methods);
         return Some(answer);
     }
-    let state = State::of(exchange.shard.gateway());
+    let state = State::of(exchange.shard.hub());
     let (content_type, text) = if is_json {
         (JSON, json::text(&state))
     } else {
@@ -48,11 +48,11 @@ struct State {
 }
 
 impl State {
-    fn of(gateway: &Gateway) -> Self {
+    fn of(hub: &Hub) -> Self {
         Self {
-            stats: gateway.stats(),
+            stats: hub.stats(),
             resident_bytes: memory_stats::memory_stats().map(|memory| memory.physical_mem),
-            uptime_seconds: gateway.epoch().elapsed().as_secs_f64(),
+            uptime_seconds: hub.epoch().elapsed().as_secs_f64(),
         }
     }
 }

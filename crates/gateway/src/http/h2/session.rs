@@ -188,7 +188,7 @@ impl Session {
         if let (1, Some(permit)) = (self.sockets.get(), &mut *self.peer.permit.borrow_mut()) {
             permit.forget_address();
         }
-        match self.shard.gateway().permits().take_one_more(self.counted()) {
+        match self.shard.hub().permits().take_one_more(self.counted()) {
             Some((permit, false)) => return Ok(permit),
             Some((_, true)) | None => self.return_permit(),
         }

@@ -1,0 +1,145 @@
+//! Accepting: a listener's tasks on the shard that it lives on, and the connections dealt to all shards in turn.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_core::ShardIndex;
+use tokio::net::TcpListener;
+#[cfg(unix)]
+use tokio::net::UnixListener;
+
+use super::Shard;
+use crate::hub::Hub;
+use crate::inbox::Command;
+use crate::listener::{Incoming, ListenerState, Listening, Peer};
+use crate::net::address::Bound;
+use crate::net::stream::Stream;
+
+/// Starts accepting on this shard's event loop. The tasks end when they are aborted.
+pub(crate) fn listen(shard: &Rc<Shard>, listening: Listening) {
+    let Listening { bound, state } = listening;
+    let tasks = match bound {
+        Bound::Tcp(listeners) => listeners
+            .into_iter()
+            .map(|listener| {
+                let (shard, state) = (Rc::clone(shard), Arc::clone(&state));
+                tokio::task::spawn_local(accept_tcp(shard, listener, state)).abort_handle()
+            })
+            .collect(),
+        #[cfg(unix)]
+        Bound::Unix(listener, path) => {
+            let (shard, state) = (Rc::clone(shard), Arc::clone(&state));
+            let file = UnixFile(path);
+            vec![tokio::task::spawn_local(accept_unix(shard, listener, file, state)).abort_handle()]
+        }
+    };
+    shard.keep_acceptors(state.id, tasks);
+}
+
+async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Arc<ListenerState>) {
+    let listener = match TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            return shard
+                .hub()
+                .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
+        }
+    };
+    loop {
+        shard.hub().permits().room().await;
+        match listener.accept().await {
+            Ok((stream, address)) => {
+                // a peer that is gone already fails at its first read
+                #[cfg(not(target_os = "linux"))]
+                let _gone = stream.set_nodelay(true);
+                deal(&shard, Stream::Tcp(stream), Some(address), &state);
+            }
+            Err(error) => accept_failed(&shard, &error).await,
+        }
+    }
+}
+
+#[cfg(unix)]
+async fn accept_unix(
+    shard: Rc<Shard>,
+    listener: std::os::unix::net::UnixListener,
+    _file: UnixFile,
+    state: Arc<ListenerState>,
+) {
+    let listener = match UnixListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => {
+            return shard
+                .hub()
+                .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
+        }
+    };
+    loop {
+        shard.hub().permits().room().await;
+        match listener.accept().await {
+            Ok((stream, _)) => deal(&shard, Stream::Unix(stream), None, &state),
+            Err(error) => accept_failed(&shard, &error).await,
+        }
+    }
+}
+
+/// Removes a unix socket's file when its listener ends.
+#[cfg(unix)]
+struct UnixFile(std::path::PathBuf);
+
+#[cfg(unix)]
+impl Drop for UnixFile {
+    fn drop(&mut self) {
+        // somebody may have removed it already
+        let _gone = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Out of descriptors, or a peer that left the backlog: neither may spin.
+async fn accept_failed(shard: &Shard, error: &std::io::Error) {
+    shard
+        .hub()
+        .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
+    tokio::time::sleep(ACCEPT_PAUSE).await;
+}
+
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+fn deal(
+    shard: &Rc<Shard>,
+    stream: Stream,
+    peer: Option<SocketAddr>,
+    listener: &Arc<ListenerState>,
+) {
+    let hub = shard.hub();
+    let address = peer.map(|peer| peer.ip().to_canonical());
+    // whom a proxy forwards for is known later, and counted then
+    let counted = address.filter(|_| !listener.config.trusted.has(address));
+    let (permit, over_limit) = hub.permits().take(counted);
+    let peer = Peer {
+        address,
+        port: peer.map_or(0, |peer| peer.port()),
+        listener: Arc::clone(listener),
+        permit,
+        over_limit,
+        certificate: None,
+    };
+    let target = hub.next_shard();
+    if target == shard.index() {
+        return crate::adapter::adopt(shard, stream, peer);
+    }
+    hand_over(hub, target, stream, peer);
+}
+
+fn hand_over(hub: &Arc<Hub>, target: ShardIndex, stream: Stream, peer: Peer) {
+    match stream.into_raw() {
+        Ok(stream) => {
+            hub.inboxes()
+                .post(target, Command::Adopt(Box::new(Incoming { stream, peer })));
+            hub.inboxes().wake_bits(1 << target.get());
+        }
+        Err(error) => hub.report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
+    }
+}
