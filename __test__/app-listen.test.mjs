@@ -11,6 +11,7 @@ import { until, within } from './support/deadline.mjs';
 import { connectOptions } from './support/http.mjs';
 import { createApp } from './support/http-app.mjs';
 import { send } from './support/millrace.mjs';
+import { posixTests } from './support/platforms.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const hello = () => createApp().get('/hello', (_req, res) => res.json({ hello: 'there' }));
@@ -110,8 +111,7 @@ test('close ends idle connections and sockets', async (t) => {
   t.is(client.closeFrame.code, 1001);
 });
 
-const posix = process.platform === 'win32' ? test.skip : test;
-posix('two apps may share a port', async (t) => {
+posixTests(test)('two apps may share a port', async (t) => {
   const one = await listening(t, hello(), { bind: '127.0.0.1:0', reusePort: true });
   const two = await listening(t, hello(), { bind: one.address, reusePort: true });
   t.is(two.address, one.address);

@@ -6,6 +6,7 @@ import test from 'ava';
 import { Authority } from './support/certificates.mjs';
 import { until } from './support/deadline.mjs';
 import { Nats, needingNats } from './support/nats.mjs';
+import { needing } from './support/needing.mjs';
 import { hears, linkOf, linkThat, startNodes } from './support/nodes.mjs';
 import { freePort } from './support/ports.mjs';
 import { needingRedis, Redis } from './support/redis.mjs';
@@ -13,6 +14,8 @@ import { ask, open, ownServer, worker } from './support/server.mjs';
 import { encode } from './support/wire.mjs';
 
 const withRedis = needingRedis(test.serial);
+const withRedisAndTls = needing(withRedis, 'openssl');
+const withShards = needing(withRedis, 'redis-server of 7.0 or newer');
 const withNats = needingNats(test.serial);
 const authority = Authority.of(test);
 const options = (backplane, more) => ({
@@ -174,7 +177,7 @@ withRedis('what the server does not allow is reported, and the rest works', asyn
   await reportedRefusal(node);
 });
 
-withRedis('TLS, with an authority of our own', async (t) => {
+withRedisAndTls('TLS, with an authority of our own', async (t) => {
   const { files } = await authority.issue();
   const client = await authority.issue({ client: true, names: ['node'] });
   const tlsPort = await freePort();
@@ -274,7 +277,7 @@ async function cluster(t) {
   return { nodes, url: `redis+cluster://${addresses.join(',')}` };
 }
 
-withRedis('a Redis cluster: sharded channels over all of its nodes, also when a slot moves', async (t) => {
+withShards('a Redis cluster: sharded channels over all of its nodes, also when a slot moves', async (t) => {
   const { nodes: servers, url } = await cluster(t);
   const nodes = await startNodes(t, url);
   const rooms = Array.from({ length: 20 }, (_, index) => `room-${index}`);

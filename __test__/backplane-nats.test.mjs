@@ -7,6 +7,7 @@ import { Authority } from './support/certificates.mjs';
 import { until } from './support/deadline.mjs';
 import { folderFor } from './support/files.mjs';
 import { Nats, needingNats } from './support/nats.mjs';
+import { needing } from './support/needing.mjs';
 import { hears, linkOf, linkThat, startNodes } from './support/nodes.mjs';
 import { ask, open, ownServer, worker } from './support/server.mjs';
 import { encode } from './support/wire.mjs';
@@ -22,7 +23,7 @@ async function subscriber(t, node, ...channels) {
 
 const next = async (client) => (await client.next()).data;
 
-withNats('TLS, with an authority and certificates of our own', async (t) => {
+needing(withNats, 'openssl')('TLS, with an authority and certificates of our own', async (t) => {
   const { files } = await authority.issue();
   const own = await authority.issue({ client: true, names: ['node'] });
   const ca = authority.file('ca.pem');

@@ -9,9 +9,6 @@ import { inEach } from './support/runtimes.mjs';
 import { ask, open, ownServer, worker } from './support/server.mjs';
 import { encode } from './support/wire.mjs';
 
-/** `inEach` for tests that need a package. */
-const among = (needing) => ({ serial: Object.assign(needing(test.serial), { skip: test.serial.skip }) });
-
 async function subscriber(t, node, ...channels) {
   const client = await open(t, node);
   for (const channel of channels) await ask(client, { cmd: 'sub', channel: encode(channel) });
@@ -53,16 +50,16 @@ async function nodesTellEachOther(t, launch, url) {
   await until(async () => (await nodes[1].call('clusterInfo')).nodes.length === 1, 'the other one to say goodbye');
 }
 
-inEach(among(needingRedis), 'nodes on one Redis tell each other everything', async (t, { launch }) => {
+inEach(needingRedis(test), 'nodes on one Redis tell each other everything', async (t, { launch }) => {
   await nodesTellEachOther(t, launch, (await Redis.with(t)).url);
 });
 
-inEach(among(needingNats), 'nodes on one NATS tell each other everything', async (t, { launch }) => {
+inEach(needingNats(test), 'nodes on one NATS tell each other everything', async (t, { launch }) => {
   await nodesTellEachOther(t, launch, (await Nats.with(t)).url);
 });
 
 inEach(
-  among(needingRedis),
+  needingRedis(test),
   'wrong options are told, and a link that is not there is waited for',
   async (t, { launch }) => {
     const server = await launch();

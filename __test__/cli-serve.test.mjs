@@ -6,7 +6,7 @@ import test from 'ava';
 
 import { folderWith, Millrace, millrace, PACKAGE, RUNTIMES } from './support/cli.mjs';
 import { until } from './support/deadline.mjs';
-import { signalTests } from './support/platforms.mjs';
+import { posixTests, signalTests } from './support/platforms.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const WORKER = `
@@ -97,7 +97,7 @@ for (const runtime of RUNTIMES) {
 }
 
 /** On Windows a folder that is watched cannot be made again. */
-const replacing = process.platform === 'win32' ? test.skip : test;
+const replacing = posixTests(test);
 
 for (const runtime of RUNTIMES) {
   replacing(`${runtime}: folders that are deleted and made again are watched again`, async (t) => {

@@ -2,7 +2,6 @@
 // what the Dockerfile puts into the image.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
@@ -11,9 +10,11 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import { WebSocket } from 'ws';
 
+import { toolPath } from '../scripts/optional-tools.mjs';
 import { again, SOON, within } from './support/deadline.mjs';
 import { Example, ended } from './support/example.mjs';
 import { blocksOf, fileOf, ROOT } from './support/markdown.mjs';
+import { needing } from './support/needing.mjs';
 import { freePort } from './support/ports.mjs';
 import { exitOf, removeWith } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
@@ -21,14 +22,6 @@ import { connect } from './support/ws-client.mjs';
 const run = promisify(execFile);
 const PAGE = 'docs/deployment.md';
 const LISTENING = /^listening on (\S+)\n/m;
-
-/** A test that needs a Debian package: skipped where it is absent, or failed where nothing may be skipped. */
-function needing(program, debianPackage) {
-  if (existsSync(program)) return test;
-  const missing = `no ${program}: install Debian's ${debianPackage}`;
-  if (process.env.MILLRACE_REQUIRE_ALL === '1') return (title) => test(title, (t) => t.fail(missing));
-  return (title, body) => test.skip(`${title} (${missing})`, body);
-}
 
 /** A folder of its own, in which `millrace` is installed. */
 async function folderFor(t) {
@@ -54,7 +47,7 @@ async function startServer(t, folder, bind) {
 async function startNginx(t, folder, upstream) {
   const [key, certificate, front] = ['key.pem', 'certificate.pem', 'front.sock'].map((name) => path.join(folder, name));
   const subject = ['-subj', '/CN=example.org', '-days', '2', '-keyout', key, '-out', certificate];
-  await run('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...subject]);
+  await run(toolPath('openssl'), ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...subject]);
   const [block] = (await blocksOf(PAGE)).filter(({ language }) => language === 'nginx');
   const site = replaced(t, block.code, [
     ['listen 443 ssl', `listen unix:${front} ssl`],
@@ -69,10 +62,10 @@ async function startNginx(t, folder, upstream) {
   const http = `events {}\nhttp {\naccess_log off;\n${places.join('\n')}\n${site}}\n`;
   await writeFile(file, `${user} daemon off;\npid ${folder}/nginx.pid;\nerror_log stderr;\n${http}`);
   const args = ['-c', file, '-p', folder, '-e', 'stderr'];
-  const { stderr } = await run('/usr/sbin/nginx', [...args, '-t']);
+  const { stderr } = await run(toolPath('nginx'), [...args, '-t']);
   t.regex(stderr, /test is successful/);
   t.notRegex(stderr, /\[(warn|error|emerg)\]/);
-  const nginx = spawn('/usr/sbin/nginx', args, { stdio: 'ignore' });
+  const nginx = spawn(toolPath('nginx'), args, { stdio: 'ignore' });
   const exited = exitOf(nginx);
   t.teardown(async () => {
     nginx.kill('SIGTERM');
@@ -112,7 +105,11 @@ function browser(t, front, headers = {}) {
 }
 
 for (const kind of ['a port', 'a unix socket']) {
-  needing('/usr/sbin/nginx', 'nginx-light')(`the server behind nginx, on ${kind}`, async (t) => {
+  needing(
+    test,
+    'nginx',
+    'openssl',
+  )(`the server behind nginx, on ${kind}`, async (t) => {
     const folder = await folderFor(t);
     const bind = kind === 'a port' ? '127.0.0.1:0' : `unix:${folder}/millrace.sock`;
     const { server, health } = await startServer(t, folder, bind);
@@ -141,12 +138,12 @@ for (const kind of ['a port', 'a unix socket']) {
   });
 }
 
-needing('/usr/bin/systemd-analyze', 'systemd')('systemd accepts the unit', async (t) => {
+needing(test, 'systemd-analyze')('systemd accepts the unit', async (t) => {
   const [block] = (await blocksOf(PAGE)).filter(({ language }) => language === 'ini');
   const folder = await folderFor(t);
   const unit = path.join(folder, path.basename(block.code.split('\n')[0]));
   const verify = () =>
-    run('/usr/bin/systemd-analyze', ['verify', '--man=no', unit], { env: { ...process.env, LC_ALL: 'C' } });
+    run(toolPath('systemd-analyze'), ['verify', '--man=no', unit], { env: { ...process.env, LC_ALL: 'C' } });
   const code = replaced(t, block.code, [['/usr/bin/node', process.execPath]]);
   await writeFile(unit, code);
   const { stdout, stderr } = await verify();

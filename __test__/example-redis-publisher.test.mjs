@@ -1,9 +1,11 @@
 // The Redis publisher example: what a Redis client publishes reaches a WebSocket, and its user may do nothing else.
-import { spawnSync } from 'node:child_process';
+import path from 'node:path';
 import test from 'ava';
 
+import { toolPath } from '../scripts/optional-tools.mjs';
 import { within } from './support/deadline.mjs';
 import { Example, ended } from './support/example.mjs';
+import { needing } from './support/needing.mjs';
 import { connect as connectResp } from './support/resp.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -26,12 +28,10 @@ test('figures that a Redis client publishes reach the page', async (t) => {
   t.is(await example.end(), ended());
 });
 
-/** The system's own Python has the system's packages; another one may come before it. */
-const env = { PATH: `/usr/bin:${process.env.PATH}` };
-const hasPython = spawnSync('python3', ['-c', 'import redis'], { env }).status === 0;
-const withPython = hasPython || process.env.MILLRACE_REQUIRE_ALL === '1' ? test : test.skip;
-
-withPython('publish.py publishes for ever', async (t) => {
+needing(test, 'python3 with redis')('publish.py publishes for ever', async (t) => {
+  // the first python3 of the PATH may be one without it
+  const folder = path.dirname(toolPath('python3 with redis'));
+  const env = { PATH: `${folder}${path.delimiter}${process.env.PATH}` };
   const example = await Example.start(SCRIPT, ARGS, env);
   t.teardown(() => example.kill());
   const page = await connect(t, `127.0.0.1:${example.port}`);

@@ -1,14 +1,17 @@
 // Requests to `fetch` handlers and to apps as streams of HTTP/2: the same request, body, limits and failures.
 import { once } from 'node:events';
 import https from 'node:https';
-import test from 'ava';
+import ava from 'ava';
 
 import { Authority } from './support/certificates.mjs';
 import { until, within } from './support/deadline.mjs';
 import { connectOptions } from './support/http.mjs';
 import { ask, openSession } from './support/http2.mjs';
+import { needing } from './support/needing.mjs';
 import { ownServer, worker } from './support/server.mjs';
 
+/** All of them need certificates. */
+const test = needing(ava, 'openssl');
 const LIMIT = 4_000_000;
 let identity;
 const authority = Authority.of(test, async (made) => {

@@ -1,15 +1,18 @@
 // What a client of HTTP/2 can make the server hold, and for how long; and the rules of requests, which are those of
 // HTTP/1.1.
 import { once } from 'node:events';
-import test from 'ava';
+import ava from 'ava';
 
 import { Authority } from './support/certificates.mjs';
 import { until, within } from './support/deadline.mjs';
 import { folderFor } from './support/files.mjs';
 import { ask, openSession } from './support/http2.mjs';
 import { cancel, FrameConnection, get, settings, widen } from './support/http2-frames.mjs';
+import { needing } from './support/needing.mjs';
 import { ownServer, worker } from './support/server.mjs';
 
+/** All of them need certificates. */
+const test = needing(ava, 'openssl');
 let identity;
 const authority = Authority.of(test, async (made) => {
   identity = await made.issue();

@@ -3,15 +3,18 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import http2 from 'node:http2';
 import { promisify } from 'node:util';
-import test from 'ava';
+import ava from 'ava';
 
 import { Authority } from './support/certificates.mjs';
 import { again, until, within } from './support/deadline.mjs';
 import { ask as askFor, openSession } from './support/http2.mjs';
 import { cancel, FrameConnection, GOAWAY, get, settings } from './support/http2-frames.mjs';
+import { needing } from './support/needing.mjs';
 import { ask, member, open, ownServer, worker } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
 
+/** All of them need certificates. */
+const test = needing(ava, 'openssl');
 const run = promisify(execFile);
 const COMMANDS = { workerPath: worker('commands'), threads: 1, ioThreads: 1 };
 let identity;
@@ -22,7 +25,7 @@ const served = (t, more = {}) => ownServer(t, { ...COMMANDS, tls: identity.files
 const sessionOf = (t, server) => openSession(t, server.addresses[0], { ca: authority.ca });
 const stat = async (server, name) => (await server.call('stats'))[name];
 
-test('ALPN chooses HTTP/2, or HTTP/1.1 for whoever asks for nothing else', async (t) => {
+needing(test, 'curl')('ALPN chooses HTTP/2, or HTTP/1.1 for whoever asks for nothing else', async (t) => {
   const server = await served(t);
   const url = `https://${server.addresses[0].replace('127.0.0.1', 'localhost')}/`;
   const out = ['-sS', '-o', '/dev/null', '-w', '%{http_version} %{http_code}', '--cacert', authority.file('ca.pem')];

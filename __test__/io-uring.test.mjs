@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 import test from 'ava';
 
+import { linuxTests } from './support/platforms.mjs';
 import { ask, member, ownServer, worker } from './support/server.mjs';
 
 const SUBSCRIBERS = 12;
@@ -40,7 +41,7 @@ async function broadcast(t, options) {
   return { before, after: rings(server.pid) };
 }
 
-const onLinux = process.platform === 'linux' ? test : test.skip;
+const onLinux = linuxTests(test);
 
 onLinux('with ioUring: false no ring is made, and every subscriber gets every message', async (t) => {
   t.deepEqual(await broadcast(t, { ioUring: false }), { before: 0, after: 0 });

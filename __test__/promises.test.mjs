@@ -9,9 +9,12 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import ts from 'typescript';
 
+import { toolPath } from '../scripts/optional-tools.mjs';
 import { npm } from '../scripts/process.mjs';
 import { SOON, until } from './support/deadline.mjs';
 import { handshake } from './support/http.mjs';
+import { needing } from './support/needing.mjs';
+import { only } from './support/platforms.mjs';
 import { ask, member, open, ownServer, RUNTIME, worker } from './support/server.mjs';
 import { removeWith } from './support/teardown.mjs';
 
@@ -94,7 +97,7 @@ test('refusals are counted', async (t) => {
   t.is((await server.call('stats')).opened, 0);
 });
 
-const onNode = RUNTIME === 'node' ? test : test.skip;
+const onNode = only(test, RUNTIME === 'node', 'about Node.js');
 onNode('while an inspector is open no worker is given up', async (t) => {
   const limits = { workerTimeoutMs: 500 };
   const server = await ownServer(t, commands({ limits }), { nodeArgs: ['--inspect=127.0.0.1:0'] });
@@ -103,7 +106,8 @@ onNode('while an inspector is open no worker is given up', async (t) => {
   t.is((await member(t, server)).workerId, ws.workerId);
 });
 
-test('the package as npm packs it works beside its platform package, for ESM and CommonJS', async (t) => {
+const withTar = needing(test, 'tar');
+withTar('the package as npm packs it works beside its platform package, for ESM and CommonJS', async (t) => {
   const native = path.join(root, 'js', 'native');
   const addon = readdirSync(native).find((name) => name.endsWith('.node'));
   const platform = addon.split('.')[1];
@@ -120,9 +124,13 @@ test('the package as npm packs it works beside its platform package, for ESM and
   );
   const modules = path.join(folder, 'node_modules');
   mkdirSync(path.join(modules, 'millrace'), { recursive: true });
-  await promisify(execFile)('tar', ['xzf', filename, '--strip-components=1', '-C', path.join(modules, 'millrace')], {
-    cwd: folder,
-  });
+  await promisify(execFile)(
+    toolPath('tar'),
+    ['xzf', filename, '--strip-components=1', '-C', path.join(modules, 'millrace')],
+    {
+      cwd: folder,
+    },
+  );
   const beside = path.join(modules, `millrace-${platform}`);
   mkdirSync(beside);
   copyFileSync(path.join(root, 'npm', platform, 'package.json'), path.join(beside, 'package.json'));

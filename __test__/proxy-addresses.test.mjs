@@ -1,15 +1,17 @@
 // Behind a proxy: whose address `ip` is, and whom the limits per address count.
+import { mkdtemp } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
 import test from 'ava';
 
-import { Authority } from './support/certificates.mjs';
 import { within } from './support/deadline.mjs';
 import { handshake } from './support/http.mjs';
 import { ask, open, ownServer, sharedServer, worker } from './support/server.mjs';
+import { removeWith } from './support/teardown.mjs';
 
 const COMMANDS = { workerPath: worker('commands'), threads: 1, ioThreads: 1 };
 const trusting = sharedServer(test, { ...COMMANDS, trustProxy: ['loopback', '10.0.0.0/8'] });
 const plain = sharedServer(test, COMMANDS);
-const authority = Authority.of(test);
 
 /** What the server takes for the address of a client with these headers. */
 async function ipOf(t, server, headers, options = {}) {
@@ -50,8 +52,9 @@ test('who is not trusted is not believed', async (t) => {
 });
 
 test("'unix' believes whoever connects over a unix socket", async (t) => {
+  const folder = removeWith(t, await mkdtemp(path.join(os.tmpdir(), 'millrace-proxy-')));
   const bind = ['a', 'b'].map((name) => ({
-    address: `unix:${authority.file(`${name}.sock`)}`,
+    address: `unix:${path.join(folder, `${name}.sock`)}`,
     trustProxy: name === 'a' ? ['unix'] : ['loopback'],
   }));
   const server = await ownServer(t, { ...COMMANDS, bind });

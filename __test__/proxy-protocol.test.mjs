@@ -5,6 +5,7 @@ import test from 'ava';
 import { Authority } from './support/certificates.mjs';
 import { within } from './support/deadline.mjs';
 import { connectOptions, handshakeBytes, parseHead } from './support/http.mjs';
+import { needing } from './support/needing.mjs';
 import { ask, failedHandshakes, ownServer, worker } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -103,7 +104,7 @@ test('requests that a client sends at once, and its messages, are not lost', asy
   for (let index = 0; index < 100; index++) t.is(await client.text(), `m${index}`);
 });
 
-test('TLS behind the header', async (t) => {
+needing(test, 'openssl')('TLS behind the header', async (t) => {
   const bind = proxied({ tls: identity.files });
   const server = await ownServer(t, { ...OPTIONS, ...bind, workerPath: worker('commands') });
   const [address] = server.addresses;

@@ -1,7 +1,6 @@
 // The clients that people use, each with one script against a real redis-server and against Millrace in every runtime: equal
 // results.
 import { execFile, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -9,8 +8,10 @@ import test from 'ava';
 import Ioredis from 'ioredis';
 import { createClient } from 'redis';
 
+import { toolPath } from '../scripts/optional-tools.mjs';
 import { until, within } from './support/deadline.mjs';
-import { needingRedis, REDIS_BENCHMARK, REDIS_CLI, Redis } from './support/redis.mjs';
+import { needing } from './support/needing.mjs';
+import { likeRedis, Redis } from './support/redis.mjs';
 import { inEach } from './support/runtimes.mjs';
 import { ownServer, worker } from './support/server.mjs';
 import { exitOf } from './support/teardown.mjs';
@@ -18,11 +19,11 @@ import { exitOf } from './support/teardown.mjs';
 const run = promisify(execFile);
 const here = path.dirname(fileURLToPath(import.meta.url));
 const redis = Redis.of(test);
-const withRedis = needingRedis(test.serial);
+const withRedis = likeRedis(test.serial);
 
-/** Plays a script to both servers, each given by its port, and to ours in each runtime; the results are equal. */
-function same(title, script) {
-  inEach({ serial: withRedis }, title, async (t, { launch }) => {
+/** Plays a script to both servers, each given by its port, and to ours in each runtime; equal results. `tools`: what it needs. */
+function same(title, script, ...tools) {
+  inEach({ serial: needing(withRedis, ...tools) }, title, async (t, { launch }) => {
     const bind = { address: '127.0.0.1:0', protocol: 'resp' };
     const server = await launch({ workerPath: worker('echo'), threads: 1, ioThreads: 2, bind });
     const port = Number(server.addresses[0].split(':')[1]);
@@ -124,14 +125,19 @@ for (const RESP of [2, 3]) {
   });
 }
 
-same("Python's redis", async (_t, port) => {
-  const { stdout } = await run('/usr/bin/python3', [path.join(here, 'support/resp_script.py'), String(port)]);
-  return JSON.parse(stdout);
-});
+same(
+  "Python's redis",
+  async (_t, port) => {
+    const script = path.join(here, 'support/resp_script.py');
+    const { stdout } = await run(toolPath('python3 with redis'), [script, String(port)]);
+    return JSON.parse(stdout);
+  },
+  'python3 with redis',
+);
 
 /** What redis-cli prints for these lines on its input. */
 async function cli(t, port, lines, args = []) {
-  const child = spawn(REDIS_CLI, ['-p', String(port), ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(toolPath('redis-cli'), ['-p', String(port), ...args], { stdio: ['pipe', 'pipe', 'pipe'] });
   t.teardown(() => child.kill());
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (printed += chunk));
@@ -154,7 +160,8 @@ withRedis('redis-cli is told that nobody watches, and subscribes', async (t) => 
   const server = await ownServer(t, { workerPath: worker('echo'), threads: 1, ioThreads: 1, bind });
   const port = server.addresses[0].split(':')[1];
   t.regex(await cli(t, port, ['MONITOR', 'PING']), /ERR MONITOR is not supported here.*\n+PONG/s);
-  const child = spawn(REDIS_CLI, ['-p', port, 'SUBSCRIBE', 'room'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const args = ['-p', port, 'SUBSCRIBE', 'room'];
+  const child = spawn(toolPath('redis-cli'), args, { stdio: ['ignore', 'pipe', 'inherit'] });
   t.teardown(() => child.kill());
   let printed = '';
   child.stdout.on('data', (chunk) => (printed += chunk));
@@ -166,14 +173,14 @@ withRedis('redis-cli is told that nobody watches, and subscribes', async (t) => 
   t.true(printed.startsWith('subscribe\nroom\n1\n'));
 });
 
-withRedis('redis-benchmark completes', async (t) => {
-  t.true(existsSync(REDIS_BENCHMARK));
+needing(withRedis, 'redis-benchmark')('redis-benchmark completes', async (t) => {
   const bind = { address: '127.0.0.1:0', protocol: 'resp' };
   const server = await ownServer(t, { workerPath: worker('echo'), threads: 1, ioThreads: 1, bind });
   const port = server.addresses[0].split(':')[1];
   const tests = 'set,get,ping_inline,ping_mbulk,incr,mset';
   for (const more of [[], ['-P', '16', '-3']]) {
-    const { stdout } = await run(REDIS_BENCHMARK, ['-p', port, '-t', tests, '-n', '2000', '-q', '--csv', ...more]);
+    const args = ['-p', port, '-t', tests, '-n', '2000', '-q', '--csv', ...more];
+    const { stdout } = await run(toolPath('redis-benchmark'), args);
     t.is(stdout.trim().split('\n').length, 7, stdout);
   }
 });

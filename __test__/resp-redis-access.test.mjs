@@ -1,7 +1,7 @@
 // Passwords and users as a real redis-server has them: who may do what, in the same words, in RESP2 and RESP3.
 import test from 'ava';
 
-import { needingRedis, Redis } from './support/redis.mjs';
+import { likeRedis, Redis } from './support/redis.mjs';
 import { compare, emptied } from './support/resp-compare.mjs';
 import { ownServer, worker } from './support/server.mjs';
 
@@ -11,7 +11,7 @@ const redis = Redis.of(test, [
   ...`--user bob on >b resetchannels &news:* &chat ~bob:* -@all +${BOB.replaceAll(' ', ' +')}`.split(' '),
   ...'--user eve on >e allchannels ~eve:* +@all'.split(' '),
 ]);
-const withRedis = needingRedis(test.serial);
+const withRedis = likeRedis(test.serial);
 const OPTIONS = {
   workerPath: worker('echo'),
   threads: 1,

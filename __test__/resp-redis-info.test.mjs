@@ -2,13 +2,13 @@
 // and RESP3.
 import test from 'ava';
 
-import { needingRedis, Redis } from './support/redis.mjs';
+import { likeRedis, Redis } from './support/redis.mjs';
 import { connect } from './support/resp.mjs';
 import { compare } from './support/resp-compare.mjs';
 import { ownServer, worker } from './support/server.mjs';
 
 const redis = Redis.of(test);
-const withRedis = needingRedis(test.serial);
+const withRedis = likeRedis(test.serial);
 const OPTIONS = {
   workerPath: worker('echo'),
   threads: 1,

@@ -3,6 +3,7 @@ import test from 'ava';
 
 import { Authority } from './support/certificates.mjs';
 import { until, within } from './support/deadline.mjs';
+import { needing } from './support/needing.mjs';
 import { connect, request } from './support/resp.mjs';
 import { ask, forgotten, ownServer, worker } from './support/server.mjs';
 import { connect as connectWs } from './support/ws-client.mjs';
@@ -275,7 +276,7 @@ test('wrong passwords of one address wait for each other, and too many end the c
   t.is(await connectWs(t, server.addresses[0]).then((ws) => ask(ws, { cmd: 'ping' })), 'pong');
 });
 
-test('over TLS and over a unix socket', async (t) => {
+needing(test, 'openssl')('over TLS and over a unix socket', async (t) => {
   const { cert, key } = identity;
   const path = authority.file('resp.sock');
   const server = await ownServer(t, {

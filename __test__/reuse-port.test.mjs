@@ -3,10 +3,11 @@
 import test from 'ava';
 
 import { until } from './support/deadline.mjs';
+import { posixTests } from './support/platforms.mjs';
 import { open, ownServer, worker } from './support/server.mjs';
 
 const options = { workerPath: worker('echo'), threads: 1, ioThreads: 1 };
-const posix = process.platform === 'win32' ? test.serial.skip : test.serial;
+const posix = posixTests(test.serial);
 
 posix('processes that ask for it share a port', async (t) => {
   const one = await ownServer(t, { ...options, reusePort: true });

@@ -7,11 +7,11 @@ import test from 'ava';
 
 import { runtimePath } from '../scripts/runtimes.mjs';
 import { SOON, within } from './support/deadline.mjs';
-import { isInstalled, project } from './support/runtimes.mjs';
+import { needingRuntime, project } from './support/runtimes.mjs';
 import { endWith } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
-const here = isInstalled('deno') ? test.serial : test.serial.skip;
+const here = needingRuntime(test.serial, 'deno');
 
 /** `deno run` with nothing allowed but `flags`, which are relative to the project. */
 function deno(t, folder, flags) {

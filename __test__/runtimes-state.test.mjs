@@ -4,6 +4,7 @@ import { copyFile, rename } from 'node:fs/promises';
 import test from 'ava';
 
 import { until } from './support/deadline.mjs';
+import { posixTests } from './support/platforms.mjs';
 import { inEach, secondCopy } from './support/runtimes.mjs';
 import { callIn, onThreads, open, worker } from './support/server.mjs';
 
@@ -65,8 +66,8 @@ inEach(test, 'a worker that cannot get the native state of its gateway ends with
 });
 
 // Windows does not let anybody replace the file of a loaded library
-(process.platform === 'win32' ? () => {} : inEach)(
-  test,
+inEach(
+  posixTests(test),
   'an addon that is replaced on disk under a running server: no worker serves another native state',
   async (t, { launch }) => {
     const copy = await secondCopy(t);

@@ -4,9 +4,12 @@ import { mkdirSync, renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import path from 'node:path';
 import test from 'ava';
 
+import { toolPath } from '../scripts/optional-tools.mjs';
 import { within } from './support/deadline.mjs';
 import { folderFor, makeFolder, removeFolder, request, requestsTo, write } from './support/files.mjs';
 import { exchange } from './support/http.mjs';
+import { needing } from './support/needing.mjs';
+import { posixTests } from './support/platforms.mjs';
 import { ownServer, sharedServer, worker } from './support/server.mjs';
 
 const SECRET = 'secret';
@@ -28,7 +31,7 @@ test.after.always(() => removeFolder(outside));
 
 const server = sharedServer(test, { workerPath: worker('echo'), threads: 1, static: root });
 const get = requestsTo(server);
-const onUnix = process.platform === 'win32' ? test.skip : test;
+const onUnix = posixTests(test);
 
 /** A request whose target is sent byte by byte. */
 const raw = (target) =>
@@ -204,9 +207,9 @@ onUnix('a link that is exchanged all the time never leads out', async (t) => {
   t.is((await request(own.addresses[0], '/swapped/file.txt')).text, 'inside');
 });
 
-onUnix('devices and pipes are no files', async (t) => {
+needing(onUnix, 'mkfifo')('devices and pipes are no files', async (t) => {
   const folder = folderFor(t, { 'a.txt': 'a' });
-  execFileSync('mkfifo', [path.join(folder, 'pipe')]);
+  execFileSync(toolPath('mkfifo'), [path.join(folder, 'pipe')]);
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1, static: folder });
   const ask = requestsTo(own);
   t.is((await ask('/pipe')).status, 404);

@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
+import { toolPath } from '../scripts/optional-tools.mjs';
+import { needing } from './support/needing.mjs';
 import { ask, open, ownServer, worker } from './support/server.mjs';
 
 const PARSER = fileURLToPath(new URL('support/openmetrics.py', import.meta.url));
@@ -88,13 +90,9 @@ test('a WebSocket may be opened at these paths', async (t) => {
   t.is(await ask(ws, { cmd: 'ping' }), 'pong');
 });
 
-/** The system's own Python has the system's packages; another one may come before it. */
-const PYTHONS = ['/usr/bin/python3', 'python3'];
-const python = PYTHONS.find((name) => spawnSync(name, ['-c', 'import prometheus_client']).status === 0);
-const isSkipped = python === undefined && process.env.MILLRACE_REQUIRE_ALL !== '1';
-const withParser = isSkipped ? test.skip : test;
+const PYTHON = 'python3 with prometheus_client';
 
-withParser('GET /metrics is what the parser of the Prometheus client reads', async (t) => {
+needing(test, PYTHON)('GET /metrics is what the parser of the Prometheus client reads', async (t) => {
   const server = await ownServer(t, options({ metrics: true }));
   const clients = [await open(t, server), await open(t, server)];
   for (const ws of clients) {
@@ -105,7 +103,7 @@ withParser('GET /metrics is what the parser of the Prometheus client reads', asy
   t.is(response.headers.get('content-type'), 'application/openmetrics-text; version=1.0.0; charset=utf-8');
   const text = await response.text();
   t.true(text.endsWith('# EOF\n'));
-  const { status, stdout, stderr } = spawnSync(python ?? PYTHONS[0], [PARSER], { input: text, encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(toolPath(PYTHON), [PARSER], { input: text, encoding: 'utf8' });
   t.is(status, 0, stderr);
   const families = JSON.parse(stdout);
   const value = (family, labels = {}) => {

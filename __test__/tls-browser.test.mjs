@@ -3,10 +3,11 @@ import test from 'ava';
 
 import { Authority } from './support/certificates.mjs';
 import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
+import { needing } from './support/needing.mjs';
 import { ownServer, worker } from './support/server.mjs';
 import { decode } from './support/wire.mjs';
 
-const inBrowser = browserTests(test);
+const inBrowser = needing(browserTests(test), 'openssl');
 const OPTIONS = { workerPath: worker('commands'), threads: 1, ioThreads: 1 };
 let identity;
 let browser;

@@ -1,12 +1,15 @@
 // Certificates of clients: who may come in, and what handleOpen is told.
 import { X509Certificate } from 'node:crypto';
-import test from 'ava';
+import ava from 'ava';
 
 import { Authority } from './support/certificates.mjs';
-import { isInstalled } from './support/runtimes.mjs';
+import { needing } from './support/needing.mjs';
+import { needingRuntime } from './support/runtimes.mjs';
 import { failedHandshakes, ownServer, worker } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
 
+/** All of them need certificates. */
+const test = needing(ava, 'openssl');
 const OPTIONS = { workerPath: worker('certificates'), threads: 1, ioThreads: 1 };
 const SUBJECT = '/O=Exämple/OU=first/OU=second/UID=u1+CN=alice';
 let identity;
@@ -36,8 +39,7 @@ async function seen(t, server, { cert, key } = {}, more = {}) {
 }
 
 for (const runtime of ['node', 'bun', 'deno']) {
-  const declare = isInstalled(runtime) ? test : test.skip;
-  declare(`${runtime}: handleOpen is given the subject and the certificate`, async (t) => {
+  needingRuntime(test, runtime)(`${runtime}: handleOpen is given the subject and the certificate`, async (t) => {
     const server = await ownServer(t, { ...OPTIONS, tls: tlsOf('required') }, { runtime });
     const { subject, raw } = await seen(t, server, alice);
     t.deepEqual(subject, { O: 'Exämple', OU: ['first', 'second'], UID: 'u1', CN: 'alice' });

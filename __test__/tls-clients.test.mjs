@@ -2,15 +2,18 @@
 import { execFile } from 'node:child_process';
 import https from 'node:https';
 import { promisify } from 'node:util';
-import test from 'ava';
+import ava from 'ava';
 import WebSocket from 'ws';
 
 import { Authority } from './support/certificates.mjs';
 import { SOON, within } from './support/deadline.mjs';
-import { isInstalled } from './support/runtimes.mjs';
+import { needing } from './support/needing.mjs';
+import { needingRuntime } from './support/runtimes.mjs';
 import { ask, failedHandshakes, ownServer, worker } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
 
+/** All of them need certificates. */
+const test = needing(ava, 'openssl');
 const run = promisify(execFile);
 const COMMANDS = { workerPath: worker('commands'), threads: 1, ioThreads: 1 };
 let identity;
@@ -73,7 +76,7 @@ test('a browser-like client: ws, with messages of every length both ways', async
   t.is(await within(closed, 'close'), 4001);
 });
 
-test('curl, with TLS 1.2 and 1.3', async (t) => {
+needing(test, 'curl')('curl, with TLS 1.2 and 1.3', async (t) => {
   const server = await ownServer(t, { ...COMMANDS, tls: identity.files });
   const { port } = new URL(`http://${server.addresses[0]}`);
   for (const version of ['1.2', '1.3']) {
@@ -107,8 +110,7 @@ test('one listener with TLS and one without', async (t) => {
 });
 
 for (const runtime of ['node', 'bun', 'deno']) {
-  const declare = isInstalled(runtime) ? test : test.skip;
-  declare(`${runtime} serves wss:, closes with a goodbye, and stops`, async (t) => {
+  needingRuntime(test, runtime)(`${runtime} serves wss:, closes with a goodbye, and stops`, async (t) => {
     const server = await ownServer(t, { ...COMMANDS, tls: identity.files }, { runtime });
     const client = await connect(t, server.addresses[0], { tls: { ca: authority.ca } });
     client.send('hello');

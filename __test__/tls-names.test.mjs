@@ -1,14 +1,17 @@
 // Which certificate a client sees: by the name it asks for, and after a reload.
 import { copyFile, writeFile } from 'node:fs/promises';
 import tls from 'node:tls';
-import test from 'ava';
+import ava from 'ava';
 
 import { Authority } from './support/certificates.mjs';
 import { within } from './support/deadline.mjs';
 import { connectOptions } from './support/http.mjs';
+import { needing } from './support/needing.mjs';
 import { ask, failedHandshakes, ownServer, worker } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
 
+/** All of them need certificates. */
+const test = needing(ava, 'openssl');
 const ECHO = { workerPath: worker('commands'), threads: 1, ioThreads: 2 };
 const issued = {};
 const authority = Authority.of(test, async (made) => {

@@ -1,14 +1,17 @@
 // What TLS ports meet: clients that speak something else, that stop in the middle, that read slowly or leave without a word.
 import net from 'node:net';
 import tls from 'node:tls';
-import test from 'ava';
+import ava from 'ava';
 
 import { Authority } from './support/certificates.mjs';
 import { until, within } from './support/deadline.mjs';
 import { connectOptions, handshakeBytes } from './support/http.mjs';
+import { needing } from './support/needing.mjs';
 import { ask, failedHandshakes, ownServer, worker } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
 
+/** All of them need certificates. */
+const test = needing(ava, 'openssl');
 const COMMANDS = { workerPath: worker('commands'), threads: 1, ioThreads: 1 };
 let identity;
 const authority = Authority.of(test, async (made) => {

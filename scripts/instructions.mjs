@@ -1,11 +1,12 @@
 // Counts what the hot paths cost in instructions, which no noise of the machine changes, and compares with the
 // committed figures; benchmark/instructions/README.md says how. `--bless` writes the figures anew, `--profile`
 // leaves a profile of each; names, or how they begin, choose some.
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import { reasonToSkip, toolPath, whatIsMissing } from './optional-tools.mjs';
 import { Failure, fail, ROOT } from './process.mjs';
 
 const FIGURES = 'benchmark/instructions/figures.json';
@@ -26,11 +27,9 @@ const LONGER = 4;
  * @throws {Failure} that names the cases which cost more than they did
  */
 export async function checkInstructions() {
-  const missing = missingTool();
-  if (missing !== undefined) {
-    if (process.env.MILLRACE_REQUIRE_ALL) throw new Failure(missing);
-    return missing;
-  }
+  if (process.platform !== 'linux') return LINUX_ONLY;
+  const missing = reasonToSkip(...TOOLS);
+  if (missing !== undefined) return missing;
   const { toolchain, figures } = JSON.parse(readFileSync(path.join(ROOT, FIGURES), 'utf8'));
   const here = currentToolchain();
   if (here.target !== toolchain.target) return `the figures are of ${toolchain.target}, this is ${here.target}`;
@@ -81,12 +80,9 @@ export function judge(figures, counts, tolerance) {
 
 const BLESS = '"node scripts/instructions.mjs --bless"';
 
-function missingTool() {
-  if (process.platform !== 'linux') return 'instructions are counted on Linux only';
-  const tools = { valgrind: 'valgrind', taskset: 'util-linux' };
-  const absent = Object.keys(tools).find((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status !== 0);
-  return absent && `${absent} is not installed: apt-get install ${tools[absent]}`;
-}
+const LINUX_ONLY = 'instructions are counted on Linux only';
+
+const TOOLS = ['valgrind', 'taskset'];
 
 /** What changes counts without any change of ours. */
 function currentToolchain() {
@@ -166,10 +162,10 @@ function profileOf(name) {
 
 async function collect({ binary, name, processor }, operations, profile) {
   // one processor, and a fair lock between valgrind's threads: a server and its client take turns, always the same
-  const valgrind = ['valgrind', '--tool=callgrind', `--callgrind-out-file=${profile}`, '--fair-sched=try'];
+  const valgrind = [toolPath('valgrind'), '--tool=callgrind', `--callgrind-out-file=${profile}`, '--fair-sched=try'];
   const args = ['--cpu-list', String(processor), ...valgrind, binary, name, String(operations)];
   const options = { stdio: ['ignore', 'ignore', 'pipe'], env: { PATH: process.env.PATH, ...QUIET_HEAP } };
-  const { code, output } = await read('taskset', args, options);
+  const { code, output } = await read(toolPath('taskset'), args, options);
   const collected = /Collected : (\d+)/.exec(output);
   if (code !== 0 || collected === null) throw new Failure(`${name} failed under valgrind:\n${output}`);
   return Number(collected[1]);
@@ -196,7 +192,7 @@ async function main() {
   const chosen = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
   const unknown = flags.find((flag) => flag !== '--bless' && flag !== '--profile');
   if (unknown !== undefined) throw new Failure(`unknown argument ${unknown}; there are --bless and --profile`);
-  const missing = missingTool();
+  const missing = process.platform === 'linux' ? whatIsMissing(TOOLS) : LINUX_ONLY;
   if (missing !== undefined) throw new Failure(missing);
   const counts = await countAll(await build(), chosen, flags.includes('--profile'));
   if (flags.includes('--bless')) bless(counts, chosen);

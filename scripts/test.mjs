@@ -1,17 +1,21 @@
-// `npm test`: sets up what is missing, then every check in order, and stops at the first that fails. Names of
-// steps or groups as arguments choose some: `npm test -- rust`, `npm test -- clippy ava`.
-import { spawnSync } from 'node:child_process';
+// `npm test`: sets up what is missing, then every check in order, and stops at the first that fails. At the end it lists
+// what was skipped, and why. Names of steps or groups as arguments choose some: `npm test -- rust`, `npm test -- clippy ava`.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import { checkInstructions } from './instructions.mjs';
 import { lintPackages } from './lint-packages.mjs';
 import { checkLockfile } from './lockfile.mjs';
+import { reasonToSkip, toolPath } from './optional-tools.mjs';
 import { Failure, fail, ROOT, run, tool } from './process.mjs';
 import { setUp } from './setup.mjs';
+import { SkipFile, told } from './skips.mjs';
 
 /** In CI a stale Cargo.lock is an error; on a developer's machine cargo brings it up to date. */
 const LOCKED = process.env.CI ? ['--locked'] : [];
+
+/** What the tests were skipped for. */
+const skips = new SkipFile();
 
 /** In order. A step returns a text when it was skipped, and throws when it failed. */
 const STEPS = [
@@ -28,7 +32,7 @@ const STEPS = [
   { name: 'workflows', groups: ['lint'], run: workflows },
   { name: 'deny', groups: ['lint', 'rust'], run: deny },
   { name: 'package', groups: ['js'], run: () => lintPackages() },
-  { name: 'ava', groups: ['js'], run: () => run(tool('ava')) },
+  { name: 'ava', groups: ['js'], run: ava },
 ];
 
 function clippy() {
@@ -86,25 +90,22 @@ function loomFiles(folder) {
   }
 }
 
-/** Licences, bans and sources of the crates; cargo-deny is not everywhere, and MILLRACE_REQUIRE_ALL says where it must be. */
+/** Licences, bans and sources of the crates. */
 async function deny() {
-  if (spawnSync('cargo', ['deny', '--version'], { stdio: 'ignore' }).status !== 0) {
-    const missing = 'cargo-deny is not installed: cargo install --locked cargo-deny';
-    if (process.env.MILLRACE_REQUIRE_ALL) throw new Failure(missing);
-    return missing;
-  }
-  await run(['cargo', 'deny', '--log-level', 'error', 'check', 'bans', 'licenses', 'sources']);
+  const missing = reasonToSkip('cargo-deny');
+  if (missing !== undefined) return missing;
+  return run(['cargo', 'deny', '--log-level', 'error', 'check', 'bans', 'licenses', 'sources']);
 }
 
-/** The workflow files; actionlint is a Go program, and as optional as cargo-deny. */
+/** The workflow files. */
 async function workflows() {
-  if (spawnSync('actionlint', ['--version'], { stdio: 'ignore' }).status !== 0) {
-    const missing =
-      'actionlint is not installed: go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12, and put it on the PATH';
-    if (process.env.MILLRACE_REQUIRE_ALL) throw new Failure(missing);
-    return missing;
-  }
-  await run(['actionlint', '-no-color']);
+  const missing = reasonToSkip('actionlint');
+  if (missing !== undefined) return missing;
+  return run([toolPath('actionlint'), '-no-color']);
+}
+
+function ava() {
+  return run(tool('ava'), { env: skips.environment });
 }
 
 /** @param {string[]} names steps or groups; none is everything */
@@ -122,22 +123,33 @@ function choose(names) {
 async function test() {
   const steps = choose(process.argv.slice(2));
   const report = [];
+  const skippedSteps = [];
   for (const [index, step] of steps.entries()) {
     console.log(`\n=== ${index + 1}/${steps.length} ${step.name} ===`);
     const began = performance.now();
     const outcome = await step.run().then(
-      (skipped) => (typeof skipped === 'string' ? { text: `skipped: ${skipped}` } : { text: 'ok' }),
+      (skipped) => (typeof skipped === 'string' ? { text: 'skipped', reason: skipped } : { text: 'ok' }),
       (error) => ({ text: 'FAILED', error }),
     );
     const seconds = ((performance.now() - began) / 1000).toFixed(1);
     report.push(`${step.name.padEnd(12)}${seconds.padStart(7)} s  ${outcome.text}`);
-    console.log(`--- ${step.name}: ${outcome.text} (${seconds} s)`);
+    console.log(`--- ${step.name}: ${[outcome.text, outcome.reason].filter(Boolean).join(': ')} (${seconds} s)`);
+    if (outcome.reason !== undefined) skippedSteps.push({ where: `step ${step.name}`, reason: outcome.reason });
     if (outcome.error !== undefined) {
       console.error(`\n${report.join('\n')}`);
-      fail(outcome.error);
+      throw outcome.error;
     }
   }
+  const skipped = told([...skippedSteps, ...skips.read()]);
+  if (skipped.length > 0) report.push('\nSkipped:', ...skipped.map((line) => `  ${line}`));
   console.log(`\n${report.join('\n')}`);
 }
 
+process.once('exit', () => skips.remove());
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    skips.remove();
+    process.kill(process.pid, signal);
+  });
+}
 await test().catch(fail);

@@ -1,15 +1,31 @@
-// What the hosted workflows and .ci/run must agree on.
+// What the hosted workflows, .ci/run and CONTRIBUTING.md must agree on.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import test from 'ava';
 
+import { TOOLS } from './optional-tools.mjs';
 import { ROOT } from './process.mjs';
 
 test('everything that installs actionlint installs one version', (t) => {
-  const versions = ['.ci/run', '.github/workflows/ci.yml', 'scripts/test.mjs'].map((file) => {
-    const text = readFileSync(path.join(ROOT, file), 'utf8');
-    return /rhysd\/actionlint\/cmd\/actionlint@(\S+?)[\s,]/.exec(text)?.[1];
-  });
+  const versions = ['.ci/run', '.github/workflows/ci.yml', 'scripts/optional-tools.mjs', 'CONTRIBUTING.md'].map(
+    (file) => {
+      const text = readFileSync(path.join(ROOT, file), 'utf8');
+      return /rhysd\/actionlint\/cmd\/actionlint@(\S+?)[\s,]/.exec(text)?.[1];
+    },
+  );
   t.is(new Set(versions).size, 1, versions.join(', '));
   t.regex(versions[0], /^v\d+\.\d+\.\d+$/);
+});
+
+/** Those that every Debian has. */
+const ESSENTIAL = ['coreutils', 'tar', 'util-linux'];
+
+test('.ci/run installs the Debian packages of all optional tools, and CONTRIBUTING.md names them', (t) => {
+  const needed = Object.values(TOOLS).flatMap(({ debian }) => (debian === undefined ? [] : [debian.split(' ')[0]]));
+  for (const file of ['.ci/run', 'CONTRIBUTING.md']) {
+    const text = readFileSync(path.join(ROOT, file), 'utf8').replaceAll('\\\n', '');
+    const [, list] = /apt-get install (.+)/.exec(text);
+    const missing = needed.filter((name) => !list.split(/\s+/).includes(name) && !ESSENTIAL.includes(name));
+    t.deepEqual(missing, [], file);
+  }
 });

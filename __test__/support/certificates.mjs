@@ -5,6 +5,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 
+import { toolPath } from '../../scripts/optional-tools.mjs';
+import { needing } from './needing.mjs';
 import { remove } from './teardown.mjs';
 
 const run = promisify(execFile);
@@ -17,10 +19,11 @@ export class Authority {
   folder = '';
   #serial = 0;
 
-  /** One for the tests of a file; `prepare` issues what they share. */
+  /** One for the tests of a file, made where openssl is; `prepare` issues what they share. */
   static of(test, prepare = async () => {}, name = 'Millrace test authority') {
     const authority = new Authority();
-    test.before(async () => {
+    const hooks = needing(test, 'openssl');
+    hooks.before(async () => {
       authority.folder = await mkdtemp(path.join(os.tmpdir(), 'millrace-tls-'));
       await openssl(authority.folder, [
         ...['req', '-x509', ...NEW_KEY, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', `/CN=${name}`],
@@ -29,7 +32,7 @@ export class Authority {
       authority.ca = await readFile(authority.file('ca.pem'), 'utf8');
       await prepare(authority);
     });
-    test.after.always(() => authority.folder && remove(authority.folder));
+    hooks.after.always(() => authority.folder && remove(authority.folder));
     return authority;
   }
 
@@ -67,5 +70,5 @@ export class Authority {
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 async function openssl(folder, args) {
-  await run('openssl', args, { cwd: folder });
+  await run(toolPath('openssl'), args, { cwd: folder });
 }

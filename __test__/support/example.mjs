@@ -1,12 +1,13 @@
 // An example program as its user runs it: a child process that prints its address and ends on a signal. And the
 // browser that looks at it.
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { toolPath } from '../../scripts/optional-tools.mjs';
 import { runtimePath } from '../../scripts/runtimes.mjs';
 import { SOON, within } from './deadline.mjs';
+import { needing } from './needing.mjs';
 import { exitOf, kill } from './teardown.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -87,28 +88,14 @@ function commandOf(runtime) {
   return [runtimePath(runtime), { node: [], bun: ['run'], deno: ['run', '-A', '--quiet'] }[runtime]];
 }
 
-const CHROMIUMS = ['chromium-headless-shell', 'chrome-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
-
-/** Where Chromium is; undefined: not on this machine. */
-export const CHROMIUM =
-  process.env.MILLRACE_CHROMIUM || CHROMIUMS.map((name) => `/usr/bin/${name}`).find((file) => existsSync(file));
-
-/**
- * `test.serial` for tests that need a browser. Without one they are skipped and say why, or fail where nothing may
- * be skipped (MILLRACE_REQUIRE_ALL=1).
- */
-export function browserTests(test) {
-  if (CHROMIUM !== undefined) return test.serial;
-  const missing = "no Chromium: install Debian's chromium-headless-shell, or name another in MILLRACE_CHROMIUM";
-  if (process.env.MILLRACE_REQUIRE_ALL === '1') return (title) => test.serial(title, (t) => t.fail(missing));
-  return (title, run) => test.serial.skip(`${title} (${missing})`, run);
-}
+/** `test.serial` for tests that need a browser. */
+export const browserTests = (test) => needing(test.serial, 'chromium');
 
 /** Starts the browser, whose pages are waited for as long as anything else. Nothing it does by itself leaves this machine. */
 export async function launchBrowser() {
   const { chromium } = await import('playwright-core');
   const browser = await chromium.launch({
-    executablePath: CHROMIUM,
+    executablePath: toolPath('chromium'),
     args: [
       '--no-sandbox',
       '--disable-gpu',

@@ -2,22 +2,16 @@
 // started here is ever signalled.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import net from 'node:net';
 
+import { toolPath } from '../../scripts/optional-tools.mjs';
 import { SOON, within } from './deadline.mjs';
+import { needing } from './needing.mjs';
 import { freePort } from './ports.mjs';
 import { exitOf, kill } from './teardown.mjs';
 
-const SERVER = ['/usr/sbin/nats-server', '/usr/bin/nats-server'].find((file) => existsSync(file));
-
-/** A test that needs the package: skipped where it is absent, or failed where nothing may be skipped. */
-export function needingNats(test) {
-  if (SERVER !== undefined) return test;
-  const missing = 'the Debian package nats-server is not installed';
-  if (process.env.MILLRACE_REQUIRE_ALL === '1') return (title) => test(title, (t) => t.fail(missing));
-  return (title) => test.skip(`${title} (${missing})`, () => {});
-}
+/** Tests with a `Nats`. */
+export const needingNats = (test) => needing(test, 'nats-server');
 
 /** See the file. */
 export class Nats {
@@ -52,7 +46,7 @@ export class Nats {
   /** Starts it, the first time or again after `stop`, on the same port. */
   async launchAgain() {
     this.output = '';
-    this.#child = spawn(SERVER, ['--addr', '127.0.0.1', '--port', String(this.port), ...this.#args], {
+    this.#child = spawn(toolPath('nats-server'), ['--addr', '127.0.0.1', '--port', String(this.port), ...this.#args], {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#exited = exitOf(this.#child);

@@ -1,32 +1,21 @@
 // A real redis-server (Debian's package `redis`) on a free loopback port, with nothing on disk, ended with its test.
 // Exactly the process started here is ever signalled.
 import { execFile, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 
+import { toolPath } from '../../scripts/optional-tools.mjs';
 import { SOON, within } from './deadline.mjs';
+import { needing } from './needing.mjs';
 import { freePort } from './ports.mjs';
 import { exitOf, kill, remove } from './teardown.mjs';
 
-/** Another server of the protocol may stand in for it, such as valkey-server. */
-const SERVER = process.env.MILLRACE_TEST_REDIS ?? '/usr/bin/redis-server';
+/** Tests with a `Redis`. Another server of the protocol may stand in for it, such as valkey-server. */
+export const needingRedis = (test) => needing(test, 'redis-server', 'redis-cli');
 
-/** redis-cli, of the same package. */
-export const REDIS_CLI = '/usr/bin/redis-cli';
-
-/** redis-benchmark, of the same package. */
-export const REDIS_BENCHMARK = '/usr/bin/redis-benchmark';
-
-/** A test that needs the package: skipped where it is absent, or failed where nothing may be skipped. */
-export function needingRedis(test) {
-  if (existsSync(SERVER)) return test;
-  const missing = 'the Debian package redis is not installed';
-  if (process.env.MILLRACE_REQUIRE_ALL === '1') return (title) => test(title, (t) => t.fail(missing));
-  const skip = (title) => test.skip(`${title} (${missing})`, () => {});
-  return Object.assign(skip, { skip });
-}
+/** Tests that compare ours with a `Redis` to the letter: each version has its own words. */
+export const likeRedis = (test) => needing(test, 'redis-server of 7.0', 'redis-cli');
 
 /** See the file. */
 export class Redis {
@@ -45,11 +34,12 @@ export class Redis {
     return redis;
   }
 
-  /** One for all tests of a file; where the package is absent it is not started. */
+  /** One for all tests of a file; where it is absent it is not started. */
   static of(test, args = []) {
     const redis = new Redis();
-    test.before(() => (existsSync(SERVER) ? redis.start(args) : undefined));
-    test.after.always(() => redis.end());
+    const hooks = needingRedis(test);
+    hooks.before(() => redis.start(args));
+    hooks.after.always(() => redis.end());
     return redis;
   }
 
@@ -83,7 +73,7 @@ export class Redis {
   /** Runs redis-cli with these words and resolves with what it prints. */
   cli(...words) {
     return new Promise((resolve, reject) => {
-      execFile(REDIS_CLI, ['-p', String(this.port), ...words], (error, stdout) => {
+      execFile(toolPath('redis-cli'), ['-p', String(this.port), ...words], (error, stdout) => {
         if (error) reject(error);
         else resolve(stdout);
       });
@@ -97,7 +87,10 @@ export class Redis {
 
   async #launch() {
     const options = ['--port', String(this.port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-    this.#child = spawn(SERVER, [...options, ...this.#args], { cwd: this.#folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = spawn(toolPath('redis-server'), [...options, ...this.#args], {
+      cwd: this.#folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.#exited = exitOf(this.#child);
     const ready = new Promise((resolve) => {
       for (const stream of [this.#child.stdout, this.#child.stderr]) {

@@ -5,16 +5,17 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { runtimePath } from '../../scripts/runtimes.mjs';
+import { unless } from './needing.mjs';
 import { ownServer } from './server.mjs';
 import { removeWith } from './teardown.mjs';
 
-/** Whether the runtime's tests are run: also, so that they fail, where it is required and missing. */
-export function isInstalled(runtime) {
-  if (process.env.MILLRACE_REQUIRE_ALL === '1') return true;
+/** Tests in a runtime: not every platform has all of them. */
+export function needingRuntime(test, runtime) {
   try {
-    return runtimePath(runtime) !== undefined;
-  } catch {
-    return false;
+    runtimePath(runtime);
+    return test;
+  } catch (error) {
+    return unless(error.message, test);
   }
 }
 
@@ -24,8 +25,7 @@ export function isInstalled(runtime) {
  */
 export function inEach(test, title, body, { only } = {}) {
   for (const runtime of only === undefined ? ['node', 'bun', 'deno'] : [only]) {
-    const declare = isInstalled(runtime) ? test.serial : test.serial.skip;
-    declare(`${runtime}: ${title}`, async (t) => {
+    needingRuntime(test.serial, runtime)(`${runtime}: ${title}`, async (t) => {
       const launch = (options, launchOptions) => ownServer(t, options, { runtime, ...launchOptions });
       await body(t, { runtime, launch });
     });

@@ -9,6 +9,7 @@ import net from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { toolPath, whatIsMissing } from '../../scripts/optional-tools.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -28,12 +29,19 @@ const BATCH = Buffer.from(`*3\r\n$7\r\nPUBLISH\r\n$4\r\nroom\r\n$64\r\n${PAYLOAD
 const REPLY_BYTES = `:${subscribers}\r\n`.length;
 /** Batches that may be on their way: a subscriber that falls behind must not fill an outbox. */
 const MOST_AHEAD = 32;
+/** A redis-server on loopback that keeps nothing. */
+const EPHEMERAL = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
 
+const missing = whatIsMissing(['redis-server', 'taskset']);
+if (missing !== undefined) {
+  console.error(missing);
+  process.exit(1);
+}
 const port = await freePort();
 const servers = [
   {
     name: 'redis-server',
-    child: launch('redis-server', ['--port', port, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']),
+    child: launch(toolPath('redis-server'), [...EPHEMERAL, '--port', port]),
     port,
   },
   { name: 'Millrace', child: launch(process.execPath, [fileURLToPath(new URL('server.mjs', import.meta.url))]) },
@@ -144,7 +152,8 @@ async function connect(port, buffer, callback) {
 
 /** On core 0, if there is another for this process. */
 function launch(program, args) {
-  const child = spawn('taskset', ['-c', '0', program, ...args.map(String)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const pinned = ['-c', '0', program, ...args.map(String)];
+  const child = spawn(toolPath('taskset'), pinned, { stdio: ['pipe', 'pipe', 'inherit'] });
   process.on('exit', () => child.kill());
   return child;
 }

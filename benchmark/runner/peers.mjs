@@ -1,7 +1,8 @@
 // The servers: how each is started for a handler, and whether it can be.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { toolPath, whatIsMissing } from '../../scripts/optional-tools.mjs';
 import { installedVersion, peersFolder, rootFolder } from './build.mjs';
 
 /** A program in the peers' folder that Node runs. */
@@ -117,9 +118,9 @@ const table = (options, binaries) => ({
   },
   nginx: {
     handlers: ['http-file'],
-    version: () => spawnSync(nginx(), ['-v']).stderr.toString().trim().split('/')[1],
-    absence: () => (nginx() ? undefined : 'it is not installed'),
-    command: node('http/nginx.mjs', `--nginx=${nginx()}`),
+    version: () => spawnSync(toolPath('nginx'), ['-v']).stderr.toString().trim().split('/')[1],
+    absence: () => whatIsMissing(['nginx']),
+    command: (handler) => node('http/nginx.mjs', `--nginx=${toolPath('nginx')}`)(handler),
     note: 'nginx in one process, without a log, the descriptor of the file kept open',
   },
 });
@@ -163,12 +164,6 @@ export function participants(scenario, peers, options) {
 /** The program of a runtime's peer, for sockets or for HTTP. */
 function file(handler, name) {
   return http.includes(handler) ? join(peersFolder, 'http', name) : join(peersFolder, name);
-}
-
-/** Where nginx is, undefined where it is not. */
-function nginx() {
-  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
-  return folders.map((folder) => join(folder, 'nginx')).find((path) => existsSync(path));
 }
 
 /** Bun's program: in the platform's package, unless its install script has moved it to `bun`. */

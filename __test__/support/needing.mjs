@@ -1,0 +1,43 @@
+// Tests that cannot run on every machine: skipped with the reason in their title, which `npm test` lists again at its end.
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ava from 'ava';
+
+import { isRequired, whatIsMissing } from '../../scripts/optional-tools.mjs';
+import { noteSkip } from '../../scripts/skips.mjs';
+
+/**
+ * `test` for what needs these optional tools. Where one is absent the tests are skipped, or fail where nothing may be
+ * skipped (MILLRACE_REQUIRE_ALL=1), and hooks do not run.
+ *
+ * @param {import('ava').TestFn} test or `test.serial`
+ * @param {...string} tools names in scripts/optional-tools.mjs
+ */
+export function needing(test, ...tools) {
+  return unless(whatIsMissing(tools), test);
+}
+
+/** The same for any other reason that more could be installed against; undefined: there is none. */
+export function unless(missing, test) {
+  if (missing === undefined) return test;
+  if (!isRequired()) return skipping(test, missing);
+  return instead(test, (declare, title) => declare(title, (t) => t.fail(missing)));
+}
+
+/** `test`, but everything is skipped for this reason, which nobody can do anything against. */
+export function skipping(test, reason) {
+  return instead(test, (declare, title) => {
+    noteSkip({ where: path.basename(fileURLToPath(ava.meta.file)), reason });
+    declare.skip(`${title} (${reason})`, () => {});
+  });
+}
+
+/** What stands in for `test`: `act` gets what declares a test, and each test's title. */
+function instead(test, act) {
+  const never = Object.assign(() => {}, { always: () => {} });
+  const declare = (title) => act(test, title);
+  const hooks = { before: never, after: never, beforeEach: never, afterEach: never };
+  Object.assign(declare, hooks, { skip: test.skip });
+  // ava's own is endless: test.serial.serial and so on
+  return Object.defineProperty(declare, 'serial', { get: () => instead(test.serial ?? test, act) });
+}
