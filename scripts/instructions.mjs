@@ -14,7 +14,7 @@ const FIGURES = 'benchmark/instructions/figures.json';
 /** How far a case may rise above its figure, in percent. */
 const TOLERANCE = 5;
 
-/** The same where compiler or C library are others than those of the figures: what is left is gross mistakes. */
+/** The same where compiler, C library or valgrind are others than those of the figures: what is left is gross mistakes. */
 const TOLERANCE_ABROAD = 50;
 
 /** The longer run of a case performs this many times what the shorter does. */
@@ -32,9 +32,8 @@ export async function checkInstructions() {
   if (missing !== undefined) return missing;
   const { toolchain, figures } = JSON.parse(readFileSync(path.join(ROOT, FIGURES), 'utf8'));
   const here = currentToolchain();
-  if (here.target !== toolchain.target) return `the figures are of ${toolchain.target}, this is ${here.target}`;
-  const others = Object.keys(toolchain).filter((key) => here[key] !== toolchain[key]);
-  const tolerance = others.length === 0 ? TOLERANCE : TOLERANCE_ABROAD;
+  const { incomparable, others, tolerance } = against(toolchain, here);
+  if (incomparable !== undefined) return incomparable;
   const counts = await countAll(await build(), []);
   for (const key of others) {
     const [theirs, ours] = [toolchain[key], here[key]].map((value) => JSON.stringify(value));
@@ -42,6 +41,22 @@ export async function checkInstructions() {
   }
   judge(figures, counts, tolerance);
   return undefined;
+}
+
+/**
+ * How counts of these tools are judged by the figures of those: why not at all, or which tools are others and how much may
+ * be let pass, in percent.
+ *
+ * @param {Record<string, unknown>} theirs
+ * @param {Record<string, unknown>} ours
+ * @returns {{incomparable?: string, others?: string[], tolerance?: number}}
+ */
+export function against(theirs, ours) {
+  if (ours.target !== theirs.target) {
+    return { incomparable: `the instructions are known for ${theirs.target}, this is ${ours.target}` };
+  }
+  const others = Object.keys(theirs).filter((key) => ours[key] !== theirs[key]);
+  return { others, tolerance: others.length === 0 ? TOLERANCE : TOLERANCE_ABROAD };
 }
 
 /**
@@ -89,6 +104,7 @@ function currentToolchain() {
   const rustc = execFileSync('rustc', ['-vV'], { cwd: ROOT, encoding: 'utf8' });
   const [, version] = /^release: (\d+\.\d+)/m.exec(rustc);
   const [, target] = /^host: (.+)$/m.exec(rustc);
+  const valgrind = execFileSync(toolPath('valgrind'), ['--version'], { encoding: 'utf8' });
   const { glibcVersionRuntime } = process.report.getReport().header;
   // valgrind offers AVX2 to a program where the machine has it, and copying and UTF-8 checks take it
   const avx2 = existsSync('/proc/cpuinfo') && /\bavx2\b/.test(readFileSync('/proc/cpuinfo', 'utf8'));
@@ -97,6 +113,8 @@ function currentToolchain() {
     rustc: version,
     rustflags: process.env.RUSTFLAGS ?? '',
     glibc: glibcVersionRuntime ?? 'none',
+    // which shows a program a processor of its own making, and the C library chooses its functions by that
+    valgrind: /\d+\.\d+/.exec(valgrind)[0],
     avx2,
   };
 }

@@ -1,6 +1,6 @@
 import test from 'ava';
 
-import { judge } from './instructions.mjs';
+import { against, judge } from './instructions.mjs';
 import { Failure } from './process.mjs';
 
 const FIGURES = { 'codec/a': 1000, 'core/b': 200 };
@@ -22,4 +22,15 @@ test('a case without a figure fails, and a figure without a case', (t) => {
   const error = t.throws(() => judge(FIGURES, counts, 5), { instanceOf: Failure });
   t.regex(error.message, /core\/c has no figure yet, now 1/);
   t.regex(error.message, /core\/b has a figure, but there is no such case/);
+});
+
+test('other tools let more pass and are named, and another target is not compared', (t) => {
+  const tools = { target: 'x86_64-unknown-linux-gnu', rustc: '1.95', valgrind: '3.19' };
+  t.deepEqual(against(tools, { ...tools }), { others: [], tolerance: 5 });
+  t.deepEqual(against(tools, { ...tools, valgrind: '3.24' }), { others: ['valgrind'], tolerance: 50 });
+  const elsewhere = against(tools, { ...tools, target: 'aarch64-unknown-linux-gnu' });
+  t.is(
+    elsewhere.incomparable,
+    'the instructions are known for x86_64-unknown-linux-gnu, this is aarch64-unknown-linux-gnu',
+  );
 });
