@@ -328,6 +328,34 @@ for (const version of [2, 3]) {
     ['b', 'QUIT'],
   ]);
 
+  like('the key with the empty name', [
+    ['a', 'SET', '', 'nothing'],
+    ['a', 'KEYS', '*'],
+    ['a', 'SCAN', '0', 'MATCH', '*'],
+    ['a', 'SCAN', '0'],
+    ['a', 'KEYS', ''],
+    ['a', 'SCAN', '0', 'MATCH', ''],
+    ['a', 'KEYS', '**'],
+    ['a', 'KEYS', '?*'],
+    ['a', 'SCAN', '0', 'MATCH', '**'],
+  ]);
+
+  like('words with a NUL in what is said of them', [
+    ['a', 'no\0such', 'a'],
+    ['a', '\0'],
+    ['a', 'nosuch', 'a\0b', 'c', '\0', `${'d'.repeat(100)}\0d`, 'e'.repeat(100)],
+    ['a', 'nosuch', 'x'.repeat(120), `y\0${'y'.repeat(20)}`, 'z'],
+    ['a', `${'x'.repeat(127)}\0x`, 'a'],
+    ['a', 'CLIENT', 'no\0such'],
+    ['a', 'PUBSUB', 'no\0such'],
+    ['a', 'PUBSUB', 'CHANNELS', 'a', 'b\0c'],
+    ['a', 'CLIENT', 'LIST', 'TYPE', 'no\0such'],
+    ['a', 'CLIENT', 'KILL', 'TYPE', 'no\0such'],
+    ['a', 'CLIENT', 'KILL', 'USER', 'no\0such'],
+    ['a', 'COMMAND', 'no\0such'],
+    ['a', 'HELLO', '3', 'no\0such'],
+  ]);
+
   like('INFO and TIME', [['a', 'TIME']], { masks: ['time'] });
 }
 
@@ -339,6 +367,8 @@ for (const [name, bytes] of Object.entries({
   'a negative length': '*1\r\n$-5\r\n',
   'something else than an argument': '*1\r\n:1\r\n',
   'an empty line instead of an argument': '*1\r\n\r\n',
+  'a byte instead of an argument that is no ASCII': Buffer.from('*1\r\n\xff\r\n', 'latin1'),
+  'a line feed instead of an argument': '*1\r\n\n\r\n',
   'a quote that does not close': 'get "a\r\n',
   'an HTTP request that a page can make a browser send': 'POST / HTTP/1.1\r\nAccept: *\r\n\r\nSET k v\r\n',
   'another one': 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\nSET k v\r\n',
@@ -352,7 +382,7 @@ for (const [name, bytes] of Object.entries({
     const words = [];
     for (const address of [`127.0.0.1:${redis.port}`, ours.addresses[0]]) {
       const client = await connect(t, address);
-      client.send(Buffer.from(`PING\r\n${bytes}`));
+      client.send(Buffer.concat([Buffer.from('PING\r\n'), Buffer.from(bytes)]));
       await client.over();
       words.push(client.left);
     }

@@ -155,6 +155,8 @@ limits! {
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
         /// Bytes of an answer that its handler writes ahead of the client, without waiting for it, for ten seconds.
         answer_ahead_bytes: usize = 16 * 1024 * 1024, "the answer is cut, and reported";
+        /// Arguments of one command, its name included (RESP).
+        arguments: usize = 1_048_576, "an error, and the connection is closed";
         /// Bytes of the name that a client gives itself, and of its library's and that one's version (RESP).
         client_name_bytes: usize = 1024, "the command is refused with an error";
         /// Time that the answer to a wrong password (RESP) waits, and with it all answers to further ones of that address.
@@ -202,5 +204,11 @@ mod tests {
         let limits = FixedLimits::default();
         assert_eq!(limits.pattern_bytes, millrace_core::limits::PATTERN_BYTES);
         assert_eq!(limits.patterns, millrace_core::limits::PATTERNS);
+    }
+
+    #[test]
+    fn the_bound_of_arguments_is_the_decoder_s() {
+        let arguments = i64::try_from(FixedLimits::default().arguments);
+        assert_eq!(arguments, Ok(millrace_protocol::resp::MOST_ARGUMENTS));
     }
 }

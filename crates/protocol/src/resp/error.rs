@@ -22,7 +22,7 @@ pub enum RequestError {
     #[error("Protocol error: too big bulk count string")]
     LengthTooLong,
     /// Something else where an argument was expected.
-    #[error("Protocol error: expected '$', got '{}'", char::from(*.0))]
+    #[error("Protocol error: expected '$', got '{}'", .0.escape_ascii())]
     NoArgument(u8),
     /// The length of an argument is no number, or too large.
     #[error("Protocol error: invalid bulk length")]
@@ -36,6 +36,19 @@ pub enum RequestError {
     /// An argument of that length before the peer has said who it is.
     #[error("Protocol error: unauthenticated bulk length")]
     UnauthenticatedLength,
+}
+
+impl RequestError {
+    /// What the peer is told, without a code: a byte that it sent is in it as it came, also where that is no text.
+    #[must_use]
+    pub fn text(&self) -> Vec<u8> {
+        match self {
+            Self::NoArgument(byte) => {
+                [&b"Protocol error: expected '$', got '"[..], &[*byte], b"'"].concat()
+            }
+            other => other.to_string().into_bytes(),
+        }
+    }
 }
 
 impl From<UnbalancedQuotes> for RequestError {

@@ -15,4 +15,4 @@ pub use inline::{UnbalancedQuotes, split_line};
 pub use message::{append_message, append_pattern_message, append_shard_message};
 pub use number::{append_integer, parse_integer};
 pub use reply::{Reply, Version};
-pub use request::{Decoder, Request, RequestLimits};
+pub use request::{Decoder, MOST_ARGUMENTS, Request, RequestLimits};

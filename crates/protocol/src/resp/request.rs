@@ -371,7 +371,7 @@ const LINE_BYTES: usize = 64 * 1024;
 const LINE_PIECE: usize = 4096;
 
 /// Arguments of a request.
-const MOST_ARGUMENTS: i64 = 1024 * 1024;
+pub const MOST_ARGUMENTS: i64 = 1024 * 1024;
 
 /// … and of one by somebody who has not said who that is, and bytes of each.
 const UNAUTHENTICATED_ARGUMENTS: i64 = 10;

@@ -10,7 +10,7 @@ fn errors_are_in_the_words_of_redis() {
         (b"*1048577\r\n", "Protocol error: invalid multibulk length"),
         (b"*01\r\n", "Protocol error: invalid multibulk length"),
         (b"*1\r\n!4\r\n", "Protocol error: expected '$', got '!'"),
-        (b"*1\r\n\r\n", "Protocol error: expected '$', got '\r'"),
+        (b"*1\r\n\r\n", r"Protocol error: expected '$', got '\r'"),
         (b"*1\r\n$-1\r\n", "Protocol error: invalid bulk length"),
         (b"*1\r\n$\r\n", "Protocol error: invalid bulk length"),
         (b"*1\r\n$4 \r\n", "Protocol error: invalid bulk length"),
@@ -22,6 +22,20 @@ fn errors_are_in_the_words_of_redis() {
         let error = decode(&LIMITS, [bytes]).1.expect("an error");
         assert_eq!(error.to_string(), text);
     }
+}
+
+#[test]
+fn a_byte_is_told_as_it_came_and_shown_as_text() {
+    let error = decode(&LIMITS, [&b"*1\r\n\xff\r\n"[..]])
+        .1
+        .expect("an error");
+    assert_eq!(error.text(), b"Protocol error: expected '$', got '\xff'");
+    assert_eq!(
+        error.to_string(),
+        r"Protocol error: expected '$', got '\xff'"
+    );
+    let error = decode(&LIMITS, [&b"*x\r\n"[..]]).1.expect("an error");
+    assert_eq!(error.text(), error.to_string().as_bytes());
 }
 
 #[test]

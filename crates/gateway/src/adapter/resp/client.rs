@@ -7,6 +7,7 @@ use millrace_protocol::resp::parse_integer;
 use super::call::{Call, Flow};
 use super::clients::Client;
 use super::session::Silence;
+use super::table::shown;
 use crate::limits::FixedLimits;
 
 pub(super) fn id(call: &mut Call<'_>) -> Flow {
@@ -42,10 +43,10 @@ pub(super) fn set_info(call: &mut Call<'_>) -> Flow {
     let (what, value) = (call.argument(2), call.argument(3));
     let is = |name: &[u8]| what.eq_ignore_ascii_case(name);
     if !is(b"lib-name") && !is(b"lib-ver") {
-        return call.error([&b"ERR Unrecognized option '"[..], what, b"'"].concat());
+        return call.error([&b"ERR Unrecognized option '"[..], shown(what), b"'"].concat());
     }
     if !is_name(value) {
-        let what = String::from_utf8_lossy(what).into_owned();
+        let what = String::from_utf8_lossy(shown(what)).into_owned();
         return call.error(format!(
             "ERR {what} cannot contain spaces, newlines or special characters."
         ));
@@ -209,7 +210,7 @@ impl<'c> Wanted<'c> {
                 b"addr" => wanted.address = Some(value),
                 b"laddr" => wanted.local = Some(value),
                 b"user" if call.session.terms.access.knows(value) => wanted.user = Some(value),
-                b"user" => return Err([&b"ERR No such user '"[..], value, b"'"].concat()),
+                b"user" => return Err([&b"ERR No such user '"[..], shown(value), b"'"].concat()),
                 b"skipme" if value.eq_ignore_ascii_case(b"yes") => wanted.spares_itself = true,
                 b"skipme" if value.eq_ignore_ascii_case(b"no") => wanted.spares_itself = false,
                 _ => return Err(SYNTAX.into()),
@@ -249,7 +250,7 @@ impl Kind {
             b"normal" => Ok(Self::Asking),
             b"pubsub" => Ok(Self::Listening),
             b"master" | b"replica" | b"slave" => Ok(Self::Server),
-            _ => Err([&b"ERR Unknown client type '"[..], name, b"'"].concat()),
+            _ => Err([&b"ERR Unknown client type '"[..], shown(name), b"'"].concat()),
         }
     }
 

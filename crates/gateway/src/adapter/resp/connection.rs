@@ -9,6 +9,7 @@ use super::call::{Call, Flow, is_newer};
 use super::client::rename;
 use super::server::REDIS_VERSION;
 use super::session::Silence;
+use super::table::shown;
 use super::throttle::Wait;
 
 pub(super) fn ping(call: &mut Call<'_>) -> Flow {
@@ -140,7 +141,12 @@ pub(super) fn hello(call: &mut Call<'_>) -> Flow {
                 Err(text) => text.into(),
             }
         } else {
-            [&b"ERR Syntax error in HELLO option '"[..], option, b"'"].concat()
+            [
+                &b"ERR Syntax error in HELLO option '"[..],
+                shown(option),
+                b"'",
+            ]
+            .concat()
         };
         return call.reply_after_or_now(delay, |reply| reply.error(&text));
     }

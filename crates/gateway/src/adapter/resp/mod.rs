@@ -84,10 +84,10 @@ impl Adapter for Resp {
                 Ok(Some(request)) => request,
                 Ok(None) => return Ok(length),
                 Err(error) => {
-                    let text = format!("ERR {error}");
+                    let text = [b"ERR ", &*error.text()].concat();
                     if !self.session.silence.is_silent() {
                         let version = self.session.version;
-                        intake.reply(&mut |out| Reply::new(version, out).error(text.as_bytes()));
+                        intake.reply(&mut |out| Reply::new(version, out).error(&text));
                     }
                     return Err(PROTOCOL_ERROR);
                 }

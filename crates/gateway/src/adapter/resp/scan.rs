@@ -8,13 +8,13 @@ use super::call::{Call, Flow};
 use super::keys::NO_INTEGER;
 
 pub(super) fn keys(call: &mut Call<'_>) -> Flow {
-    let pattern = match Pattern::new(call.argument(1)) {
+    let pattern = match read_pattern(call.argument(1)) {
         Ok(pattern) => pattern,
-        Err(error) => return call.error(format!("ERR {error}")),
+        Err(text) => return call.error(text),
     };
     let (mut found, mut cursor) = (Found::default(), 0);
     loop {
-        cursor = found.look(call, cursor, KEYS_AT_ONCE, Some(&pattern));
+        cursor = found.look(call, cursor, KEYS_AT_ONCE, pattern.as_ref());
         if found.bytes > KEYS_BYTES {
             return call.error("ERR the list is too long: SCAN gives it in parts");
         }
@@ -75,6 +75,15 @@ fn parse_cursor(text: &[u8]) -> Option<u64> {
     })
 }
 
+/// `None`: every key. As in Redis a lone star is that, although patterns match no empty name.
+fn read_pattern(text: &[u8]) -> Result<Option<Pattern>, String> {
+    if text == b"*" {
+        return Ok(None);
+    }
+    let pattern = Pattern::new(text).map_err(|error| format!("ERR {error}"))?;
+    Ok(Some(pattern))
+}
+
 /// What `SCAN` looks for.
 struct Wanted {
     pattern: Option<Pattern>,
@@ -96,8 +105,7 @@ impl Wanted {
             let is = |name: &[u8]| word.eq_ignore_ascii_case(name);
             let value = words.next().ok_or(SYNTAX)?;
             if is(b"match") {
-                let pattern = Pattern::new(value).map_err(|error| format!("ERR {error}"))?;
-                wanted.pattern = Some(pattern);
+                wanted.pattern = read_pattern(value)?;
             } else if is(b"count") {
                 let count = parse_integer(value).ok_or(NO_INTEGER)?;
                 if count < 1 {

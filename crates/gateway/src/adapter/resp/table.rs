@@ -148,14 +148,14 @@ impl Unknown {
 
     /// The error.
     pub(super) fn text(&self, request: &Request<'_>) -> Vec<u8> {
-        let name = first(request.get(0).unwrap_or_default());
+        let name = first(request.get(0).unwrap_or_default(), SHOWN_BYTES);
         match self {
             Self::Refused(name, reason) => {
                 let name = name.to_ascii_uppercase();
                 format!("ERR {name} is not supported here: {reason}").into_bytes()
             }
             Self::Part => {
-                let part = first(request.get(1).unwrap_or_default());
+                let part = first(request.get(1).unwrap_or_default(), SHOWN_BYTES);
                 let name = name.to_ascii_uppercase();
                 [
                     &b"ERR unknown subcommand '"[..],
@@ -173,16 +173,16 @@ impl Unknown {
                     b"', with args beginning with: ",
                 ]
                 .concat();
-                let mut shown = 0;
+                let mut total = 0;
                 for argument in request.iter().skip(1) {
-                    if shown >= SHOWN_BYTES {
+                    if total >= SHOWN_BYTES {
                         break;
                     }
-                    let argument = argument.get(..SHOWN_BYTES - shown).unwrap_or(argument);
+                    let argument = first(argument, SHOWN_BYTES - total);
                     text.push(b'\'');
                     text.extend_from_slice(argument);
                     text.extend_from_slice(b"' ");
-                    shown += argument.len() + 3;
+                    total += argument.len() + 3;
                 }
                 text
             }
@@ -190,9 +190,15 @@ impl Unknown {
     }
 }
 
-/// What is shown of a name.
-fn first(name: &[u8]) -> &[u8] {
-    name.get(..SHOWN_BYTES).unwrap_or(name)
+/// What is shown of a word in an error: as in Redis, what C takes for the whole of it.
+pub(super) fn shown(word: &[u8]) -> &[u8] {
+    let end = word.iter().position(|byte| *byte == 0);
+    word.get(..end.unwrap_or(word.len())).unwrap_or(word)
+}
+
+/// The same, up to so many bytes.
+fn first(word: &[u8], most: usize) -> &[u8] {
+    shown(word.get(..most).unwrap_or(word))
 }
 
 /// Bytes shown of what nobody knows.
