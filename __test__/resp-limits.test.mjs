@@ -238,11 +238,33 @@ test('a publisher is not read while I/O threads are behind, and nothing is lost'
 test('subscriptions are bounded', async (t) => {
   const server = await ownServer(t, options({ subscriptionsPerSocket: 3 }));
   const client = await over(t, server);
-  client.send('SUBSCRIBE', 'a', 'b', 'c', 'd', 'e');
+  client.send('SUBSCRIBE', 'a', 'b', 'c');
   await client.take(3);
-  t.regex(await client.next(), /^-ERR .*3 subscriptions/);
+  t.regex(await client.ask('SUBSCRIBE', 'd'), /^-ERR .*3 subscriptions/);
   t.is(await client.ask('SUBSCRIBE', 'a'), '*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:3\r\n');
   t.regex(await client.ask('PSUBSCRIBE', 'p*'), /^-ERR /);
+});
+
+test('a SUBSCRIBE beyond subscriptionsPerSocket is refused whole', async (t) => {
+  const server = await ownServer(t, options({ subscriptionsPerSocket: 3 }));
+  const [client, other] = [await over(t, server), await over(t, server)];
+  t.regex(await client.ask('SUBSCRIBE', 'a', 'b', 'c', 'd'), /^-ERR .*3 subscriptions/);
+  t.is(await other.ask('PUBSUB', 'CHANNELS'), '*0\r\n', 'none of it took effect');
+  // what is named twice, or subscribed already, counts once
+  client.send('SUBSCRIBE', 'a', 'b', 'a');
+  await client.take(3);
+  client.send('SUBSCRIBE', 'b', 'c', 'a', 'c');
+  await client.take(4);
+  t.is(client.left, '');
+});
+
+test('a SUBSCRIBE with a name that nobody may have is refused whole', async (t) => {
+  const server = await ownServer(t, options());
+  const [client, other] = [await over(t, server), await over(t, server)];
+  t.regex(await client.ask('SUBSCRIBE', 'a', 'x'.repeat(64 * 1024 + 1)), /^-ERR the channel's name is too long/);
+  t.regex(await client.ask('PSUBSCRIBE', 'p*', 'x'.repeat(1025)), /^-ERR /);
+  t.is(await other.ask('PUBSUB', 'CHANNELS'), '*0\r\n');
+  t.is(await other.ask('PUBSUB', 'NUMPAT'), ':0\r\n');
 });
 
 test('messagesPerSecond slows a client down', async (t) => {

@@ -78,7 +78,7 @@ limits! {
         /// Messages per second of one connection; zero is off.
         messages_per_second: u32 = 0, "reading pauses";
         /// Channels and patterns that one connection is subscribed to by its own commands (RESP).
-        subscriptions_per_socket: usize = 10_000, "the command is refused with an error";
+        subscriptions_per_socket: usize = 10_000, "the command is refused whole with an error";
         /// Bytes of all keys and values of the gateway, each pair charged its length + 128, above which the listener's clients may not write (RESP).
         keys_bytes: u64 = 256 * 1024 * 1024, "the command is refused with `OOM`";
         /// Bytes that the listener keeps of static files in memory; zero is off.

@@ -1,5 +1,6 @@
 //! Listening and publishing. The core keeps who listens to what; here is how it is asked for and confirmed.
 
+use ahash::AHashSet;
 use millrace_core::{EnterError, Kind, Name, Pattern, Space, Tally, Target, Topic};
 use millrace_protocol::resp::Reply;
 
@@ -52,32 +53,59 @@ pub(super) fn exit_all(call: &mut Call<'_>) {
 }
 
 fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
+    if let Err(text) = may_enter(call, space) {
+        return call.error(text);
+    }
     let mut confirmations = Vec::new();
     let version = call.session.version;
     for name in call.arguments(1) {
-        let entered = if name.len() > FixedLimits::default().channel_name_bytes {
-            Err("ERR the channel's name is too long".to_owned())
-        } else {
-            let most = call.session.terms.subscriptions;
-            let site = call.site();
-            site.hub
-                .enter(site.socket, topic(space, name), most, site.dirty)
-                .map_err(|error| refusal(&error))
-        };
+        let most = call.session.terms.subscriptions;
+        let site = call.site();
+        let entered = site
+            .hub
+            .enter(site.socket, topic(space, name), most, site.dirty);
         match entered {
             Ok(tally) => {
                 call.session.tally = tally;
                 let mut reply = Reply::new(version, &mut confirmations);
                 confirm(&mut reply, kind, Some(name), count(space, tally));
             }
-            Err(text) => {
-                // those behind it would fail as well, or be confirmed in its place
+            Err(error) => {
+                // somebody else used the last room this moment: those behind it would fail as well
                 call.confirm(&confirmations);
-                return call.error(text);
+                return call.error(refusal(&error));
             }
         }
     }
     call.confirm(&confirmations)
+}
+
+/// Judges a command as a whole: what is refused here has changed nothing.
+fn may_enter(call: &Call<'_>, space: Space) -> Result<(), String> {
+    let longest = FixedLimits::default().channel_name_bytes;
+    if call.arguments(1).any(|name| name.len() > longest) {
+        return Err("ERR the channel's name is too long".to_owned());
+    }
+    if space == Space::Pattern {
+        for text in call.arguments(1) {
+            Pattern::new(text).map_err(|error| refusal(&error.into()))?;
+        }
+    }
+    let most = call.session.terms.subscriptions;
+    let (core, socket) = (call.session.hub.core(), call.session.client.id);
+    let held = core.tally(socket).total();
+    if held + call.request.count() - 1 <= most {
+        return Ok(());
+    }
+    // only what is new counts, and that once
+    let mut new = AHashSet::new();
+    for name in call.arguments(1) {
+        let is_new = !core.is_subscribed(socket, topic(space, name)) && new.insert(name);
+        if is_new && held + new.len() > most {
+            return Err(refusal(&EnterError::TooMany { most }));
+        }
+    }
+    Ok(())
 }
 
 fn refusal(error: &EnterError) -> String {
