@@ -108,7 +108,7 @@ limits! {
         /// Bytes in a socket's outbox above which it is not read.
         outbox_read_pause_bytes: usize = 256 * 1024, "reading pauses until it drains";
         /// Bytes held by all outboxes together.
-        outboxes_total_bytes: usize = 256 * 1024 * 1024, "the fullest are closed with 1013";
+        outboxes_total_bytes: usize = 256 * 1024 * 1024, "the fullest are closed with 1013; a reply over 64 KiB (RESP) that would not fit is an error instead";
         /// Time without progress of a blocked write.
         write_timeout: Duration = Duration::from_secs(30), "the connection is cut";
         /// Events of one socket that its worker has not handled yet.
@@ -157,6 +157,8 @@ limits! {
         answer_ahead_bytes: usize = 16 * 1024 * 1024, "the answer is cut, and reported";
         /// Arguments of one command, its name included (RESP).
         arguments: usize = 1_048_576, "an error, and the connection is closed";
+        /// Bytes of a reply that is a list (RESP); any longer than 64 KiB also has to fit into `outboxes_total_bytes`.
+        reply_bytes: usize = 64 * 1024 * 1024, "the command is refused with an error and changes nothing";
         /// Bytes of the name that a client gives itself, and of its library's and that one's version (RESP).
         client_name_bytes: usize = 1024, "the command is refused with an error";
         /// Time that the answer to a wrong password (RESP) waits, and with it all answers to further ones of that address.

@@ -17,7 +17,7 @@ use http::StatusCode;
 use millrace_core::{Kind, ShardSet, SocketId};
 
 use crate::close::CloseReason;
-use crate::frame::{Encoding, Encodings};
+use crate::frame::{Charge, Encoding, Encodings, Frame, LateReply};
 use crate::http::{Answer, Asked, Exchange, plain};
 use crate::hub::Hub;
 use crate::listener::Peer;
@@ -131,9 +131,15 @@ pub(crate) trait Intake {
     /// Bytes to answer with at once.
     fn reply(&mut self, encode: &mut dyn FnMut(&mut Vec<u8>));
 
+    /// The same, which may be long: in a frame that was counted before it was made.
+    fn reply_long(&mut self, reply: Frame);
+
+    /// What a long reply is counted with before it is made.
+    fn charge(&self) -> Charge;
+
     /// Answers when everything that was posted to this shard so far is delivered, and this time has passed. Take nothing
     /// more now.
-    fn answer_later(&mut self, answer: Vec<u8>, delay: Duration);
+    fn answer_later(&mut self, answer: LateReply, delay: Duration);
 
     /// A complete message of so many bytes was answered and is not for the worker. `false`: take nothing more now.
     fn answered(&mut self, bytes: usize) -> bool;

@@ -19,6 +19,13 @@ impl Ledger {
         self.held.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Counts bytes unless all together are more than `limit` then. False: they are not counted.
+    pub(super) fn try_add(&self, bytes: usize, limit: usize) -> bool {
+        let sum = |held: usize| held.checked_add(bytes).filter(|sum| *sum <= limit);
+        let update = (Ordering::Relaxed, Ordering::Relaxed);
+        self.held.fetch_update(update.0, update.1, sum).is_ok()
+    }
+
     pub(crate) fn subtract(&self, bytes: usize) {
         self.held.fetch_sub(bytes, Ordering::Relaxed);
     }

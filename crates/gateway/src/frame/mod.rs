@@ -1,15 +1,19 @@
 //! Messages on their way out: what they are, the frames that recipients share, and the memory that these hold.
 
+mod charge;
 mod encoding;
 mod frames;
+mod late_reply;
 mod lead;
 mod ledger;
 mod message;
 mod publication;
 mod shared;
 
+pub(crate) use charge::Charge;
 pub(crate) use encoding::{Encoding, EncodingDef, Encodings};
 pub(crate) use frames::Frames;
+pub(crate) use late_reply::LateReply;
 pub use lead::HEAD_ROOM;
 pub(crate) use ledger::Ledger;
 pub(crate) use message::{Message, Origin, Via};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::charge::Charge;
 use super::ledger::Ledger;
 
 /// Encoded bytes shared by reference; counted in the ledger from creation to the last drop.
@@ -27,6 +28,16 @@ impl Frame {
             bytes,
             start,
             ledger: Arc::clone(ledger),
+        }))
+    }
+
+    /// Of bytes from `start` on that were counted before.
+    pub(crate) fn charged(start: usize, bytes: Vec<u8>, charge: Charge) -> Self {
+        let ledger = charge.become_held(bytes.capacity());
+        Self(Arc::new(Held {
+            bytes,
+            start,
+            ledger,
         }))
     }
 

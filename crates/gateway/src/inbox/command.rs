@@ -5,7 +5,7 @@ use std::sync::Arc;
 use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
 
 use crate::event::{Acceptance, Rejection, Reply};
-use crate::frame::Publication;
+use crate::frame::{LateReply, Publication};
 use crate::listener::{Incoming, Listening, Stopping};
 
 /// What an I/O shard is told.
@@ -57,7 +57,7 @@ pub(crate) enum Command {
     Answer {
         slot: u32,
         socket: SocketId,
-        answer: Box<[u8]>,
+        answer: LateReply,
     },
     /// `handleOpen` answered.
     Admit {

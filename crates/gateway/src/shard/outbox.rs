@@ -79,6 +79,16 @@ impl Outbox {
         });
     }
 
+    /// Appends what the peer asked for, in a frame of its own.
+    pub(crate) fn append_asked(&mut self, ledger: &Arc<Ledger>, frame: Frame) {
+        self.seal(ledger);
+        self.push(Entry {
+            asked: narrow(frame.len()),
+            frame,
+            messages: 0,
+        });
+    }
+
     /// Moves the chunk to the queue, so that everything is in the queue.
     pub(crate) fn seal(&mut self, ledger: &Arc<Ledger>) {
         if self.chunk.is_empty() {

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use super::Shard;
 use super::connection::{Io, Phase, Shared, Wait};
-use super::taking::{Taken, Taking};
+use super::taking::{Replied, Taken, Taking};
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
 
@@ -168,8 +168,8 @@ impl Shard {
         } = &mut *io;
         let now = self.now.get();
         let discard = !matches!(phase, Phase::Open);
-        let rate = rate.as_deref_mut();
-        let mut taking = Taking::new(self, connection, (credit, outbox, rate), discard);
+        let parts = (credit, outbox, rate.as_deref_mut());
+        let mut taking = Taking::new(self, connection, parts, discard);
         let result = adapter.input(bytes, &mut taking);
         *encoding = adapter.encoding();
         // unlocks the worker's queue: closing may lock it again
@@ -213,11 +213,8 @@ impl Shard {
                     + super::millis(connection.listener.config.limits.message_deadline),
             );
         }
-        if replied {
-            if io.outbox.wants_flush() && matches!(io.phase, Phase::Open) {
-                self.flush(connection, io);
-            }
-            self.mark_dirty(connection);
+        if replied != Replied::No {
+            self.after_reply(connection, io, replied);
         }
         match result {
             Ok(taken) => {
@@ -227,6 +224,15 @@ impl Shard {
             }
             Err(reason) => self.close(connection, io, &reason),
         }
+    }
+
+    /// What is long is written before more of it follows, the rest when the turn ends.
+    fn after_reply(&self, connection: &Shared, io: &mut Io, replied: Replied) {
+        let is_long = replied == Replied::Long || io.outbox.wants_flush();
+        if is_long && matches!(io.phase, Phase::Open) {
+            self.flush(connection, io);
+        }
+        self.mark_dirty(connection);
     }
 }
 

@@ -14,6 +14,7 @@ use super::rate::Rate;
 use crate::adapter::{Intake, Site};
 use crate::close::CloseReason;
 use crate::event::record::{RecordKind, record_bytes};
+use crate::frame::{Charge, Frame, LateReply};
 use crate::inbox::Command;
 use crate::worker::queue;
 
@@ -33,13 +34,9 @@ pub(super) struct Taking<'a> {
 
 /// What came of it.
 #[derive(Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is told apart from the others"
-)]
 pub(super) struct Taken {
     pub(super) alive: bool,
-    pub(super) replied: bool,
+    pub(super) replied: Replied,
     pub(super) delivered: u64,
     pub(super) delivered_bytes: u64,
     /// An answer is on its way through the inbox.
@@ -48,6 +45,16 @@ pub(super) struct Taken {
     pub(super) look_again: bool,
     /// Shards that something was posted to.
     pub(super) dirty: ShardSet,
+}
+
+/// Whether something was answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Replied {
+    #[default]
+    No,
+    Short,
+    /// At length: that is written before more follows.
+    Long,
 }
 
 impl<'a> Taking<'a> {
@@ -81,7 +88,7 @@ impl<'a> Taking<'a> {
         let command = Command::Answer {
             slot: self.connection.slot,
             socket: self.connection.socket,
-            answer: Box::default(),
+            answer: LateReply::Short(Box::default()),
         };
         tokio::task::spawn_local(async move {
             while hub.inboxes().congested() {
@@ -144,7 +151,7 @@ impl Intake for Taking<'_> {
         if self.discard {
             return;
         }
-        self.taken.replied = true;
+        self.taken.replied = self.taken.replied.max(Replied::Short);
         let shard = self.shard;
         self.outbox
             .lend(|| shard.spare.borrow_mut().pop().unwrap_or_default());
@@ -152,13 +159,26 @@ impl Intake for Taking<'_> {
             .append_control(shard.hub.ledger(), |out| encode(out));
     }
 
-    fn answer_later(&mut self, answer: Vec<u8>, delay: Duration) {
+    fn reply_long(&mut self, reply: Frame) {
+        if self.discard {
+            return;
+        }
+        self.taken.replied = Replied::Long;
+        self.outbox.append_asked(self.shard.hub.ledger(), reply);
+    }
+
+    fn charge(&self) -> Charge {
+        let limit = self.shard.limits.outboxes_total_bytes;
+        Charge::new(self.shard.hub.ledger(), limit)
+    }
+
+    fn answer_later(&mut self, answer: LateReply, delay: Duration) {
         self.taken.answer_later = true;
         let shard = self.shard.index;
         let command = Command::Answer {
             slot: self.connection.slot,
             socket: self.connection.socket,
-            answer: answer.into(),
+            answer,
         };
         let hub = &self.shard.hub;
         if delay.is_zero() {
@@ -181,7 +201,10 @@ impl Intake for Taking<'_> {
             return false;
         }
         let limit = self.shard.limits.outbox_read_pause_bytes;
-        unhurried && !self.outbox.wants_flush() && self.outbox.charge() <= limit
+        unhurried
+            && self.taken.replied != Replied::Long
+            && !self.outbox.wants_flush()
+            && self.outbox.charge() <= limit
     }
 
     fn alive(&mut self) {

@@ -210,7 +210,7 @@ impl Shard {
                 self.close_by_application(connection, code, reason);
             }
             Command::Admit { answer, .. } => self.admit(connection, answer),
-            Command::Answer { answer, .. } => self.answer(connection, &answer),
+            Command::Answer { answer, .. } => self.answer(connection, answer),
             _ => {}
         }
     }

@@ -12,7 +12,7 @@ use super::Shard;
 use super::connection::{Io, Phase, Shared, Wait};
 use super::outbox::Outbox;
 use crate::close::CloseReason;
-use crate::frame::Ledger;
+use crate::frame::{LateReply, Ledger};
 use crate::net::stream::Stream;
 
 impl Shard {
@@ -65,16 +65,21 @@ impl Shard {
     }
 
     /// What the adapter said behind everything that was posted before is appended, and reading goes on.
-    pub(super) fn answer(&self, connection: &Shared, answer: &[u8]) {
+    pub(super) fn answer(&self, connection: &Shared, answer: LateReply) {
         let io = &mut *connection.io.borrow_mut();
         if !io.is_live() {
             return;
         }
-        io.outbox
-            .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
-        io.outbox.append_control(self.hub.ledger(), |out| {
-            out.extend_from_slice(answer);
-        });
+        let ledger = self.hub.ledger();
+        match answer {
+            LateReply::Short(answer) => {
+                io.outbox
+                    .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
+                io.outbox
+                    .append_control(ledger, |out| out.extend_from_slice(&answer));
+            }
+            LateReply::Long(frame) => io.outbox.append_asked(ledger, frame),
+        }
         io.adapter.answer_written();
         io.encoding = io.adapter.encoding();
         io.wait = Wait::Never;

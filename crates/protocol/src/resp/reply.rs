@@ -144,14 +144,20 @@ impl<'a> Reply<'a> {
 
     /// Text to be shown as it is; `format` says what it is, in three letters.
     pub fn verbatim(&mut self, format: &[u8; 3], text: &str) {
-        if self.version == Version::Resp2 {
-            return self.bulk(text.as_bytes());
-        }
-        self.head(b'=', text.len() + format.len() + 1);
-        self.out.extend_from_slice(format);
-        self.out.push(b':');
+        self.out.reserve(text.len() + BULK_AROUND);
+        self.verbatim_head(format, text.len());
         self.out.extend_from_slice(text.as_bytes());
         self.out.extend_from_slice(b"\r\n");
+    }
+
+    /// The head of such a text, of which `length` bytes and a line's end follow.
+    pub fn verbatim_head(&mut self, format: &[u8; 3], length: usize) {
+        if self.version == Version::Resp2 {
+            return self.head(b'$', length);
+        }
+        self.head(b'=', length + format.len() + 1);
+        self.out.extend_from_slice(format);
+        self.out.push(b':');
     }
 
     /// A whole number of any size, in digits.

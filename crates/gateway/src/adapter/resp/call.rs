@@ -7,9 +7,11 @@ use std::time::Duration;
 use millrace_protocol::resp::{Reply, Request, Version};
 
 use super::access::User;
+use super::long::{Long, SHORT_BYTES, Unfit, Whole};
 use super::session::Session;
 use super::table::{self, Command, Unknown, Uses};
 use crate::adapter::{Intake, Site};
+use crate::frame::{Charge, LateReply};
 
 /// A command that runs.
 pub(super) struct Call<'c> {
@@ -120,20 +122,58 @@ impl<'c> Call<'c> {
         if !self.session.silence.is_silent() {
             write(&mut Reply::new(self.session.version, &mut answer));
         }
+        let answer = LateReply::Short(answer.into());
         self.intake.answer_later(answer, delay);
         Flow::Wait
     }
 
     /// Confirms with what is written already, behind everything that was posted to this shard so far.
-    pub(super) fn confirm_behind(&mut self, replies: Vec<u8>) -> Flow {
-        self.intake.answer_later(replies, Duration::ZERO);
+    pub(super) fn confirm_behind(&mut self, replies: Whole) -> Flow {
+        let reply = match replies {
+            Whole::Short(bytes) => LateReply::Short(bytes.into()),
+            Whole::Long(frame) => LateReply::Long(frame),
+        };
+        self.intake.answer_later(reply, Duration::ZERO);
         Flow::Wait
     }
 
     /// Confirms with what is written already: heard also by who asked for no replies.
-    pub(super) fn confirm(&mut self, replies: &[u8]) -> Flow {
-        self.intake.reply(&mut |out| out.extend_from_slice(replies));
+    pub(super) fn confirm(&mut self, replies: Whole) -> Flow {
+        match replies {
+            Whole::Short(bytes) => self.intake.reply(&mut |out| out.extend_from_slice(&bytes)),
+            Whole::Long(frame) => self.intake.reply_long(frame),
+        }
         Flow::Next
+    }
+
+    /// Answers with what is written already.
+    pub(super) fn reply_whole(&mut self, reply: Whole) -> Flow {
+        if self.session.silence.is_silent() {
+            return Flow::Next;
+        }
+        self.confirm(reply)
+    }
+
+    /// Room for a value of this length, if its reply is a long one.
+    pub(super) fn room_for(&self, length: usize) -> Result<Option<Long>, Unfit> {
+        if length <= SHORT_BYTES || self.session.silence.is_silent() {
+            return Ok(None);
+        }
+        Long::of_value(self, length).map(Some)
+    }
+
+    /// Answers with a value for which there is room.
+    pub(super) fn reply_value(&mut self, room: Option<Long>, value: Option<&[u8]>) -> Flow {
+        let Some(mut long) = room else {
+            return self.reply(|reply| reply.optional(value));
+        };
+        long.reply().optional(value);
+        self.reply_whole(long.finish(|_| ()))
+    }
+
+    /// What a long reply is counted with.
+    pub(super) fn charge(&self) -> Charge {
+        self.intake.charge()
     }
 
     /// Answers after this time; at once if it is none.

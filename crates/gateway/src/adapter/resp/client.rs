@@ -6,6 +6,7 @@ use millrace_protocol::resp::parse_integer;
 
 use super::call::{Call, Flow};
 use super::clients::Client;
+use super::long::Long;
 use super::session::Silence;
 use super::table::shown;
 use crate::limits::FixedLimits;
@@ -134,15 +135,21 @@ pub(super) fn list(call: &mut Call<'_>) -> Flow {
 fn show(call: &mut Call<'_>, clients: &[Arc<Client>]) -> Flow {
     let now = call.now();
     let core = call.session.hub.core();
-    let mut text = String::new();
+    let (mut text, mut line) = (Long::new(call), String::new());
     for client in clients {
-        client.append_line(core.tally(client.id), now, &mut text);
-        text.push('\n');
-        if text.len() > LIST_BYTES {
-            return call.error("ERR the list is too long: ask for fewer");
+        line.clear();
+        client.append_line(core.tally(client.id), now, &mut line);
+        line.push('\n');
+        if let Err(unfit) = text.append(line.as_bytes()) {
+            return call.error(unfit.text("ERR the list is too long: ask for fewer"));
         }
     }
-    call.reply(|reply| reply.verbatim(b"txt", &text))
+    let length = text.len();
+    if let Err(unfit) = text.append(b"\r\n") {
+        return call.error(unfit.text("ERR the list is too long: ask for fewer"));
+    }
+    let whole = text.finish(|reply| reply.verbatim_head(b"txt", length));
+    call.reply_whole(whole)
 }
 
 pub(super) fn kill(call: &mut Call<'_>) -> Flow {
@@ -276,9 +283,6 @@ fn is_long(name: &[u8]) -> bool {
 const TOO_LONG: &str = "ERR the name is too long";
 
 const SYNTAX: &str = "ERR syntax error";
-
-/// Bytes of lines given at once.
-const LIST_BYTES: usize = 64 * 1024 * 1024;
 
 /// RFC 6455's code for an end that somebody decided.
 const KILLED: u16 = 1008;

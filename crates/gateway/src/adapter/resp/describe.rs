@@ -3,6 +3,7 @@
 use millrace_protocol::resp::Reply;
 
 use super::call::{Call, Flow};
+use super::long::Long;
 use super::table::{Command, Uses, commands, named};
 
 pub(super) fn all(call: &mut Call<'_>) -> Flow {
@@ -36,31 +37,44 @@ pub(super) fn info(call: &mut Call<'_>) -> Flow {
             commands().for_each(|command| describe(reply, command));
         });
     }
-    let asked: Vec<Option<&Command>> = call.arguments(2).map(find).collect();
-    call.reply(|reply| {
-        reply.array(asked.len());
-        for command in &asked {
-            match command {
-                Some(command) => describe(reply, command),
-                None => reply.null(),
-            }
+    let mut list = Long::new(call);
+    for name in call.arguments(2) {
+        let written = list.write(DESCRIPTION_BYTES, |reply| match find(name) {
+            Some(command) => describe(reply, command),
+            None => reply.null(),
+        });
+        if let Err(unfit) = written {
+            return call.error(unfit.text(TOO_LONG));
         }
-    })
+    }
+    let length = call.request.count() - 2;
+    let whole = list.finish(|reply| reply.array(length));
+    call.reply_whole(whole)
 }
 
 pub(super) fn docs(call: &mut Call<'_>) -> Flow {
-    let asked: Vec<&Command> = if call.request.count() == 2 {
-        commands().collect()
-    } else {
-        call.arguments(2).filter_map(find).collect()
-    };
-    call.reply(|reply| {
-        reply.map(asked.len());
-        for command in &asked {
-            document(reply, command);
+    if call.request.count() == 2 {
+        return call.reply(|reply| {
+            reply.map(commands().count());
+            commands().for_each(|command| document(reply, command));
+        });
+    }
+    let (mut list, mut length) = (Long::new(call), 0);
+    for command in call.arguments(2).filter_map(find) {
+        length += 1;
+        let written = list.write(DESCRIPTION_BYTES, |reply| document(reply, command));
+        if let Err(unfit) = written {
+            return call.error(unfit.text(TOO_LONG));
         }
-    })
+    }
+    let whole = list.finish(|reply| reply.map(length));
+    call.reply_whole(whole)
 }
+
+/// Bytes of what is said of one command, at most.
+const DESCRIPTION_BYTES: usize = 4096;
+
+const TOO_LONG: &str = "ERR the answer is too long: ask for fewer";
 
 fn find(name: &[u8]) -> Option<&'static Command> {
     named(&name.to_ascii_lowercase())
@@ -123,6 +137,17 @@ mod tests {
     use millrace_protocol::resp::Version;
 
     use super::*;
+
+    #[test]
+    fn what_is_said_of_a_command_is_short() {
+        for command in commands() {
+            for tell in [describe, document] {
+                let mut out = Vec::new();
+                tell(&mut Reply::new(Version::Resp2, &mut out), command);
+                assert!(out.len() <= DESCRIPTION_BYTES, "{}", command.name);
+            }
+        }
+    }
 
     #[test]
     fn a_command_is_described_in_ten_parts() {

@@ -7,15 +7,33 @@ use millrace_protocol::resp::{append_integer, parse_integer};
 
 use super::call::{Call, Flow};
 use super::expiry::{SetOptions, Until};
+use super::long::{Long, NO_ROOM};
 
 pub(super) fn get(call: &mut Call<'_>) -> Flow {
     let value = call.session.hub.key(call.argument(1));
-    call.reply(|reply| reply.optional(value.as_deref()))
+    let value = value.as_deref();
+    match call.room_for(value.map_or(0, <[u8]>::len)) {
+        Ok(room) => call.reply_value(room, value),
+        Err(_) => call.error(NO_ROOM),
+    }
 }
 
 pub(super) fn getdel(call: &mut Call<'_>) -> Flow {
-    let value = call.session.hub.set_key(call.argument(1), None);
-    call.reply(|reply| reply.optional(value.as_deref()))
+    let hub = &call.session.hub;
+    let taken = hub.update_key(call.argument(1), |held| {
+        let Some(held) = held else {
+            return (Update::Keep, Ok((None, None)));
+        };
+        match call.room_for(held.value.len()) {
+            Ok(room) => (Update::Delete, Ok((room, Some(held.value.clone())))),
+            // it stays, or else it would be lost
+            Err(unfit) => (Update::Keep, Err(unfit)),
+        }
+    });
+    match taken {
+        Ok((room, value)) => call.reply_value(room, value.as_deref()),
+        Err(_) => call.error(NO_ROOM),
+    }
 }
 
 pub(super) fn set(call: &mut Call<'_>) -> Flow {
@@ -24,27 +42,36 @@ pub(super) fn set(call: &mut Call<'_>) -> Flow {
         Err(text) => return call.error(text),
     };
     let (key, value) = (call.argument(1), Bytes::copy_from_slice(call.argument(2)));
-    let (old, done) = call.session.hub.update_key(key, |held| {
+    let set = call.session.hub.update_key(key, |held| {
         let old = held.map(|held| held.value.clone());
+        let given = old.as_ref().filter(|_| options.gives_old);
+        let room = match call.room_for(given.map_or(0, Bytes::len)) {
+            Ok(room) => room,
+            Err(unfit) => return (Update::Keep, Err(unfit)),
+        };
         let is_refused = if held.is_some() {
             options.only_absent
         } else {
             options.only_present
         };
         if is_refused {
-            return (Update::Keep, (old, false));
+            return (Update::Keep, Ok((room, old, false)));
         }
         let until = match options.until {
             Until::Never => None,
             Until::AsBefore => held.and_then(|held| held.until),
             Until::At(time) => Some(time),
         };
-        (Update::Set { value, until }, (old, true))
+        (Update::Set { value, until }, Ok((room, old, true)))
     });
+    let Ok((room, old, done)) = set else {
+        return call.error(NO_ROOM);
+    };
+    if options.gives_old {
+        return call.reply_value(room, old.as_deref());
+    }
     call.reply(|reply| {
-        if options.gives_old {
-            reply.optional(old.as_deref());
-        } else if done {
+        if done {
             reply.simple("OK");
         } else {
             reply.null();
@@ -77,21 +104,19 @@ pub(super) fn exists(call: &mut Call<'_>) -> Flow {
 
 pub(super) fn mget(call: &mut Call<'_>) -> Flow {
     let hub = &call.session.hub;
-    let (mut values, mut bytes) = (Vec::with_capacity(call.request.count() - 1), 0);
-    for key in call.arguments(1) {
-        let value = hub.key(key);
-        bytes += value.as_ref().map_or(0, Bytes::len);
-        if bytes > VALUES_BYTES {
-            return call.error("ERR the values are too long: ask for fewer");
-        }
-        values.push(value);
+    let values: Vec<Option<Bytes>> = call.arguments(1).map(|key| hub.key(key)).collect();
+    let length = |value: &Option<Bytes>| value.as_ref().map_or(0, Bytes::len) + BULK_AROUND;
+    let mut long = Long::new(call);
+    // each may be named a million times
+    if let Err(unfit) = long.make_room(values.iter().map(length).fold(0, usize::saturating_add)) {
+        return call.error(unfit.text("ERR the values are too long: ask for fewer"));
     }
-    call.reply(|reply| {
-        reply.array(values.len());
-        for value in &values {
-            reply.optional(value.as_deref());
-        }
-    })
+    let mut reply = long.reply();
+    for value in &values {
+        reply.optional(value.as_deref());
+    }
+    let whole = long.finish(|reply| reply.array(values.len()));
+    call.reply_whole(whole)
 }
 
 pub(super) fn mset(call: &mut Call<'_>) -> Flow {
@@ -154,7 +179,7 @@ fn sum(held: Option<Held<'_>>, number: i64) -> Result<i64, &'static str> {
         .ok_or("ERR increment or decrement would overflow")
 }
 
-/// Bytes of values given at once.
-const VALUES_BYTES: usize = 64 * 1024 * 1024;
+/// Bytes around those of a value in a reply, at most.
+const BULK_AROUND: usize = 24;
 
 pub(super) const NO_INTEGER: &str = "ERR value is not an integer or out of range";

@@ -11,6 +11,7 @@ mod describe;
 mod expiry;
 mod help;
 mod keys;
+mod long;
 mod open;
 mod pubsub;
 mod scan;

@@ -5,6 +5,7 @@ use millrace_core::{EnterError, Kind, Name, Pattern, Space, Tally, Target, Topic
 use millrace_protocol::resp::Reply;
 
 use super::call::{Call, Flow};
+use super::long::{AROUND, Long};
 use crate::config::PublishAs;
 use crate::limits::FixedLimits;
 
@@ -56,8 +57,10 @@ fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
     if let Err(text) = may_enter(call, space) {
         return call.error(text);
     }
-    let mut confirmations = Vec::new();
-    let version = call.session.version;
+    let mut confirmations = Long::new(call);
+    if let Err(unfit) = confirmations.make_room(confirmed(call.arguments(1))) {
+        return call.error(unfit.text(TOO_MANY));
+    }
     for name in call.arguments(1) {
         let most = call.session.terms.subscriptions;
         let site = call.site();
@@ -67,17 +70,17 @@ fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
         match entered {
             Ok(tally) => {
                 call.session.tally = tally;
-                let mut reply = Reply::new(version, &mut confirmations);
+                let mut reply = confirmations.reply();
                 confirm(&mut reply, kind, Some(name), count(space, tally));
             }
             Err(error) => {
                 // somebody else used the last room this moment: those behind it would fail as well
-                call.confirm(&confirmations);
+                call.confirm(confirmations.finish(|_| ()));
                 return call.error(refusal(&error));
             }
         }
     }
-    call.confirm(&confirmations)
+    call.confirm(confirmations.finish(|_| ()))
 }
 
 /// Judges a command as a whole: what is refused here has changed nothing.
@@ -114,8 +117,6 @@ fn refusal(error: &EnterError) -> String {
 
 /// Leaves what is named, or all of a kind. What was published before comes before the confirmation, and nothing after it.
 fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
-    let mut answer = Vec::new();
-    let mut reply = Reply::new(call.session.version, &mut answer);
     // JavaScript may have subscribed it as well
     let core = call.session.hub.core();
     let listened = core.tally(call.session.client.id).total() > 0;
@@ -129,6 +130,11 @@ fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
     };
     let given: Vec<&[u8]> = call.arguments(1).collect();
     let named = given.into_iter().chain(all.iter().map(Name::as_bytes));
+    let mut answer = Long::new(call);
+    if let Err(unfit) = answer.make_room(confirmed(named.clone()).max(AROUND)) {
+        return call.error(unfit.text(TOO_MANY));
+    }
+    let mut reply = answer.reply();
     let mut left_any = false;
     for name in named {
         left_any = true;
@@ -140,11 +146,19 @@ fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
     if !left_any {
         confirm(&mut reply, kind, None, count(space, call.session.tally));
     }
+    let answer = answer.finish(|_| ());
     if listened {
         call.confirm_behind(answer)
     } else {
-        call.confirm(&answer)
+        call.confirm(answer)
     }
+}
+
+/// Bytes of the confirmations for these names, at most.
+fn confirmed<'n>(names: impl Iterator<Item = &'n [u8]>) -> usize {
+    names.fold(0, |sum: usize, name| {
+        sum.saturating_add(name.len() + AROUND)
+    })
 }
 
 /// Confirms a change: what, of which name, and how many are left.
@@ -226,41 +240,38 @@ fn list(call: &mut Call<'_>, space: Space) -> Flow {
         Ok(pattern) => pattern,
         Err(error) => return call.error(format!("ERR {error}")),
     };
-    let (mut found, mut bytes) = (Vec::new(), 0);
+    let (mut found, mut length, mut fits) = (Long::new(call), 0, Ok(()));
     call.session.hub.core().names(space, &mut |name: &Name| {
         let matches = |pattern: &Pattern| pattern.matches(name.as_bytes());
-        if bytes <= LIST_BYTES && pattern.as_ref().is_none_or(matches) {
-            bytes += name.as_bytes().len();
-            found.push(name.clone());
+        if fits.is_ok() && pattern.as_ref().is_none_or(matches) {
+            length += 1;
+            let name = name.as_bytes();
+            fits = found.write(name.len(), |reply| reply.bulk(name));
         }
     });
-    if bytes > LIST_BYTES {
-        return call.error("ERR the list is too long: ask for fewer");
+    if let Err(unfit) = fits {
+        return call.error(unfit.text("ERR the list is too long: ask for fewer"));
     }
-    call.reply(|reply| {
-        reply.array(found.len());
-        for name in &found {
-            reply.bulk(name.as_bytes());
-        }
-    })
+    let whole = found.finish(|reply| reply.array(length));
+    call.reply_whole(whole)
 }
 
 fn count_each(call: &mut Call<'_>, space: Space) -> Flow {
-    let counts: Vec<(&[u8], usize)> = call
-        .arguments(2)
-        .map(|name| {
-            let core = call.session.hub.core();
-            (name, core.subscribers(topic(space, name)))
-        })
-        .collect();
-    call.reply(|reply| {
-        reply.array(counts.len() * 2);
-        for (name, count) in &counts {
+    let mut counts = Long::new(call);
+    for name in call.arguments(2) {
+        let core = call.session.hub.core();
+        let count = core.subscribers(topic(space, name));
+        let written = counts.write(name.len(), |reply| {
             reply.bulk(name);
-            reply.integer(i64::try_from(*count).unwrap_or(i64::MAX));
+            reply.integer(i64::try_from(count).unwrap_or(i64::MAX));
+        });
+        if let Err(unfit) = written {
+            return call.error(unfit.text(TOO_MANY));
         }
-    })
+    }
+    let length = (call.request.count() - 2) * 2;
+    let whole = counts.finish(|reply| reply.array(length));
+    call.reply_whole(whole)
 }
 
-/// Bytes of names listed at once.
-const LIST_BYTES: usize = 64 * 1024 * 1024;
+const TOO_MANY: &str = "ERR the answer is too long: name fewer";

@@ -1,33 +1,29 @@
 //! Looking through the keys.
 
-use bytes::Bytes;
 use millrace_core::Pattern;
 use millrace_protocol::resp::parse_integer;
 
 use super::call::{Call, Flow};
 use super::keys::NO_INTEGER;
+use super::long::{Long, Unfit};
 
 pub(super) fn keys(call: &mut Call<'_>) -> Flow {
     let pattern = match read_pattern(call.argument(1)) {
         Ok(pattern) => pattern,
         Err(text) => return call.error(text),
     };
-    let (mut found, mut cursor) = (Found::default(), 0);
+    let (mut found, mut cursor) = (Found::new(call), 0);
     loop {
         cursor = found.look(call, cursor, KEYS_AT_ONCE, pattern.as_ref());
-        if found.bytes > KEYS_BYTES {
-            return call.error("ERR the list is too long: SCAN gives it in parts");
+        if let Err(unfit) = found.fits {
+            return call.error(unfit.text("ERR the list is too long: SCAN gives it in parts"));
         }
         if cursor == 0 {
             break;
         }
     }
-    call.reply(|reply| {
-        reply.array(found.keys.len());
-        for key in &found.keys {
-            reply.bulk(key);
-        }
-    })
+    let whole = found.list.finish(|reply| reply.array(found.count));
+    call.reply_whole(whole)
 }
 
 pub(super) fn scan(call: &mut Call<'_>) -> Flow {
@@ -38,23 +34,21 @@ pub(super) fn scan(call: &mut Call<'_>) -> Flow {
         Ok(wanted) => wanted,
         Err(text) => return call.error(text),
     };
-    let mut found = Found::default();
+    let mut found = Found::new(call);
     let next = found.look(call, cursor, wanted.count, wanted.pattern.as_ref());
-    if found.bytes > KEYS_BYTES {
-        return call.error("ERR the list is too long: ask for fewer");
+    if let Err(unfit) = found.fits {
+        return call.error(unfit.text("ERR the list is too long: ask for fewer"));
     }
     if wanted.other_type {
-        found.keys.clear();
+        found = Found::new(call);
     }
     let next = next.to_string();
-    call.reply(|reply| {
+    let whole = found.list.finish(|reply| {
         reply.array(2);
         reply.bulk(next.as_bytes());
-        reply.array(found.keys.len());
-        for key in &found.keys {
-            reply.bulk(key);
-        }
-    })
+        reply.array(found.count);
+    });
+    call.reply_whole(whole)
 }
 
 /// The number that C takes it for, as Redis does: nothing is 0, and a sign may stand before digits.
@@ -124,13 +118,22 @@ impl Wanted {
 }
 
 /// Keys that were found.
-#[derive(Default)]
 struct Found {
-    keys: Vec<Bytes>,
-    bytes: usize,
+    list: Long,
+    count: usize,
+    /// Whether those found so far do.
+    fits: Result<(), Unfit>,
 }
 
 impl Found {
+    fn new(call: &Call<'_>) -> Self {
+        Self {
+            list: Long::new(call),
+            count: 0,
+            fits: Ok(()),
+        }
+    }
+
     /// Looks at about `count` keys from `cursor` on; where to go on, 0 at the end.
     fn look(
         &mut self,
@@ -141,9 +144,9 @@ impl Found {
     ) -> u64 {
         let hub = &call.session.hub;
         hub.scan_keys(cursor, count, &mut |key, _| {
-            if self.bytes <= KEYS_BYTES && pattern.is_none_or(|pattern| pattern.matches(key)) {
-                self.bytes += key.len();
-                self.keys.push(Bytes::copy_from_slice(key));
+            if self.fits.is_ok() && pattern.is_none_or(|pattern| pattern.matches(key)) {
+                self.count += 1;
+                self.fits = self.list.write(key.len(), |reply| reply.bulk(key));
             }
         })
     }
@@ -151,8 +154,5 @@ impl Found {
 
 /// Keys looked at in one step.
 const KEYS_AT_ONCE: usize = 10_000;
-
-/// Bytes of keys given at once.
-const KEYS_BYTES: usize = 64 * 1024 * 1024;
 
 const SYNTAX: &str = "ERR syntax error";

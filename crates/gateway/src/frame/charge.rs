@@ -1,0 +1,88 @@
+//! Memory that is counted before it is claimed.
+
+use std::sync::Arc;
+
+use super::ledger::Ledger;
+
+/// Bytes that something is about to take: in the ledger from when they were found to fit until this is dropped, or turned
+/// into the frame that holds them.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    ledger: Arc<Ledger>,
+    /// What all together may hold.
+    limit: usize,
+    bytes: usize,
+}
+
+impl Charge {
+    /// Of nothing yet.
+    pub(crate) fn new(ledger: &Arc<Ledger>, limit: usize) -> Self {
+        Self {
+            ledger: Arc::clone(ledger),
+            limit,
+            bytes: 0,
+        }
+    }
+
+    /// Counts so many bytes more. False: they do not fit beside what is held, and are not counted.
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        let fits = self.ledger.try_add(bytes, self.limit);
+        if fits {
+            self.bytes += bytes;
+        }
+        fits
+    }
+
+    /// Hands what is counted to whoever holds `bytes` in its place.
+    pub(super) fn become_held(mut self, bytes: usize) -> Arc<Ledger> {
+        let counted = std::mem::take(&mut self.bytes);
+        if bytes > counted {
+            self.ledger.add(bytes - counted);
+        } else {
+            self.ledger.subtract(counted - bytes);
+        }
+        Arc::clone(&self.ledger)
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.ledger.subtract(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Frame;
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_not_counted() {
+        let ledger = Arc::new(Ledger::new());
+        ledger.add(50);
+        let mut charge = Charge::new(&ledger, 100);
+        assert!(charge.grow(40));
+        assert!(!charge.grow(11));
+        assert!(charge.grow(10));
+        assert_eq!(ledger.held(), 100);
+        drop(charge);
+        assert_eq!(ledger.held(), 50);
+    }
+
+    #[test]
+    fn a_frame_takes_over_what_was_counted_for_it() {
+        for counted in [0, 60, 100] {
+            let ledger = Arc::new(Ledger::new());
+            let mut charge = Charge::new(&ledger, 100);
+            assert!(charge.grow(counted));
+            let mut bytes = Vec::with_capacity(80);
+            bytes.extend_from_slice(b"..frame");
+            let capacity = bytes.capacity();
+            let frame = Frame::charged(2, bytes, charge);
+            assert_eq!(frame.bytes(), b"frame");
+            assert_eq!(ledger.held(), capacity);
+            drop(frame);
+            assert_eq!(ledger.held(), 0);
+        }
+    }
+}
