@@ -111,6 +111,18 @@ test('one message always fits an empty outbox', async (t) => {
   t.is(await ask(sender, { cmd: 'ping' }), 'pong');
 });
 
+test('a message that is being written is not what fills the outbox', async (t) => {
+  const server = await ownServer(t, limits({ outboxBytes: 4 * MIB }));
+  const [sender, reader] = [await member(t, server), await member(t, server)];
+  const calls = ['x'.repeat(8 * MIB), '1'].map((data) => ({ fn: 'send', args: [reader.id, data] }));
+  reader.pause();
+  await ask(sender, { cmd: 'batch', calls });
+  reader.resume();
+  t.is((await reader.text()).length, 8 * MIB);
+  t.is(await reader.text(), '1');
+  t.is(await ask(reader, { cmd: 'ping' }), 'pong');
+});
+
 test('handleDrain is called when an outbox fell below its low-water mark', async (t) => {
   const server = await ownServer(t, {
     workerPath: worker('drain'),

@@ -69,9 +69,12 @@ export interface GatewayLimits {
   connections?: number;
   /** Connections of one remote address; 503 above, 0 is off. Default 0. */
   connectionsPerAddress?: number;
-  /** Bytes in a socket's outbox, each message charged its length + 64; `outboxPolicy` above. Default 4 MiB. */
+  /**
+   * Bytes that wait in a socket's outbox behind the message that is being written, each message charged its length + 64;
+   * `outboxPolicy` above. Default 4 MiB.
+   */
   outboxBytes?: number;
-  /** Messages in a socket's outbox; `outboxPolicy` above. Default 65,536. */
+  /** Messages that wait there behind the one that is being written; `outboxPolicy` above. Default 65,536. */
   outboxFrames?: number;
   /** What happens at `outboxBytes` and `outboxFrames`: closed with 1013 (default), or messages are dropped and counted. */
   outboxPolicy?: OutboxPolicy;

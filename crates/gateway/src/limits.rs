@@ -99,9 +99,9 @@ limits! {
         connections: u32 = 100_000, "accepting waits";
         /// Connections of one remote address; zero is off.
         connections_per_address: u32 = 0, "HTTP 503";
-        /// Bytes of a socket's outbox, each entry charged its length + 64, judged after an attempted write; one message always fits, and what a client asked for (RESP) is not counted.
+        /// Bytes that wait in a socket's outbox behind the message that is being written, each entry charged its length + 64, judged after an attempted write; what a client asked for (RESP) is not counted.
         outbox_bytes: usize = 4 * 1024 * 1024, "the outbox policy";
-        /// Messages of a socket's outbox.
+        /// Messages that wait in a socket's outbox behind the one that is being written.
         outbox_frames: usize = 65_536, "the outbox policy";
         /// What happens at `outbox_bytes` and `outbox_frames`.
         outbox_policy: OutboxPolicy = OutboxPolicy::Close, "closed with 1013, or messages are dropped and counted";

@@ -146,6 +146,38 @@ fn all_outboxes_together_are_bounded_whatever_the_policy() {
     }
 }
 
+/// What waits is what the reader fails to keep up with; a long message takes its time with every reader.
+#[test]
+fn a_message_that_is_being_written_is_not_what_fills_the_outbox() {
+    for policy in [
+        OutboxPolicy::Close,
+        OutboxPolicy::DropNewest,
+        OutboxPolicy::DropOldest,
+    ] {
+        let server = server(|limits| {
+            limits.outbox_bytes = 256 * 1024;
+            limits.outbox_policy = policy;
+        });
+        let worker = echo(&server.gateway, ALL);
+        let mut reader = narrow_client(&server.address);
+        let socket = worker.opened(1)[0];
+        let long = "x".repeat(8 * MIB);
+        let behind = [numbered(1, 1000), numbered(2, 1000)];
+        let texts = [long.as_str(), &behind[0], &behind[1]];
+        send_all(&server.gateway, socket, texts);
+        for text in texts {
+            assert_eq!(reader.next(), Received::Text(text.into()), "{policy:?}");
+        }
+        let traffic = server.gateway.stats().traffic;
+        assert_eq!(
+            (traffic.overflow_closes, traffic.dropped_by_overflow),
+            (0, 0)
+        );
+        drop(reader);
+        server.stop();
+    }
+}
+
 /// Connections that are closing already have nothing to gain from another goodbye.
 #[test]
 fn a_closing_connection_gives_way_when_all_outboxes_are_full() {

@@ -188,32 +188,33 @@ impl Outbox {
         self.bytes - self.written + self.queue.len() * ENTRY_CHARGE
     }
 
-    /// Whether a limit is exceeded; one message always fits.
+    /// Whether what waits behind the entry that is being written exceeds a limit. That one may be of any length: it
+    /// takes its time, and no reader has to keep up with it.
     pub(crate) fn is_over(&self, limits: &GatewayLimits) -> bool {
-        self.queue.len() > 1
-            && (self.charge() - self.asked_left() > limits.outbox_bytes + ENTRY_CHARGE
-                || wide(self.messages) > limits.outbox_frames)
-    }
-
-    /// Bytes not yet written that were asked for; in an entry begun these are taken to be the first.
-    fn asked_left(&self) -> usize {
-        let begun = self.queue.front().map_or(0, |first| wide(first.asked));
-        wide(self.asked).saturating_sub(self.written.min(begun))
+        let Some(first) = self.queue.front() else {
+            return false;
+        };
+        let asked = wide(self.asked).saturating_sub(wide(first.asked));
+        let bytes = self.bytes - first.frame.len() - asked;
+        let charge = bytes + (self.queue.len() - 1) * ENTRY_CHARGE;
+        charge > limits.outbox_bytes + ENTRY_CHARGE
+            || wide(self.messages - first.messages) > limits.outbox_frames
     }
 
     /// Applies a dropping policy until the limits hold; returns the messages dropped.
     pub(crate) fn drop_excess(&mut self, limits: &GatewayLimits) -> u64 {
         let mut dropped = 0;
         while self.is_over(limits) {
-            // an entry begun, and the last one that fits, stay; a control frame is never dropped
-            let begun = usize::from(self.written > 0);
-            let droppable = |entry: &Entry| entry.messages > 0 && entry.asked == 0;
+            // the entry that is being written stays, and a control frame is never dropped
+            let mut behind = 1..self.queue.len();
+            let droppable = |&index: &usize| {
+                let entry = &self.queue[index];
+                entry.messages > 0 && entry.asked == 0
+            };
             let index = if limits.outbox_policy == OutboxPolicy::DropOldest {
-                (begun..self.queue.len()).find(|&index| droppable(&self.queue[index]))
+                behind.find(droppable)
             } else {
-                (begun..self.queue.len())
-                    .rev()
-                    .find(|&index| droppable(&self.queue[index]))
+                behind.rfind(droppable)
             };
             let Some(entry) = index.and_then(|index| self.queue.remove(index)) else {
                 break;
@@ -318,6 +319,9 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const KEPT_ENTRIES: usize = 0;
 
 #[cfg(test)]
+mod property_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -391,17 +395,23 @@ mod tests {
     }
 
     #[test]
-    fn one_message_always_fits() {
+    fn what_is_being_written_does_not_count() {
         let limits = GatewayLimits {
             outbox_bytes: 10,
+            outbox_frames: 1,
             ..GatewayLimits::default()
         };
         let ledger = ledger();
         let mut outbox = Outbox::default();
-        outbox.append_frame(&ledger, &Frame::new(vec![0; 100_000], &ledger), 1);
+        outbox.append_frame(&ledger, &Frame::new(vec![0; 100_000], &ledger), 5);
+        assert!(!outbox.is_over(&limits));
+        outbox.advance(1);
+        outbox.append_frame(&ledger, &Frame::new(vec![0; 10], &ledger), 1);
         assert!(!outbox.is_over(&limits));
         outbox.append_frame(&ledger, &Frame::new(vec![0; 1], &ledger), 1);
         assert!(outbox.is_over(&limits));
+        outbox.advance(99_999);
+        assert!(!outbox.is_over(&limits));
     }
 
     #[test]
@@ -430,7 +440,7 @@ mod tests {
 
     fn filled(policy: OutboxPolicy) -> (Outbox, GatewayLimits, Arc<Ledger>) {
         let limits = GatewayLimits {
-            outbox_frames: 3,
+            outbox_frames: 2,
             outbox_policy: policy,
             ..GatewayLimits::default()
         };
@@ -466,7 +476,7 @@ mod tests {
     fn a_reply_among_messages_is_never_dropped() {
         for policy in [OutboxPolicy::DropOldest, OutboxPolicy::DropNewest] {
             let limits = GatewayLimits {
-                outbox_frames: 1,
+                outbox_frames: 0,
                 outbox_policy: policy,
                 ..GatewayLimits::default()
             };
