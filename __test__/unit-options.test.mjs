@@ -76,6 +76,16 @@ test('options that are not built yet are unknown', (t) => {
   }
 });
 
+test('rawMethods is of a listener', (t) => {
+  const { listeners } = parseStartOptions({ bind: [':1', { address: ':2', rawMethods: true }], ...MODULE }, true);
+  t.deepEqual([listeners[0].rawMethods, listeners[1].rawMethods], [undefined, true]);
+  t.is(
+    messageOf({ bind: { address: ':0', rawMethods: 1 }, ...MODULE }),
+    'options.bind.rawMethods must be true or false, not 1',
+  );
+  t.is(messageOf({ bind: ':0', rawMethods: true, ...MODULE }), 'unknown option options.rawMethods');
+});
+
 test('the options of a listener for Redis clients are checked', (t) => {
   const at = 'options.bind';
   const bob = { name: 'bob', password: 'b' };
@@ -94,6 +104,7 @@ test('the options of a listener for Redis clients are checked', (t) => {
     [{ users: [{ ...bob, keys: [1] }] }, `${at}.users[0].keys[0] must be a text of at most 1024 bytes, not 1`],
     [{ publishAs: 'json' }, `${at}.publishAs must be 'auto', 'text' or 'binary', not "json"`],
     [{ allowAnyone: 1 }, `${at}.allowAnyone must be true or false, not 1`],
+    [{ rawMethods: true }, `${at}.rawMethods is for listeners with protocol 'http'`],
     [{ static: '.' }, `${at}.static is for listeners with protocol 'http'`],
     [{ protocol: 'http', password: 'x' }, `${at}.password is for listeners with protocol 'resp'`],
     [{ protocol: 'redis' }, `${at}.protocol must be 'http' or 'resp', not "redis"`],

@@ -56,6 +56,11 @@ export interface Listener extends PathOptions, RespOptions {
   websocketPath?: string | string[];
   /** As in `StartOptions`, for this listener. */
   reusePort?: boolean;
+  /**
+   * Whether requests with the methods CONNECT (HTTP/1.1 only) and TRACE reach the handlers. Default false: Millrace answers them
+   * itself, with 501 and 405.
+   */
+  rawMethods?: boolean;
   /** Over those of `StartOptions`, for this listener. */
   limits?: ListenerLimits;
   /** As in `StartOptions`, for this listener. */
@@ -136,6 +141,7 @@ export type ListenerPlan = {
   origins: Origins | undefined;
   websocketPaths?: string[];
   reusePort?: boolean;
+  rawMethods?: boolean;
   tls?: TlsPlan;
   static?: StaticPlan[];
   resp?: RespPlan;
@@ -256,6 +262,7 @@ const LISTENER_KEYS = [
   'origins',
   'websocketPath',
   'reusePort',
+  'rawMethods',
   'tls',
   'static',
   ...PATH_KEYS,
@@ -310,6 +317,8 @@ function readBind(
     if (websocketPaths !== undefined) plan.websocketPaths = websocketPaths;
     const reusePort = readFlag(listener?.['reusePort'], `${at}.reusePort`, problems) ?? defaults.reusePort;
     if (reusePort !== undefined) plan.reusePort = reusePort;
+    const rawMethods = readFlag(listener?.['rawMethods'], `${at}.rawMethods`, problems);
+    if (rawMethods !== undefined) plan.rawMethods = rawMethods;
     for (const name of LISTENER_LIMITS) {
       const limit = own[name] ?? defaults.limits[name];
       if (limit !== undefined) plan[name] = limit as number;

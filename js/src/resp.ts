@@ -49,7 +49,7 @@ export interface RespPlan {
 export const RESP_KEYS = ['password', 'users', 'publishAs', 'allowAnyone'];
 
 /** Options of listeners that only HTTP has a use for. */
-const HTTP_ONLY = ['origins', 'websocketPath', 'static', 'events', 'stats', 'metrics'];
+const HTTP_ONLY = ['origins', 'websocketPath', 'static', 'events', 'stats', 'metrics', 'rawMethods'];
 
 /** Checks them, on a listener of that protocol; problems of options that are there for nothing on any. */
 export function readResp(fields: Fields, at: string, address: unknown, problems: string[]): RespPlan | undefined {

@@ -74,6 +74,8 @@ pub struct ListenerConfig {
     pub trusted: Trusted,
     /// Every connection begins with a header of the PROXY protocol, and comes from a trusted address.
     pub proxy_protocol: bool,
+    /// Whether CONNECT and TRACE of HTTP/1.1, and TRACE of HTTP/2, reach endpoints instead of being refused.
+    pub raw_methods: bool,
     /// What is spoken there.
     pub protocol: Protocol,
 }

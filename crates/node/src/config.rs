@@ -92,6 +92,7 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
     };
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
     options.boolean(c"reusePort", &mut config.reuse_port)?;
+    options.boolean(c"rawMethods", &mut config.raw_methods)?;
     listener_limits(&options, &mut config.limits)?;
     Ok(config)
 }

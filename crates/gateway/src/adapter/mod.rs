@@ -18,7 +18,7 @@ use millrace_core::{Kind, ShardSet, SocketId};
 
 use crate::close::CloseReason;
 use crate::frame::{Charge, Encoding, Encodings, Frame, LateReply};
-use crate::http::{Answer, Asked, Exchange, plain};
+use crate::http::{Answer, Asked, Exchange, plain, refuse_method};
 use crate::hub::Hub;
 use crate::listener::Peer;
 use crate::net::stream::Stream;
@@ -51,6 +51,9 @@ pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {
 
 /// Answers an HTTP request: the endpoints in the order of their precedence.
 pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
+    if let Some(refusal) = refuse_method(&exchange, request.method()) {
+        return refusal;
+    }
     let takes_requests = exchange.shard.hub().workers().takes_requests();
     let paths = exchange.client.listener.config.websocket_paths.as_deref();
     let is_socket_path =

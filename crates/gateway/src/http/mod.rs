@@ -3,7 +3,8 @@
 //!
 //! [`wire`] holds the bytes, [`hyper_io`] is how hyper sees them, [`clock`] keeps the times, [`connection`] is what a
 //! connection and its shard share, [`write_buffer`] what leaves at the end of a turn, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2,
-//! [`answer`] what is common to answers, [`incoming`] and [`body`] are what requests and answers carry.
+//! [`answer`] what is common to answers, [`methods`] are those that no endpoint gets, [`incoming`] and
+//! [`body`] are what requests and answers carry.
 
 mod answer;
 mod body;
@@ -12,6 +13,7 @@ mod connection;
 mod h2;
 mod hyper_io;
 mod incoming;
+mod methods;
 mod serve;
 mod signal;
 mod wire;
@@ -37,6 +39,7 @@ pub(crate) use body::{Body, BodyError};
 pub(crate) use connection::{HttpConnection, HttpConnections};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
+pub(crate) use methods::refuse_method;
 pub(crate) use serve::adopt;
 pub(crate) use signal::Signal;
 pub(crate) use write_buffer::{PendingWrites, send as send_pending_writes};

@@ -1,0 +1,34 @@
+//! The methods that no endpoint gets unless its listener says so: CONNECT asks for a tunnel and TRACE for an echo of
+//! the request with its cookies, and what was written for ordinary requests gives either by mistake.
+
+use hyper::header::{ALLOW, HeaderValue};
+use hyper::{Method, StatusCode};
+
+use super::{Answer, Exchange, plain};
+
+/// The answer to a request that is not passed on because of its method. A CONNECT for a WebSocket over HTTP/2 is a GET
+/// by now, and any other one was refused.
+pub(crate) fn refuse_method(exchange: &Exchange, method: &Method) -> Option<Answer> {
+    let status = status(method)?;
+    if exchange.client.listener.config.raw_methods {
+        return None;
+    }
+    if status == StatusCode::NOT_IMPLEMENTED {
+        return Some(plain(status, "There are no tunnels here"));
+    }
+    let mut answer = plain(status, "TRACE is not answered here");
+    answer.headers_mut().insert(ALLOW, ALLOWED);
+    Some(answer)
+}
+
+fn status(method: &Method) -> Option<StatusCode> {
+    match *method {
+        Method::CONNECT => Some(StatusCode::NOT_IMPLEMENTED),
+        Method::TRACE => Some(StatusCode::METHOD_NOT_ALLOWED),
+        _ => None,
+    }
+}
+
+/// What may be asked instead; whether it is there for this path only its endpoint knows.
+const ALLOWED: HeaderValue =
+    HeaderValue::from_static("GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH");
