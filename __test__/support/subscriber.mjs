@@ -10,7 +10,7 @@ import { text } from './frames.mjs';
 const [SPACE, ZERO, NINE, A] = Buffer.from(' 09a');
 /** Publishers of one node, and of all. */
 const LETTERS = 2;
-const PUBLISHERS = 4;
+const PUBLISHERS = 12;
 /** A text message of less than 126 bytes, and how much its head takes. */
 const TEXT = 0x81;
 const HEAD = 2;

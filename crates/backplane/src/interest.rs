@@ -20,6 +20,8 @@ pub(crate) struct Interest {
     leaving: VecDeque<(Duration, Topic)>,
     /// Topics that the server has confirmed.
     confirmed: usize,
+    /// Topics that were wanted when the link came up, of which the server has not said yet what becomes of them.
+    restoring: usize,
     is_up: bool,
     linger: Duration,
 }
@@ -32,6 +34,8 @@ struct State {
     leave_at: Duration,
     /// Whether it is in `leaving`.
     is_listed: bool,
+    /// Whether it is one of `restoring`.
+    is_restoring: bool,
 }
 
 /// What the server knows of a topic.
@@ -51,6 +55,7 @@ impl Interest {
             to_ask: VecDeque::new(),
             leaving: VecDeque::new(),
             confirmed: 0,
+            restoring: 0,
             is_up: false,
             linger,
         }
@@ -67,6 +72,7 @@ impl Interest {
         };
         state.is_wanted = false;
         if state.server == Server::Nothing {
+            state.end_restoring(&mut self.restoring);
             self.topics.remove(&topic);
             return true;
         }
@@ -87,6 +93,7 @@ impl Interest {
             server: Server::Nothing,
             leave_at: Duration::ZERO,
             is_listed: false,
+            is_restoring: false,
         });
         let was_wanted = std::mem::replace(&mut state.is_wanted, true);
         if self.is_up && state.server == Server::Nothing && !was_wanted {
@@ -98,6 +105,10 @@ impl Interest {
     pub(crate) fn up(&mut self) {
         self.is_up = true;
         self.to_ask = self.topics.keys().cloned().collect();
+        self.restoring = self.topics.len();
+        for state in self.topics.values_mut() {
+            state.is_restoring = true;
+        }
     }
 
     /// The link is lost. Returns the topics that nobody wants any more.
@@ -106,10 +117,12 @@ impl Interest {
         self.to_ask.clear();
         self.leaving.clear();
         self.confirmed = 0;
+        self.restoring = 0;
         let mut gone = Vec::new();
         self.topics.retain(|topic, state| {
             state.server = Server::Nothing;
             state.is_listed = false;
+            state.is_restoring = false;
             if !state.is_wanted {
                 gone.push(topic.clone());
             }
@@ -174,6 +187,7 @@ impl Interest {
                 continue;
             }
             let before = std::mem::replace(&mut state.server, Server::Leaving);
+            state.end_restoring(&mut self.restoring);
             if before == Server::Confirmed {
                 self.confirmed -= 1;
             }
@@ -195,6 +209,7 @@ impl Interest {
         if state.server == Server::Asked {
             state.server = Server::Confirmed;
             self.confirmed += 1;
+            state.end_restoring(&mut self.restoring);
         }
     }
 
@@ -211,6 +226,7 @@ impl Interest {
         if is_wanted {
             self.to_ask.push_back(topic.clone());
         } else {
+            state.end_restoring(&mut self.restoring);
             self.topics.remove(topic);
         }
         !is_wanted
@@ -220,6 +236,7 @@ impl Interest {
     pub(crate) fn refused(&mut self, topic: &Topic) {
         if let Some(state) = self.topics.get_mut(topic) {
             state.server = Server::Nothing;
+            state.end_restoring(&mut self.restoring);
             if !state.is_wanted {
                 self.topics.remove(topic);
             }
@@ -231,6 +248,11 @@ impl Interest {
         self.to_ask.is_empty()
     }
 
+    /// Whether the server has confirmed or refused everything that was wanted when the link came up.
+    pub(crate) fn is_restored(&self) -> bool {
+        self.restoring == 0
+    }
+
     /// Topics that the server has confirmed.
     pub(crate) fn confirmed(&self) -> usize {
         self.confirmed
@@ -239,6 +261,14 @@ impl Interest {
     /// Topics with a subscriber here, and those not left yet.
     pub(crate) fn len(&self) -> usize {
         self.topics.len()
+    }
+}
+
+impl State {
+    fn end_restoring(&mut self, restoring: &mut usize) {
+        if std::mem::take(&mut self.is_restoring) {
+            *restoring -= 1;
+        }
     }
 }
 

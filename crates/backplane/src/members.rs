@@ -1,7 +1,7 @@
 //! The other nodes, as far as this one has heard of them, and questions to them. Owns both tables, which are
 //! bounded; time is an argument.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use crate::control::Census;
@@ -35,6 +35,8 @@ pub type Reply = Box<dyn FnOnce(ClusterInfo) + Send>;
 #[derive(Default)]
 pub(crate) struct Members {
     known: BTreeMap<u64, Heard>,
+    /// Nodes that were known when the link was lost, and have not been heard since.
+    awaited: BTreeSet<u64>,
     questions: BTreeMap<u64, Question>,
     last_question: u64,
 }
@@ -63,6 +65,7 @@ impl std::fmt::Debug for Members {
 impl Members {
     /// A node is there; true: it was not known.
     pub(crate) fn heard(&mut self, node: u64, census: Census, now: Duration) -> bool {
+        self.awaited.remove(&node);
         let heard = Heard { census, at: now };
         if let Some(known) = self.known.get_mut(&node) {
             *known = heard;
@@ -77,6 +80,7 @@ impl Members {
     /// A node leaves.
     pub(crate) fn left(&mut self, node: u64, own: Member) {
         self.known.remove(&node);
+        self.awaited.remove(&node);
         self.no_longer_wait_for(node, own);
     }
 
@@ -142,12 +146,26 @@ impl Members {
         }
     }
 
-    /// The link is lost: nobody can answer, and nobody is known to be there.
+    /// The link is lost: nobody can answer, and nobody is known to be there until it is heard again.
     pub(crate) fn down(&mut self, own: Member) {
-        self.known.clear();
+        for (node, _) in std::mem::take(&mut self.known) {
+            if self.awaited.len() < MOST_NODES {
+                self.awaited.insert(node);
+            }
+        }
         for (_, question) in std::mem::take(&mut self.questions) {
             self.answer(question, own, false);
         }
+    }
+
+    /// Whether every node has been heard again that was known when the link was lost.
+    pub(crate) fn are_back(&self) -> bool {
+        self.awaited.is_empty()
+    }
+
+    /// Who was not heard again by now is waited for no longer.
+    pub(crate) fn wait_no_longer(&mut self) {
+        self.awaited.clear();
     }
 
     /// When [`expire`](Self::expire) is worth calling.
@@ -281,11 +299,38 @@ mod tests {
     }
 
     #[test]
+    fn who_was_there_before_is_awaited_until_it_is_heard_or_leaves() {
+        let mut members = Members::default();
+        members.heard(2, Census::default(), SECOND);
+        members.heard(3, Census::default(), SECOND);
+        members.heard(4, Census::default(), SECOND);
+        assert!(members.are_back());
+        members.down(own());
+        members.heard(2, Census::default(), SECOND);
+        assert!(!members.are_back());
+        // the link is lost again: three nodes are awaited, as before
+        members.down(own());
+        members.heard(2, Census::default(), SECOND);
+        members.heard(3, Census::default(), SECOND);
+        assert!(!members.are_back());
+        members.left(4, own());
+        assert!(members.are_back());
+        members.down(own());
+        members.wait_no_longer();
+        assert!(members.are_back());
+    }
+
+    #[test]
     fn nodes_are_bounded() {
         let mut members = Members::default();
         for node in 0..5000 {
             members.heard(node, Census::default(), SECOND);
         }
         assert_eq!(members.known.len(), MOST_NODES);
+        for round in 1..3 {
+            members.down(own());
+            members.heard(round * 10_000, Census::default(), SECOND);
+            assert_eq!(members.awaited.len(), MOST_NODES);
+        }
     }
 }

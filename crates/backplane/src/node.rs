@@ -1,6 +1,8 @@
 //! What a node does with its links, sans-I/O: what to ask for, what to send next, what to make of what comes. Owns
-//! every decision; the bytes are the wire's, time is an argument. What nodes tell each other is in [`talk`].
+//! every decision; the bytes are the wire's, time is an argument. What nodes tell each other is in [`talk`], what they do
+//! when the link is lost and back in [`comeback`].
 
+mod comeback;
 mod talk;
 
 use std::collections::{HashSet, VecDeque};
@@ -19,6 +21,7 @@ use crate::outlet::{Outgoing, Outlet};
 use crate::sequence::{Seen, Tracker};
 use crate::topic::{Prefix, Topic};
 use crate::wire::{Event, SlotRange, Source};
+use comeback::Comeback;
 use talk::ANSWERS;
 
 /// See the module.
@@ -35,8 +38,7 @@ pub(crate) struct Node {
     /// Taken from the outlet, to be written next.
     next: VecDeque<Outgoing>,
     controls: u64,
-    /// Nothing is published before: others have lost the server too, and need time to come back.
-    hold_until: Duration,
+    comeback: Comeback,
     beats_at: Duration,
     /// Answers that may still be given now.
     answers_left: u32,
@@ -76,7 +78,7 @@ impl Node {
             said: VecDeque::new(),
             next: VecDeque::new(),
             controls: 0,
-            hold_until: Duration::ZERO,
+            comeback: Comeback::default(),
             beats_at: Duration::ZERO,
             answers_left: ANSWERS,
             slots: None,
@@ -86,29 +88,6 @@ impl Node {
         };
         node.interest.change(Topic::Control, true, Duration::ZERO);
         node
-    }
-
-    /// The link is up. `was_out`: the server was away, not only the link to it.
-    pub(crate) fn up(&mut self, was_out: bool, now: Duration) {
-        self.interest.up();
-        self.slots = None;
-        self.is_moved = false;
-        self.is_stale = false;
-        self.hold_until = if was_out { now + SETTLE } else { now };
-        self.beats_at = now + HEARTBEAT;
-        self.say_here(true);
-    }
-
-    /// The link is lost, with messages on it that the server may have or not.
-    pub(crate) fn down(&mut self, unconfirmed: u64) {
-        count(&self.gauges.counters.unconfirmed, unconfirmed);
-        for topic in self.interest.down() {
-            self.tracker.forget(&topic);
-        }
-        self.said.clear();
-        let own = self.own();
-        self.members.down(own);
-        self.show(0);
     }
 
     /// Takes up what changed on this node.
@@ -151,6 +130,7 @@ impl Node {
         if !self.is_stale {
             self.ask(links, now);
         }
+        self.announce();
         self.send(links, now);
         for link in links.each() {
             let (wire, output) = link.parts();
@@ -202,7 +182,7 @@ impl Node {
         while let Some(said) = self.said.pop_front() {
             self.put(&said, links);
         }
-        if now < self.hold_until || self.is_stale || !self.interest.is_asked() {
+        if self.is_held(now) || self.is_stale || !self.interest.is_asked() {
             return;
         }
         while !links.is_full() {
@@ -361,10 +341,7 @@ impl Node {
         if let Some(expires) = self.members.wakes_at() {
             at = at.min(expires);
         }
-        if self.hold_until > now {
-            at = at.min(self.hold_until);
-        }
-        at
+        at.min(self.held_until(now))
     }
 }
 
@@ -389,9 +366,6 @@ fn name_of<'t>(prefix: &'t Prefix, topic: &'t Topic) -> [&'t [u8]; 2] {
 
 /// How long a topic stays subscribed without a subscriber here.
 const LINGER: Duration = Duration::from_secs(1);
-
-/// How long a node that comes back after an outage waits for the others before it publishes.
-const SETTLE: Duration = Duration::from_millis(500);
 
 /// Messages and bytes taken from the outlet at once.
 const BATCH: usize = 256;

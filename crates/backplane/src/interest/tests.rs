@@ -85,6 +85,30 @@ fn a_refusal_is_asked_again_over_the_next_link() {
 }
 
 #[test]
+fn it_is_restored_when_the_server_has_answered_for_all_that_was_wanted() {
+    let mut interest = Interest::new(LINGER);
+    for name in 1..=4 {
+        interest.change(channel(name), true, Duration::ZERO);
+    }
+    interest.up();
+    interest.change(channel(4), false, Duration::ZERO);
+    interest.change(channel(5), true, Duration::ZERO);
+    assert_eq!(asked(&mut interest).len(), 4);
+    interest.subscribed(&channel(1));
+    interest.refused(&channel(2));
+    // it went to another server of the cluster, and is asked for there
+    interest.unsubscribed(&channel(3));
+    assert!(!interest.is_restored());
+    assert_eq!(asked(&mut interest), [channel(3)]);
+    // wanted only lately, and left while it was asked for
+    interest.subscribed(&channel(5));
+    interest.change(channel(3), false, Duration::ZERO);
+    assert!(!interest.is_restored());
+    assert_eq!(left(&mut interest, LINGER), [channel(3)]);
+    assert!(interest.is_restored());
+}
+
+#[test]
 fn a_new_look_replaces_what_is_wanted() {
     let mut interest = Interest::new(LINGER);
     interest.up();
@@ -188,6 +212,8 @@ proptest! {
             }
             model.pump(&mut interest, now);
             prop_assert!(model.answers.len() <= 64);
+            let restoring = interest.topics.values().filter(|state| state.is_restoring);
+            prop_assert_eq!(interest.restoring, restoring.count());
         }
         // quiet: everything is answered, and everybody has lingered long enough
         for _ in 0..3 {
@@ -196,6 +222,7 @@ proptest! {
             model.pump(&mut interest, now);
         }
         model.answer(&mut interest);
+        prop_assert!(interest.is_restored());
         prop_assert_eq!(&model.server, &model.wanted);
         prop_assert_eq!(interest.confirmed(), model.wanted.len());
         prop_assert_eq!(interest.len(), model.wanted.len());

@@ -16,7 +16,8 @@ impl Node {
         match said {
             Said::Here(census, asks) => {
                 let is_new = self.members.heard(node, census, now);
-                if (asks || is_new) && self.may_answer() {
+                // who is not back entirely says so later
+                if (asks || is_new) && !self.comeback.is_unannounced && self.may_answer() {
                     self.say_here(false);
                 }
             }

@@ -15,7 +15,7 @@ use tokio::task::{JoinHandle, spawn_local};
 pub(crate) struct Broker {
     clients: HashMap<u64, Client>,
     accepted: u64,
-    accepting: Option<JoinHandle<()>>,
+    accepting: Vec<JoinHandle<()>>,
     /// Bytes that are still written before everybody is cut.
     left: Option<usize>,
 }
@@ -27,7 +27,7 @@ struct Client {
 }
 
 impl Broker {
-    /// Lets clients in, at a port of its own or at this one.
+    /// Lets clients in, at a port of its own or at this one; several ports are one server.
     pub(crate) async fn open(broker: &Rc<RefCell<Self>>, port: u16) -> u16 {
         let listener = TcpListener::bind(("127.0.0.1", port))
             .await
@@ -39,13 +39,13 @@ impl Broker {
                 Self::admit(&own, stream);
             }
         });
-        broker.borrow_mut().accepting = Some(accepting);
+        broker.borrow_mut().accepting.push(accepting);
         port
     }
 
     /// Cuts everybody, and lets nobody in.
     pub(crate) fn close(&mut self) {
-        if let Some(accepting) = self.accepting.take() {
+        for accepting in self.accepting.drain(..) {
             accepting.abort();
         }
         self.cut();

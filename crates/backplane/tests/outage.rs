@@ -1,0 +1,271 @@
+//! What becomes of what was queued while the server was away: whoever has it waits for the nodes that were there before,
+//! but not for ever.
+
+// only a part of it is needed here
+#[expect(dead_code, reason = "it can do more than is needed here")]
+mod broker;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use millrace_backplane::{
+    Backplane, Bounds, Census, ClusterInfo, Config, Credentials, Destination, Local, Outlet,
+    Protocol, Server, State, Stats, Topic, Trouble,
+};
+use millrace_core::Kind;
+use tokio::task::{JoinHandle, LocalSet};
+use tokio::time::sleep;
+
+use broker::Broker;
+
+const ROOM: &[u8] = b"room";
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a sender waits at most for who was there before.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+
+/// What came, in order.
+type Delivered = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// The node's own side: subscribed to one channel.
+struct Here(Delivered);
+
+impl Local for Here {
+    fn deliver(&mut self, _: Destination<'_>, _: Kind, payload: &[u8]) {
+        self.0
+            .lock()
+            .expect("nobody panicked")
+            .push(payload.to_vec());
+    }
+    fn flush(&mut self) {}
+    fn topics(&self, each: &mut dyn FnMut(Topic)) {
+        each(Topic::Channel(ROOM.into()));
+    }
+    fn census(&self) -> Census {
+        Census::default()
+    }
+    fn subscribers(&self, _: &[u8]) -> u64 {
+        1
+    }
+    fn is_congested(&self) -> bool {
+        false
+    }
+    fn report(&self, _: Trouble, _: &str) {}
+    fn is_ready(&self) {}
+}
+
+struct Node {
+    backplane: Backplane,
+    task: JoinHandle<()>,
+    delivered: Delivered,
+}
+
+impl Node {
+    fn start(port: u16) -> Self {
+        let config = Config {
+            protocol: Protocol::Redis,
+            servers: vec![Server {
+                host: "127.0.0.1".to_owned(),
+                port,
+            }],
+            prefix: "app".to_owned(),
+            credentials: Credentials::default(),
+            tls: None,
+            bounds: Bounds {
+                queue_messages: 1000,
+                queue_bytes: 1_000_000,
+                message_bytes: 1000,
+            },
+        };
+        let outlet = Arc::new(Outlet::new());
+        let (backplane, task) = Backplane::new(config, &outlet).expect("there is no TLS");
+        outlet.open();
+        let delivered = Delivered::default();
+        let here = Box::new(Here(Arc::clone(&delivered)));
+        Self {
+            backplane,
+            task: tokio::task::spawn_local(task.run(here)),
+            delivered,
+        }
+    }
+
+    fn publish(&self, text: String) {
+        let outlet = self.backplane.outlet();
+        outlet.publish(false, ROOM, Kind::Text, Bytes::from(text));
+        outlet.ring();
+    }
+
+    fn stats(&self) -> Stats {
+        self.backplane.stats()
+    }
+
+    fn delivered(&self) -> Vec<Vec<u8>> {
+        self.delivered.lock().expect("nobody panicked").clone()
+    }
+
+    /// The nodes that it knows of.
+    async fn known(&self) -> usize {
+        let (told, info) = tokio::sync::oneshot::channel();
+        let reply = move |info: ClusterInfo| {
+            let _nobody_waits = told.send(info.nodes.len());
+        };
+        self.backplane.ask(Vec::new(), Box::new(reply));
+        info.await.expect("it answers")
+    }
+
+    /// Ends it, after its goodbye where there is a link.
+    async fn end(self) {
+        self.backplane
+            .end(Instant::now() + Duration::from_millis(500));
+        self.task.await.expect("it ends");
+    }
+}
+
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// A server with a door for each of two nodes that know each other.
+struct Pair {
+    broker: Rc<RefCell<Broker>>,
+    ports: [u16; 2],
+    nodes: [Node; 2],
+}
+
+impl Pair {
+    async fn start() -> Self {
+        let broker = Rc::new(RefCell::new(Broker::default()));
+        let ports = [
+            Broker::open(&broker, 0).await,
+            Broker::open(&broker, 0).await,
+        ];
+        let nodes = ports.map(Node::start);
+        until("both nodes to be subscribed", || {
+            let mut stats = nodes.iter().map(Node::stats);
+            stats.all(|stats| stats.subscriptions == 2 && stats.pending_subscriptions == 0)
+        })
+        .await;
+        let deadline = Instant::now() + PATIENCE;
+        for node in &nodes {
+            while node.known().await < 2 {
+                assert!(Instant::now() < deadline, "both nodes to know each other");
+            }
+        }
+        Self {
+            broker,
+            ports,
+            nodes,
+        }
+    }
+
+    /// The server goes away, and the first node has so many messages for the other one.
+    async fn go_away(&self, messages: usize) {
+        self.broker.borrow_mut().close();
+        // somebody who is turned away knows that the server is gone, and not only the link
+        until("both nodes to see it", || {
+            let mut stats = self.nodes.iter().map(Node::stats);
+            stats.all(|stats| stats.state == State::Lost)
+        })
+        .await;
+        for number in 0..messages {
+            self.nodes[0].publish(number.to_string());
+        }
+    }
+
+    /// Lets one of them in again.
+    async fn admit(&self, node: usize) -> Instant {
+        Broker::open(&self.broker, self.ports[node]).await;
+        until("the link to be back", || {
+            self.nodes[node].stats().state == State::Ready
+        })
+        .await;
+        Instant::now()
+    }
+}
+
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(LocalSet::new().run_until(test));
+}
+
+#[test]
+fn what_was_queued_waits_for_the_nodes_that_were_there_before() {
+    run(async {
+        let pair = Pair::start().await;
+        pair.go_away(50).await;
+        let back = pair.admit(0).await;
+        // longer than whoever has lost the server may need to look again
+        until("the other one to be late", || {
+            back.elapsed() > Duration::from_millis(900)
+        })
+        .await;
+        assert_eq!(pair.nodes[0].stats().sent, 0, "it waits");
+        pair.admit(1).await;
+        until("it to send", || pair.nodes[0].stats().sent == 50).await;
+        until("all to arrive", || pair.nodes[1].delivered().len() == 50).await;
+        assert!(back.elapsed() < LONGEST_WAIT, "{:?}", back.elapsed());
+        assert_eq!(pair.nodes[1].stats().missed, 0);
+        for node in pair.nodes {
+            node.end().await;
+        }
+    });
+}
+
+#[test]
+fn what_was_queued_does_not_wait_for_ever() {
+    run(async {
+        let pair = Pair::start().await;
+        pair.go_away(50).await;
+        let back = pair.admit(0).await;
+        until("it to send", || pair.nodes[0].stats().sent == 50).await;
+        let waited = back.elapsed();
+        assert!(
+            waited + Duration::from_millis(100) > LONGEST_WAIT,
+            "{waited:?}"
+        );
+        // who did not come is not waited for again
+        pair.go_away(50).await;
+        let back = pair.admit(0).await;
+        until("it to send again", || pair.nodes[0].stats().sent == 100).await;
+        assert!(back.elapsed() < LONGEST_WAIT, "{:?}", back.elapsed());
+        for node in pair.nodes {
+            node.end().await;
+        }
+    });
+}
+
+#[test]
+fn nobody_waits_for_who_has_said_goodbye() {
+    run(async {
+        let pair = Pair::start().await;
+        let Pair {
+            broker,
+            ports,
+            nodes: [node, leaver],
+        } = pair;
+        leaver.end().await;
+        let deadline = Instant::now() + PATIENCE;
+        while node.known().await > 1 {
+            assert!(Instant::now() < deadline, "it to be heard");
+        }
+        broker.borrow_mut().close();
+        until("it to see it", || node.stats().state == State::Lost).await;
+        node.publish("hello".to_owned());
+        Broker::open(&broker, ports[0]).await;
+        until("the link to be back", || node.stats().state == State::Ready).await;
+        let back = Instant::now();
+        until("it to send", || node.stats().sent == 1).await;
+        assert!(back.elapsed() < LONGEST_WAIT, "{:?}", back.elapsed());
+        node.end().await;
+    });
+}
