@@ -37,7 +37,8 @@ export const ERROR_CODES = {
     'The gateway or the server has not been started, or is stopped; or the workers were stopped before all of them were replaced.',
   ERR_MILLRACE_REQUEST_ABORTED:
     "The rest of a request's body will not come: its client left, or the request is answered already.",
-  ERR_MILLRACE_SHARD_FAILED: 'An I/O thread could not start, or ended by a bug in Millrace; its connections are lost.',
+  ERR_MILLRACE_SHARD_FAILED:
+    "An I/O thread or the backplane's could not start, or ended by a bug in Millrace; the gateway ends, and its connections are lost.",
   ERR_MILLRACE_SHUTTING_DOWN: 'The gateway is being stopped; start it again once `stop` has resolved.',
   ERR_MILLRACE_SOCKET_NOT_FOUND: 'No open connection has the given socket id.',
   ERR_MILLRACE_START_IN_WORKER: 'A worker called `start`; only the thread that created the gateway may.',

@@ -65,3 +65,11 @@ impl Gateway {
         })
     }
 }
+
+#[cfg(test)]
+impl Gateway {
+    /// For tests of what the backplane's end means for the gateway.
+    pub(crate) fn backplane(&self) -> &BackplaneHandle {
+        &self.backplane
+    }
+}

@@ -16,7 +16,6 @@ use millrace_backplane::{
 
 use crate::hub::Hub;
 use crate::limits::GatewayLimits;
-use crate::notice::Notice;
 use crate::sync::Mutex;
 use answers::{Answers, Pending};
 use local::LocalNode;
@@ -66,13 +65,13 @@ impl BackplaneHandle {
         Backplane::new(config, outlet).map(|(backplane, task)| Prepared { backplane, task })
     }
 
-    /// Runs a task on a thread of its own, which calls `ended` last.
+    /// Runs a task on a thread of its own, which calls `ended` last: with why, where it ended by a bug.
     pub(crate) fn run(
         self: &Arc<Self>,
         hub: &Arc<Hub>,
         prepared: Prepared,
         log: Option<tracing::Dispatch>,
-        ended: impl FnOnce() + Send + 'static,
+        ended: impl FnOnce(Result<(), String>) + Send + 'static,
     ) -> std::io::Result<()> {
         let Prepared { backplane, task } = prepared;
         let backplane = Arc::new(backplane);
@@ -91,10 +90,10 @@ impl BackplaneHandle {
             .name("millrace-backplane".to_owned())
             .spawn(move || {
                 let _logging = log.as_ref().map(tracing::dispatcher::set_default);
-                live(&hub, task);
+                let outcome = live(&hub, task);
                 backplane.outlet().close();
                 owner.running.lock().take();
-                ended();
+                ended(outcome);
             });
         if thread.is_err() {
             outlet.close();
@@ -185,7 +184,7 @@ impl Hub {
 }
 
 /// Runs the task to its end, whatever that is.
-fn live(hub: &Arc<Hub>, task: Task) {
+fn live(hub: &Arc<Hub>, task: Task) -> Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
@@ -197,15 +196,11 @@ fn live(hub: &Arc<Hub>, task: Task) {
         runtime.shutdown_background();
         Ok::<_, std::io::Error>(())
     }));
-    let message = match outcome {
-        Ok(Ok(())) => return,
-        Ok(Err(error)) => format!("the backplane could not start: {error}"),
-        Err(_panic) => "the backplane ended by a bug in Millrace".to_owned(),
-    };
-    hub.notices().post(Notice::Error {
-        code: "ERR_MILLRACE_BACKPLANE_LOST",
-        message,
-    });
+    match outcome {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(format!("the backplane could not start: {error}")),
+        Err(_panic) => Err("the backplane ended by a bug in Millrace; the gateway ends".to_owned()),
+    }
 }
 
 /// Threads that look up the names of servers.
@@ -213,3 +208,6 @@ const RESOLVERS: usize = 1;
 
 /// Time that messages which wait have at the end, also where clients have used up all of it.
 const LEAST_DRAIN: Duration = Duration::from_millis(250);
+
+#[cfg(test)]
+mod tests;

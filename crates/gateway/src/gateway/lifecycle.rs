@@ -110,7 +110,7 @@ impl Gateway {
                 let _logging = fixed.log.as_ref().map(tracing::dispatcher::set_default);
                 let outcome = crate::shard::run(shard, &gateway.hub, &fixed, counted);
                 if let Err(message) = outcome {
-                    gateway.shard_failed(message);
+                    gateway.part_failed(message);
                 }
                 gateway.thread_ended();
             };
@@ -129,7 +129,18 @@ impl Gateway {
         }
         if let Some(backplane) = backplane {
             let gateway = Arc::clone(self);
-            let ended = move || gateway.thread_ended();
+            let ended = move |outcome| {
+                match outcome {
+                    Err(message) => gateway.part_failed(message),
+                    Ok(()) if gateway.is_to_run() => {
+                        gateway.part_failed(
+                            "the backplane ended by itself; the gateway ends".to_owned(),
+                        );
+                    }
+                    Ok(()) => {}
+                }
+                gateway.thread_ended();
+            };
             let log = config.log.clone();
             if let Err(error) = self.backplane.run(&self.hub, backplane, log, ended) {
                 self.hub.inboxes().post_all(|| Command::End);
@@ -140,6 +151,11 @@ impl Gateway {
         self.hub.set_shards(config.io_threads);
         state.config = Some(config);
         Ok(())
+    }
+
+    /// Whether it was started and nobody has ended it.
+    fn is_to_run(&self) -> bool {
+        self.state.lock().config.is_some()
     }
 
     /// Binds an address, at once, and accepts connections there from now on.
@@ -274,8 +290,9 @@ impl Gateway {
         Arc::new(Worker::new(id, handlers, door, Arc::downgrade(&self.hub)))
     }
 
-    /// Channels that lack one shard's connections are no gateway: it ends as a whole.
-    fn shard_failed(&self, message: String) {
+    /// Channels that lack one shard's connections are no gateway, nor is one of several that silently is alone: it ends
+    /// as a whole.
+    fn part_failed(&self, message: String) {
         self.hub.notices().post(Notice::Error {
             code: "ERR_MILLRACE_SHARD_FAILED",
             message,
