@@ -4,7 +4,7 @@
 use millrace_gateway::{ClusterInfo, MOST_CHANNELS};
 
 use crate::arguments;
-use crate::bind::Bound;
+use crate::bound::Bound;
 use crate::entry::{Call, Owner};
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};

@@ -3,7 +3,7 @@
 use millrace_gateway::{Annotation, ChannelState, Handlers, SocketState, unix_ms};
 
 use crate::arguments;
-use crate::bind::Bound;
+use crate::bound::Bound;
 use crate::entry::{Call, Owner};
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};

@@ -14,7 +14,7 @@ use std::thread::{self, ThreadId};
 
 use napi::sys;
 
-use crate::bind::Bound;
+use crate::bound::Bound;
 use crate::door::{Door, Line, NUDGE};
 use crate::entry::{Owner, guarded, raise};
 use crate::failure::{Failure, Outcome, check};
@@ -22,7 +22,7 @@ use crate::handlers::HandlerThread;
 use crate::js::{Js, Reference, Value};
 use crate::scratch::Scratch;
 use crate::token_words::{self, TokenWords};
-use crate::{control, drain};
+use crate::{drain, module};
 
 /// See the module. Used on its own thread only; the shell is never freed, because some runtimes call
 /// back after the cleanup hook, but the hook empties it.
@@ -64,7 +64,7 @@ pub(crate) fn open(env: sys::napi_env, exports: sys::napi_value) -> napi::Result
     let arg = ptr::from_ref(environment).cast_mut().cast::<c_void>();
     // SAFETY: the shell is never freed, and each environment has its own address, so the pair is unique.
     let hooked = check(unsafe { sys::napi_add_env_cleanup_hook(env, Some(on_cleanup), arg) });
-    if let Err(failure) = hooked.and_then(|()| control::define_module(js, exports, environment)) {
+    if let Err(failure) = hooked.and_then(|()| module::define_module(js, exports, environment)) {
         raise(js, environment, failure);
         return Err(napi::Error::from_status(napi::Status::PendingException));
     }

@@ -4,7 +4,7 @@
 use millrace_gateway::{Annotation, HEAD_ROOM, Kind, SocketId, Target, is_sendable_close_code};
 
 use crate::arguments::{self, Items, TopicAt};
-use crate::bind::Bound;
+use crate::bound::Bound;
 use crate::entry::{Call, Owner};
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};

@@ -4,9 +4,11 @@
 //! that loads it has one [`environment::Environment`]; the process has one [`addon::Addon`].
 #![deny(unsafe_code)]
 
+mod add_worker;
 mod addon;
 mod arguments;
 mod bind;
+mod bound;
 mod cluster;
 mod config;
 mod control;
@@ -22,13 +24,17 @@ mod handlers;
 mod hot;
 mod js;
 mod log;
+mod log_sink;
 mod memory;
+mod module;
 mod numbers;
 mod replies;
 mod ring_again;
 mod scratch;
 mod stats;
+mod texts;
 mod token_words;
+mod worker;
 
 use napi::bindgen_prelude::{Env, JsValue, Object};
 use napi_derive::napi;

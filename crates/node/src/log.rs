@@ -1,30 +1,19 @@
 //! The log of a gateway, for the JavaScript thread that starts it: the functions that open it and take what
 //! was logged. Owns the lines' shape there; filters and formats nothing.
 
-mod sink;
-
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use tracing::Dispatch;
 
 use crate::arguments;
-use crate::bind::Bound;
+use crate::bound::Bound;
 use crate::entry::{Call, Owner};
 use crate::environment::Source;
 use crate::failure::Outcome;
 use crate::js::{Js, Type, Value};
+use crate::log_sink::{Field, Filter, Line, Logging, Sink};
 use crate::numbers;
-use sink::{Field, Filter, Line, Sink};
-
-/// An open log.
-#[derive(Debug)]
-pub(crate) struct Logging {
-    sink: Arc<Sink>,
-    dispatch: Dispatch,
-    /// The number with which it rings in its environment.
-    number: usize,
-}
 
 /// `openLog(filter, onLines)`: what the I/O threads of the next `start` log is kept for `takeLog`, and
 /// `onLines` is called when there is some. `filter` lists targets, as prefixes, and levels in turn: 0 is off,

@@ -3,7 +3,7 @@
 //! string with all of them.
 
 use crate::arguments;
-use crate::bind::Bound;
+use crate::bound::Bound;
 use crate::entry::{Call, Owner};
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use millrace_gateway::{BackplaneStats, Times};
 
-use crate::bind::Bound;
+use crate::bound::Bound;
 use crate::entry::Call;
 use crate::failure::Outcome;
 use crate::js::{Js, Value};

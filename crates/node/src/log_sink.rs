@@ -11,17 +11,26 @@ use parking_lot::Mutex;
 use tracing::field::Visit;
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
+
+/// An open log.
+#[derive(Debug)]
+pub(crate) struct Logging {
+    pub(crate) sink: Arc<Sink>,
+    pub(crate) dispatch: Dispatch,
+    /// The number with which it rings in its environment.
+    pub(crate) number: usize,
+}
 
 /// What is logged: targets by prefix, each with the most talkative level.
 #[derive(Debug, Default)]
-pub(super) struct Filter {
+pub(crate) struct Filter {
     /// The longest prefix first.
     rules: Vec<(String, LevelFilter)>,
 }
 
 /// See the module.
-pub(super) struct Sink {
+pub(crate) struct Sink {
     filter: Filter,
     door: Arc<dyn Doorbell>,
     state: Mutex<State>,
@@ -41,17 +50,17 @@ struct State {
 
 /// One line.
 #[derive(Debug)]
-pub(super) struct Line {
-    pub(super) time: SystemTime,
-    pub(super) level: &'static str,
-    pub(super) target: &'static str,
-    pub(super) message: String,
-    pub(super) fields: Vec<(&'static str, Field)>,
+pub(crate) struct Line {
+    pub(crate) time: SystemTime,
+    pub(crate) level: &'static str,
+    pub(crate) target: &'static str,
+    pub(crate) message: String,
+    pub(crate) fields: Vec<(&'static str, Field)>,
 }
 
 /// The value of a field.
 #[derive(Debug, PartialEq)]
-pub(super) enum Field {
+pub(crate) enum Field {
     Text(String),
     Number(f64),
     Flag(bool),
@@ -59,7 +68,7 @@ pub(super) enum Field {
 
 impl Filter {
     /// Targets that begin with `prefix`: 0 is off, 1 `error`, 5 and above `trace`.
-    pub(super) fn add(&mut self, prefix: String, level: u32) {
+    pub(crate) fn add(&mut self, prefix: String, level: u32) {
         let level = match level {
             0 => LevelFilter::OFF,
             1 => LevelFilter::ERROR,
@@ -89,7 +98,7 @@ impl Filter {
 }
 
 impl Sink {
-    pub(super) fn new(filter: Filter, door: Arc<dyn Doorbell>) -> Self {
+    pub(crate) fn new(filter: Filter, door: Arc<dyn Doorbell>) -> Self {
         Self {
             filter,
             door,
@@ -105,7 +114,7 @@ impl Sink {
     }
 
     /// What was logged since the last call, and how many lines were not kept.
-    pub(super) fn take(&self) -> (Vec<Line>, u64) {
+    pub(crate) fn take(&self) -> (Vec<Line>, u64) {
         let mut state = self.state.lock();
         state.rung = false;
         (

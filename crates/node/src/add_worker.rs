@@ -1,0 +1,88 @@
+//! The object of a worker on its JavaScript thread: how it is made, and the list of its functions.
+
+use std::sync::Arc;
+
+use millrace_gateway::limits::BATCH_BYTES;
+use millrace_gateway::{Doorbell, Handlers};
+
+use crate::arguments;
+use crate::bound::Bound;
+use crate::entry::{Call, Owner, define};
+use crate::environment::Source;
+use crate::failure::Outcome;
+use crate::handlers::HandlerThread;
+use crate::js::{Type, Value};
+use crate::memory::Memory;
+use crate::{exchange, forward, replies, worker};
+
+type Answer<'s> = Outcome<Option<Value<'s>>>;
+
+/// `addWorker(handlers, drain)`: a worker on this thread. `handlers` has a bit for each handler:
+/// 1 open, 2 text, 4 binary, 8 close, 16 drain, 32 request.
+pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let (js, [flags, function, ..]) = (call.js, call.arguments);
+    let flags = arguments::whole(js, flags, "handlers")?;
+    if js.type_of(function)? != Type::Function {
+        return Err(arguments::wrong(js, function, "drain", "a function"));
+    }
+    let environment = call.own.environment();
+    let gateway = call.own.gateway()?;
+    let drain = js.keep(function)?;
+    let thread: &'static HandlerThread = Box::leak(Box::new(HandlerThread::new(call.own, drain)));
+    let object = js.object()?;
+    define!(js, object, thread, {
+        c"activate" => worker::activate,
+        c"leave" => worker::leave,
+        c"connections" => worker::connections,
+        c"retire" => worker::retire,
+        c"hold" => worker::hold,
+        c"release" => worker::release,
+        c"claimClose" => worker::claim_close,
+        c"acceptOpen" => worker::accept_open,
+        c"refuseOpen" => worker::refuse_open,
+        c"rebatch" => worker::rebatch,
+        c"drainNow" => worker::drain_now,
+        c"isIdle" => worker::is_idle,
+        c"forward" => forward::forward,
+        c"respond" => exchange::respond,
+        c"beginAnswer" => exchange::begin_answer,
+        c"writeAnswer" => exchange::write_answer,
+        c"endAnswer" => exchange::end_answer,
+        c"wantRoom" => exchange::want_room,
+        c"pull" => exchange::pull,
+        c"requests" => exchange::requests,
+        c"observe" => worker::observe,
+        c"wake" => worker::wake,
+    });
+    let (buffer, exchange) = Memory::new(js, BATCH_BYTES)?;
+    js.set(object, c"exchange", buffer)?;
+    let (buffer, reply_list) = Memory::new(js, replies::LIST_BYTES)?;
+    js.set(object, c"replyList", buffer)?;
+    thread.set_memory(exchange, reply_list);
+    call.own.collect_for(thread);
+    let (words, bump) = environment.token_words(js)?;
+    js.set(object, c"tokenWords", words)?;
+    let number = environment.add_source(js, |door, line| {
+        let door: Arc<dyn Doorbell> = door;
+        let worker = gateway.add_worker(handlers(flags), door);
+        let line = Arc::clone(line);
+        worker.set_token_words(Box::new(move |index| line.while_alive(|| bump.bump(index))));
+        thread.set_worker(worker);
+        Ok(Source::Worker(thread))
+    })?;
+    thread.set_number(number);
+    let id = thread.present()?.id();
+    js.set(object, c"id", js.number(f64::from(id))?)?;
+    Ok(Some(object))
+}
+
+fn handlers(flags: u32) -> Handlers {
+    Handlers {
+        open: flags & 1 != 0,
+        text: flags & 2 != 0,
+        binary: flags & 4 != 0,
+        close: flags & 8 != 0,
+        drain: flags & 16 != 0,
+        request: flags & 32 != 0,
+    }
+}

@@ -1,0 +1,43 @@
+//! The long texts of the batch being handled, for handlers that send one on as it came: it is sent from
+//! where it lies instead of being read from JavaScript again. Owns them until the batch is handled.
+
+use millrace_gateway::{AsciiText, Forwardable};
+
+/// See the module. By the index of their sidecars, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Texts(Vec<(u32, Text)>);
+
+#[derive(Debug)]
+enum Text {
+    /// As it came.
+    Received(AsciiText),
+    /// Sent on at least once.
+    Shared(Forwardable),
+}
+
+impl Texts {
+    pub(crate) fn keep(&mut self, index: u32, text: AsciiText) {
+        self.0.push((index, Text::Received(text)));
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// The text at this index, made forwardable the first time.
+    pub(crate) fn forwardable(
+        &mut self,
+        index: u32,
+        make: impl FnOnce(AsciiText) -> Forwardable,
+    ) -> Option<&Forwardable> {
+        let place = self.0.binary_search_by_key(&index, |(at, _)| *at).ok()?;
+        let (_, text) = self.0.get_mut(place)?;
+        if let Text::Received(received) = text {
+            *text = Text::Shared(make(std::mem::take(received)));
+        }
+        match text {
+            Text::Shared(shared) => Some(shared),
+            Text::Received(_) => None,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The functions that answer for a worker's events. Owns their argument lists; never decodes a record.
+
+use bytes::Bytes;
+use millrace_gateway::{Acceptance, Rejection, SocketId};
+
+use crate::arguments;
+use crate::drain;
+use crate::entry::{Call, Owner};
+use crate::failure::Outcome;
+use crate::handlers::HandlerThread;
+use crate::js::{Js, Value};
+use crate::numbers;
+
+type Answer<'s> = Outcome<Option<Value<'s>>>;
+
+/// `activate()`: takes connections from now on.
+pub(crate) fn activate<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    call.own.present()?.activate();
+    Ok(None)
+}
+
+/// `retire()`: takes nothing any more.
+#[expect(clippy::unnecessary_wraps, reason = "every callback has this shape")]
+pub(crate) fn retire<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    call.own.retire(call.js);
+    Ok(None)
+}
+
+/// `leave()`: it is replaced; it takes no more connections, and those it has are closed with 1012.
+pub(crate) fn leave<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    call.own.present()?.leave();
+    Ok(None)
+}
+
+/// `connections(): number`: those that are pinned to it.
+pub(crate) fn connections<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let count = call.own.worker().map_or(0, |worker| worker.connections());
+    call.js.number(numbers::from_u64(count)).map(Some)
+}
+
+/// `hold(socketId, events, bytes)`
+pub(crate) fn hold<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (socket, events, bytes) = credit(call)?;
+    call.own
+        .post(|worker, touched| worker.hold(socket, events, bytes, touched))?;
+    Ok(None)
+}
+
+/// `release(socketId, events, bytes)`
+pub(crate) fn release<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (socket, events, bytes) = credit(call)?;
+    call.own
+        .post(|worker, touched| worker.release(socket, events, bytes, touched))?;
+    Ok(None)
+}
+
+fn credit(call: &Call<'_, HandlerThread>) -> Outcome<(SocketId, u32, u32)> {
+    let (js, [socket, events, bytes, ..]) = (call.js, call.arguments);
+    let socket = arguments::id(js, socket, "socketId")?;
+    Ok((
+        socket,
+        arguments::whole(js, events, "events")?,
+        arguments::whole(js, bytes, "bytes")?,
+    ))
+}
+
+/// `claimClose(socketId): boolean`
+pub(crate) fn claim_close<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let socket = arguments::id(call.js, call.arguments[0], "socketId")?;
+    let claimed = call
+        .own
+        .worker()
+        .is_some_and(|worker| worker.claim_close(socket));
+    call.js.boolean(claimed).map(Some)
+}
+
+/// `acceptOpen(socketId, protocol, token, headers)`; `headers` lists names and values in turn.
+pub(crate) fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (js, [socket, protocol, token, headers, _]) = (call.js, call.arguments);
+    let socket = arguments::id(js, socket, "socketId")?;
+    let protocol = if arguments::is_undefined(js, protocol)? {
+        None
+    } else {
+        Some(arguments::text(js, protocol, "protocol")?)
+    };
+    let mut scratch = call.own.environment().scratch().borrow();
+    let token = arguments::optional_copied(js, token, "token", &mut scratch)?;
+    token.as_ref().map_or(Ok(()), arguments::check_token)?;
+    let acceptance = Acceptance {
+        protocol,
+        token,
+        headers: read_headers(js, headers)?,
+    };
+    call.own
+        .post(|worker, touched| worker.accept_open(socket, acceptance, touched))?;
+    Ok(None)
+}
+
+/// `refuseOpen(socketId, status, headers, body)`
+pub(crate) fn refuse_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (js, [socket, status, headers, body, _]) = (call.js, call.arguments);
+    let socket = arguments::id(js, socket, "socketId")?;
+    let status = u16::try_from(arguments::whole(js, status, "status")?)
+        .map_err(|_| arguments::wrong(js, status, "status", "an HTTP status"))?;
+    let mut scratch = call.own.environment().scratch().borrow();
+    let body: Bytes =
+        arguments::optional_copied(js, body, "body", &mut scratch)?.unwrap_or_default();
+    let rejection = Rejection {
+        status,
+        headers: read_headers(js, headers)?,
+        body,
+    };
+    call.own
+        .post(|worker, touched| worker.refuse_open(socket, rejection, touched))?;
+    Ok(None)
+}
+
+fn read_headers(js: Js<'_>, list: Value<'_>) -> Outcome<Vec<(String, String)>> {
+    if arguments::is_undefined(js, list)? {
+        return Ok(Vec::new());
+    }
+    if !js.is_array(list)? {
+        return Err(arguments::wrong(js, list, "headers", "an array"));
+    }
+    let mut headers = Vec::new();
+    for index in (1..js.array_length(list)?).step_by(2) {
+        let name = arguments::text(js, js.element(list, index - 1)?, "headers")?;
+        headers.push((
+            name,
+            arguments::text(js, js.element(list, index)?, "headers")?,
+        ));
+    }
+    Ok(headers)
+}
+
+/// `rebatch(): ArrayBuffer | undefined`: the batch being handled, whole, again.
+pub(crate) fn rebatch<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let batch = call.own.batch().borrow();
+    batch
+        .as_ref()
+        .map(|batch| call.js.array_buffer(&batch.bytes).map(|(buffer, _)| buffer))
+        .transpose()
+}
+
+/// `drainNow(): boolean`: what a ring does, at once; true if there was something to handle.
+pub(crate) fn drain_now<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let handled = drain::drain(call.js, call.own.environment(), call.own)?;
+    call.js.boolean(handled).map(Some)
+}
+
+/// `observe(micros)`: a handler took so long.
+pub(crate) fn observe<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let micros = numbers::to_u64(call.js.to_number(call.arguments[0])?).unwrap_or_default();
+    if let Some(worker) = call.own.worker() {
+        worker.observe(micros);
+    }
+    Ok(None)
+}
+
+/// `wake()`: I/O threads send what the running drain posted so far.
+#[expect(clippy::unnecessary_wraps, reason = "every callback has this shape")]
+pub(crate) fn wake<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    call.own.bound().wake();
+    Ok(None)
+}
+
+/// `isIdle(): boolean`: nothing waits and nothing is being handled.
+pub(crate) fn is_idle<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let idle = call.own.batch().borrow().is_none()
+        && call.own.worker().is_none_or(|worker| worker.is_idle());
+    call.js.boolean(idle).map(Some)
+}
