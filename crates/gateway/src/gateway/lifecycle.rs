@@ -129,18 +129,7 @@ impl Gateway {
         }
         if let Some(backplane) = backplane {
             let gateway = Arc::clone(self);
-            let ended = move |outcome| {
-                match outcome {
-                    Err(message) => gateway.part_failed(message),
-                    Ok(()) if gateway.is_to_run() => {
-                        gateway.part_failed(
-                            "the backplane ended by itself; the gateway ends".to_owned(),
-                        );
-                    }
-                    Ok(()) => {}
-                }
-                gateway.thread_ended();
-            };
+            let ended = move |outcome| gateway.backplane_ended(outcome);
             let log = config.log.clone();
             if let Err(error) = self.backplane.run(&self.hub, backplane, log, ended) {
                 self.hub.inboxes().post_all(|| Command::End);
@@ -298,6 +287,17 @@ impl Gateway {
             message,
         });
         self.shutdown();
+    }
+
+    fn backplane_ended(&self, outcome: Result<(), String>) {
+        match outcome {
+            Err(message) => self.part_failed(message),
+            Ok(()) if self.is_to_run() => {
+                self.part_failed("the backplane ended by itself; the gateway ends".to_owned());
+            }
+            Ok(()) => {}
+        }
+        self.thread_ended();
     }
 
     /// A shard's thread, or the backplane's, is over.
