@@ -106,7 +106,10 @@ export interface GatewayLimits {
   backplaneQueueBytes?: number;
   /** Bytes of one message to or from other nodes; dropped or passed over, and counted above. Default 16 MiB. */
   backplaneMessageBytes?: number;
-  /** Time for a closing handshake before the connection is cut. Default 5,000. */
+  /**
+   * Time for what was sent before a close and for the closing handshake, then the connection is cut; while a listener stops,
+   * what was sent has the time of the stop. Default 5,000.
+   */
   closeTimeoutMs?: number;
   /** Time for an asynchronous handler before its connection is closed with 1011; 0 is off. Default 5,000. */
   handlerTimeoutMs?: number;

@@ -135,7 +135,7 @@ limits! {
         backplane_queue_bytes: usize = 64 * 1024 * 1024, "the oldest are dropped and counted";
         /// Bytes of one message to or from other nodes.
         backplane_message_bytes: usize = 16 * 1024 * 1024, "it is dropped or passed over, and counted";
-        /// Time a closing connection may take to finish its closing handshake.
+        /// Time a closing connection may take: for what was sent before, and for its closing handshake. While a listener stops, what was sent has the time of the stop.
         close_timeout: Duration = Duration::from_secs(5), "the connection is cut";
     }
 }

@@ -5,7 +5,7 @@
 #[expect(dead_code, reason = "each test file uses its part of the support")]
 mod support;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::time::Duration;
 
 use millrace_gateway::limits::{GatewayLimits, OutboxPolicy};
@@ -202,6 +202,55 @@ fn a_closing_connection_gives_way_when_all_outboxes_are_full() {
     });
     assert!(eventually(|| gateway.stats().connections == 1));
     drop(closing);
+}
+
+/// A full outbox and a peer that reads a few bytes now and then: closing it takes no longer than any other.
+#[test]
+fn a_closing_peer_that_takes_a_byte_now_and_then_is_cut_in_time() {
+    let server = server(|limits| {
+        limits.outbox_bytes = 64 * MIB;
+        limits.close_timeout = Duration::from_millis(300);
+    });
+    let worker = echo(&server.gateway, ALL);
+    let mut slow = narrow_client(&server.address);
+    let socket = worker.opened(1)[0];
+    let gateway = &server.gateway;
+    flood(&server, socket, 10_000, || {
+        gateway.stats().outbox_bytes > BEYOND_THE_KERNEL
+    });
+    let mut dirty = ShardSet::default();
+    gateway.close(socket, 1000, "", &mut dirty);
+    gateway.wake(&mut dirty);
+    let mut taken = 0;
+    assert!(eventually(|| {
+        taken += slow.stream.read(&mut [0; 200]).unwrap_or(0);
+        gateway.stats().connections == 0
+    }));
+    assert!(taken < BEYOND_THE_KERNEL, "{taken}");
+}
+
+/// A stop has a time of its own for what was sent.
+#[test]
+fn an_outbox_drains_while_a_listener_stops_however_short_a_closing_is() {
+    let server = server(|limits| {
+        limits.outbox_bytes = 64 * MIB;
+        limits.close_timeout = Duration::from_millis(100);
+    });
+    let worker = echo(&server.gateway, ALL);
+    let mut slow = narrow_client(&server.address);
+    let socket = worker.opened(1)[0];
+    let gateway = &server.gateway;
+    let sent = flood(&server, socket, 10_000, || {
+        gateway.stats().outbox_bytes > BEYOND_THE_KERNEL
+    });
+    gateway.stop_listeners(&[server.listener], SOON);
+    let cut = || gateway.stats().connections == 0;
+    assert!(!eventually_within(Duration::from_millis(500), cut));
+    let (received, end) = numbers(&mut slow);
+    assert!(received.into_iter().eq(0..sent));
+    assert_eq!(end, Received::Close(Some(1001), String::new()));
+    // everything is written: from here on it has the time of a closing
+    assert_eq!(slow.next(), Received::End);
 }
 
 /// Before `handleOpen` has answered nothing can be written, so the bound is met without the peer's

@@ -16,6 +16,16 @@ impl Shard {
     /// Begins the end: the socket is gone for the application, the peer is told. On a connection
     /// that is closing already, only what makes the end come sooner counts.
     pub(super) fn close(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
+        self.close_until(connection, io, reason, self.closing_deadline());
+    }
+
+    /// When a connection is cut whose end begins now.
+    pub(super) fn closing_deadline(&self) -> u64 {
+        self.now.get() + super::millis(self.limits.close_timeout)
+    }
+
+    /// [`close`](Self::close) with a time of its own for what was sent before.
+    fn close_until(&self, connection: &Shared, io: &mut Io, reason: &CloseReason, deadline: u64) {
         match io.phase {
             Phase::Gone => return,
             Phase::Closing { .. } | Phase::Draining => {
@@ -51,8 +61,8 @@ impl Shard {
         outbox.append_control(self.hub.ledger(), |out| {
             adapter.append_close(reason, out);
         });
-        io.times.deadline = self.now.get() + super::millis(self.limits.close_timeout);
-        self.arm(connection, io, io.times.deadline);
+        io.times.deadline = deadline;
+        self.arm(connection, io, deadline);
         self.mark_dirty(connection);
         connection.wake();
     }
@@ -71,11 +81,13 @@ impl Shard {
         }
     }
 
-    /// Closes every connection that matches; pending ones are refused with 503 and `refusal`.
+    /// Closes every connection that matches; pending ones are refused with 503 and `refusal`. What was sent to them has
+    /// until `deadline` to leave.
     pub(super) fn close_all(
         &self,
         reason: &CloseReason,
         refusal: &'static str,
+        deadline: u64,
         matches: impl Fn(&Connection) -> bool,
     ) {
         for connection in self.select(matches) {
@@ -83,7 +95,8 @@ impl Shard {
             if pending {
                 self.refuse(&connection, 503, refusal);
             } else {
-                self.close(&connection, &mut connection.io.borrow_mut(), reason);
+                let io = &mut *connection.io.borrow_mut();
+                self.close_until(&connection, io, reason, deadline);
             }
         }
     }
@@ -167,10 +180,13 @@ impl Shard {
     }
 
     /// Everything queued is written: goes on with the end, if there is one.
-    pub(super) fn output_drained(connection: &Shared, io: &mut Io) {
+    pub(super) fn output_drained(&self, connection: &Shared, io: &mut Io) {
         let Phase::Closing { peer_close } = io.phase else {
             return;
         };
+        // only the peer is awaited now
+        io.times.deadline = io.times.deadline.min(self.closing_deadline());
+        self.arm(connection, io, io.times.deadline);
         match peer_close {
             PeerClose::Nothing if !io.adapter.is_one_way() => return,
             PeerClose::Nothing | PeerClose::Goodbye => {

@@ -25,7 +25,7 @@ impl Shard {
             let of = |connection: &Connection| stopping.listeners.contains(&connection.listener.id);
             // a handshake that ends meanwhile may still bring a connection, so each look tells all
             loop {
-                shard.close_all(&CloseReason::GOING_AWAY, "Server is stopping", of);
+                shard.close_all(&CloseReason::GOING_AWAY, "Server is stopping", u64::MAX, of);
                 let connections = shard.select(of).len();
                 // those that wait for a request end at once, a request that came is still answered
                 shard

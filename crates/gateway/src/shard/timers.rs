@@ -125,8 +125,7 @@ impl Shard {
         match io.phase {
             Phase::Open => {}
             Phase::Closing { .. } | Phase::Draining => {
-                return (times.blocked == 0 && now >= times.deadline)
-                    .then_some(CloseReason::ABNORMAL);
+                return (now >= times.deadline).then_some(CloseReason::ABNORMAL);
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         }
@@ -213,12 +212,9 @@ impl Shard {
                     io.adapter.deadline(),
                 ]
             }
-            Phase::Closing { .. } | Phase::Draining => [
-                (times.blocked == 0).then_some(times.deadline.max(now + TICK_MS)),
-                None,
-                None,
-                None,
-            ],
+            Phase::Closing { .. } | Phase::Draining => {
+                [Some(times.deadline.max(now + TICK_MS)), None, None, None]
+            }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         };
         others.into_iter().chain([blocked]).flatten().min()

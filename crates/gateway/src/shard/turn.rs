@@ -192,7 +192,8 @@ impl Shard {
     }
 
     fn close_of_worker(&self, worker: u32, reason: &CloseReason) {
-        self.close_all(reason, "No worker available", |connection| {
+        let deadline = self.closing_deadline();
+        self.close_all(reason, "No worker available", deadline, |connection| {
             connection.worker.id() == worker
         });
     }

@@ -60,7 +60,7 @@ impl Shard {
             self.drained(connection, io);
         }
         if io.outbox.is_empty() && io.times.blocked == 0 {
-            Self::output_drained(connection, io);
+            self.output_drained(connection, io);
         }
     }
 
