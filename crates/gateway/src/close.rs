@@ -83,12 +83,6 @@ impl CloseReason {
         "Message took too long",
         CloseMode::Final,
     );
-    /// The peer has not said who it is.
-    pub(crate) const UNAUTHENTICATED: Self = Self::new(
-        close::POLICY_VIOLATION,
-        "No password in time",
-        CloseMode::Handshake,
-    );
     /// Nothing happened for too long.
     pub(crate) const IDLE: Self = Self::new(close::NORMAL, "Idle timeout", CloseMode::Handshake);
 

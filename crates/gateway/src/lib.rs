@@ -22,6 +22,7 @@ mod notice;
 mod open;
 mod permits;
 mod shard;
+mod socket;
 mod stats;
 mod sync;
 mod worker;

@@ -16,7 +16,6 @@ use millrace_core::Kind;
 use millrace_protocol::sse;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
-use super::{Adapter, Intake};
 use crate::close::CloseReason;
 use crate::event::Acceptance;
 use crate::frame::{Encoding, EncodingDef, Message};
@@ -24,6 +23,7 @@ use crate::http::{Answer, Asked, Body, BodyError, Client, Exchange, plain};
 use crate::net::stream::{Carried, Stream};
 use crate::open::{self, Opened};
 use crate::permits::Permit;
+use crate::socket::{self, Goodbye, Liveness, Session, Taken, Traits};
 
 /// Whether the request is for a stream of events.
 pub(crate) fn is_asked_for(exchange: &Exchange, request: &Asked) -> bool {
@@ -103,14 +103,26 @@ fn accepts_events(headers: &HeaderMap) -> bool {
 #[derive(Debug)]
 struct Sse(Encoding);
 
-impl Adapter for Sse {
-    fn input(&mut self, bytes: &mut [u8], _: &mut dyn Intake) -> Result<usize, CloseReason> {
-        // its peer cannot send
-        Ok(bytes.len())
+impl Session for Sse {
+    fn traits(&self) -> Traits {
+        Traits {
+            liveness: Liveness::Tells,
+            goodbye: Goodbye::Said,
+            feeds_worker: false,
+            encoding: self.0,
+        }
     }
 
-    fn encoding(&self) -> Encoding {
-        self.0
+    fn input(
+        &mut self,
+        bytes: &mut [u8],
+        _: &mut socket::Context<'_>,
+    ) -> Result<Taken, CloseReason> {
+        // its peer cannot send
+        Ok(Taken {
+            bytes: bytes.len(),
+            unfinished: false,
+        })
     }
 
     fn append_ping(&mut self, out: &mut Vec<u8>) {
@@ -119,14 +131,6 @@ impl Adapter for Sse {
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
         sse::append_close(out, reason.code, &reason.reason);
-    }
-
-    fn unfinished(&self) -> Option<usize> {
-        None
-    }
-
-    fn is_one_way(&self) -> bool {
-        true
     }
 }
 

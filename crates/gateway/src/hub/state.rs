@@ -203,6 +203,14 @@ impl Hub {
         traffic.ended = sum;
     }
 
+    /// No I/O shard has too much to do any more: whoever waited for that goes on.
+    pub(crate) fn shards_caught_up(&self) {
+        for worker in self.workers.all() {
+            worker.ring_if_starved();
+        }
+        self.inboxes.wake_awaiting();
+    }
+
     /// Gives closes that no handler has begun to another worker. Without one they wait, but not
     /// beyond the gateway's end: then they are counted.
     pub(crate) fn inherit(&self, closes: Vec<PendingClose>) {

@@ -10,7 +10,7 @@ use std::task::Waker;
 use millrace_core::{Kind, Route, ShardIndex, ShardSet};
 
 use crate::limits::MAX_SHARDS;
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
 pub(crate) use command::{AliasOf, Command, Matched};
 
 /// What a shard takes out at once.
@@ -42,6 +42,8 @@ pub(crate) struct Inboxes {
     all: Box<[Inbox]>,
     /// How many are above their high water.
     above: AtomicUsize,
+    /// One bit per shard that is to be woken when none is.
+    awaiting: AtomicU64,
     /// Bound per inbox, in bytes; set at start.
     bound: AtomicUsize,
 }
@@ -90,6 +92,7 @@ impl Inboxes {
         Self {
             all,
             above: AtomicUsize::new(0),
+            awaiting: AtomicU64::new(0),
             bound: AtomicUsize::new(usize::MAX),
         }
     }
@@ -168,6 +171,16 @@ impl Inboxes {
     /// Whether some inbox is above its high water, so that workers should take no more events.
     pub(crate) fn congested(&self) -> bool {
         self.above.load(Ordering::SeqCst) > 0
+    }
+
+    /// Has this shard woken once no inbox is above its high water; to be followed by another look.
+    pub(crate) fn await_room(&self, shard: ShardIndex) {
+        self.awaiting.fetch_or(1 << shard.get(), Ordering::SeqCst);
+    }
+
+    /// Wakes the shards that await that.
+    pub(crate) fn wake_awaiting(&self) {
+        self.wake_bits(self.awaiting.swap(0, Ordering::SeqCst));
     }
 
     /// Takes everything out, in exchange for the emptied buffers of the last time.

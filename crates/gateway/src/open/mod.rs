@@ -10,13 +10,14 @@ use bytes::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
 
-use crate::adapter::{Adapter, OVER_LIMIT};
+use crate::adapter::OVER_LIMIT;
 use crate::event::record::Opening;
 use crate::event::{Acceptance, Rejection};
 use crate::http::{Answer, Asked, Body, Client, Exchange, plain};
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 use crate::shard::connection::Shared;
+use crate::socket::Session;
 
 /// A connection that was accepted and whose answer is on its way. Dropping it tells the shard that the answer never
 /// left.
@@ -29,7 +30,7 @@ pub(crate) struct Opened {
 pub(crate) async fn admit(
     exchange: &Exchange,
     request: &Asked,
-    adapter: Box<dyn Adapter>,
+    session: Box<dyn Session>,
 ) -> Result<(Opened, Box<Acceptance>), Answer> {
     let Exchange { shard, client } = exchange;
     if let Some((status, text)) = unwelcome(client, request) {
@@ -49,7 +50,7 @@ pub(crate) async fn admit(
         return Err(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
     }
     let (connection, admission) =
-        shard.reserve(worker, &client.listener, (address, permit), |_| adapter);
+        shard.reserve(worker, &client.listener, (address, permit), |_| session);
     let certificate = client.certificate.as_deref();
     if !announce(shard, &connection, (address, certificate), request) {
         return Err(unavailable());

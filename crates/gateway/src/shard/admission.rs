@@ -14,7 +14,6 @@ use super::connection::{Admission, Connection, Io, Phase, Shared};
 use super::outbox::Outbox;
 use super::rate::Rate;
 use super::read::Driver;
-use crate::adapter::Adapter;
 use crate::close::CloseReason;
 use crate::event::record::Opening;
 use crate::event::{Acceptance, Rejection};
@@ -22,6 +21,7 @@ use crate::hub::Worker;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 use crate::permits::Permit;
+use crate::socket::{Session, Wake};
 
 impl Shard {
     /// Makes a connection known under a new socket id: it can be sent to and subscribed from now
@@ -31,12 +31,12 @@ impl Shard {
         worker: Arc<Worker>,
         listener: &Arc<ListenerState>,
         (address, permit): (Option<IpAddr>, Permit),
-        adapter: impl FnOnce(SocketId) -> Box<dyn Adapter>,
+        session: impl FnOnce(SocketId) -> Box<dyn Session>,
     ) -> (Shared, oneshot::Receiver<Admission>) {
         let (sender, receiver) = oneshot::channel();
         let now = self.now.get();
         let per_second = listener.config.limits.messages_per_second;
-        let rate = (per_second > 0).then(|| Box::new(Rate::new(per_second, now)));
+        let rate = (per_second > 0).then(|| Rate::new(per_second, now));
         let mut connections = self.connections.borrow_mut();
         let entry = connections.vacant_entry();
         let slot = u32::try_from(entry.key()).expect("a shard has fewer than 2^32 connections");
@@ -45,6 +45,8 @@ impl Shard {
             worker: worker.id(),
         };
         let socket = self.hub.core().open(self.index, slot, info);
+        let session = session(socket);
+        let traits = session.traits();
         let connection = Rc::new(Connection {
             socket,
             slot,
@@ -53,7 +55,13 @@ impl Shard {
             listener: Arc::clone(listener),
             dirty: Cell::new(false),
             waker: Cell::new(None),
-            io: RefCell::new(Io::new(Phase::Pending(sender), adapter(socket), rate, now)),
+            traits,
+            io: RefCell::new(Io::new(
+                Phase::Pending(sender),
+                (session, traits.encoding),
+                rate,
+                now,
+            )),
             permit: Cell::new(Some(permit)),
         });
         entry.insert(Rc::clone(&connection));
@@ -65,10 +73,10 @@ impl Shard {
         &self,
         listener: &Arc<ListenerState>,
         place: (Option<IpAddr>, Permit),
-        adapter: impl FnOnce(SocketId) -> Box<dyn Adapter>,
+        session: impl FnOnce(SocketId) -> Box<dyn Session>,
     ) -> Shared {
         let none = Arc::clone(self.hub.workers().none());
-        let (connection, answer) = self.reserve(none, listener, place, adapter);
+        let (connection, answer) = self.reserve(none, listener, place, session);
         self.admit(&connection, Ok(Box::new(Acceptance::default())));
         // held until now: without anybody who waits for it, the connection would be taken for one that left
         drop(answer);
@@ -177,6 +185,7 @@ impl Shard {
             io.stream = Some(stream.settled());
             io.stash = early.as_ref().into();
             self.arm_first(connection, io);
+            self.wake_session(connection, io, Wake::Opened);
         }
         tokio::task::spawn_local(Driver {
             shard: Rc::clone(self),

@@ -6,6 +6,7 @@ use super::connection::{Connection, Io, PeerClose, Phase, Shared};
 use crate::close::{CloseMode, CloseReason};
 use crate::limits::OutboxPolicy;
 use crate::net::stream::Stream;
+use crate::socket::Goodbye;
 use crate::worker::queue::PendingClose;
 
 use std::pin::Pin;
@@ -56,10 +57,10 @@ impl Shard {
         io.outbox
             .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
         let Io {
-            outbox, adapter, ..
+            outbox, session, ..
         } = io;
         outbox.append_control(self.hub.ledger(), |out| {
-            adapter.append_close(reason, out);
+            session.append_close(reason, out);
         });
         io.times.deadline = deadline;
         self.arm(connection, io, deadline);
@@ -135,7 +136,7 @@ impl Shard {
         {
             self.ring_later(&connection.worker);
         }
-        io.rate = None;
+        io.extra = None;
     }
 
     /// The outbox is full: what the application chose happens.
@@ -188,7 +189,7 @@ impl Shard {
         io.times.deadline = io.times.deadline.min(self.closing_deadline());
         self.arm(connection, io, io.times.deadline);
         match peer_close {
-            PeerClose::Nothing if !io.adapter.is_one_way() => return,
+            PeerClose::Nothing if connection.traits.goodbye == Goodbye::Answered => return,
             PeerClose::Nothing | PeerClose::Goodbye => {
                 // nothing can follow, so the stream is closed without another look at it
                 io.phase = Phase::Gone;

@@ -12,15 +12,15 @@ use tokio::sync::oneshot;
 
 use super::outbox::Outbox;
 use super::rate::Rate;
-use crate::adapter::Adapter;
 use crate::close::{CloseMode, CloseReason};
 use crate::event::{Acceptance, Rejection};
-use crate::frame::Encoding;
+use crate::frame::{Encoding, LateReply};
 use crate::hub::Worker;
 use crate::limits::GatewayLimits;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 use crate::permits::Permit;
+use crate::socket::{Session, Traits};
 
 /// See the module.
 pub(crate) struct Connection {
@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     pub(crate) listener: Arc<ListenerState>,
     /// In the list of connections to be written at the end of the turn.
     pub(crate) dirty: Cell<bool>,
+    /// Its session's, asked when it opened.
+    pub(crate) traits: Traits,
     /// Wakes the connection's task.
     pub(crate) waker: Cell<Option<Waker>>,
     pub(crate) io: RefCell<Io>,
@@ -53,8 +55,8 @@ pub(crate) struct Io {
     pub(crate) phase: Phase,
     /// `None` until the handshake's answer is written.
     pub(crate) stream: Option<Stream>,
-    pub(crate) adapter: Box<dyn Adapter>,
-    /// The adapter's: asked when it has taken something, not for every delivery.
+    pub(crate) session: Box<dyn Session>,
+    /// Which shared frames it takes now.
     pub(crate) encoding: Encoding,
     pub(crate) outbox: Outbox,
     pub(crate) credit: Credit,
@@ -71,10 +73,30 @@ pub(crate) struct Io {
     /// The one that was the earliest before: still in the wheel, so it need not be set again.
     pub(crate) armed_before: u64,
     pub(crate) times: Times,
-    /// Messages per second, where limited.
-    pub(crate) rate: Option<Box<Rate>>,
+    /// What few connections have.
+    pub(crate) extra: Option<Box<Extra>>,
     /// What of the outbox is counted in the shard's ledger.
     pub(crate) charged_entries: u32,
+}
+
+/// What few connections have.
+#[derive(Debug, Default)]
+pub(crate) struct Extra {
+    /// Messages per second, where limited.
+    pub(crate) rate: Option<Rate>,
+    /// When its session asked to be woken; 0 is not.
+    pub(crate) wake_at: u64,
+    /// A reply in order that has to wait for a time.
+    pub(crate) late: Option<(u64, LateReply)>,
+}
+
+impl Extra {
+    /// The next time that it waits for.
+    pub(crate) fn next(&self) -> Option<u64> {
+        let late = self.late.as_ref().map(|(at, _)| *at);
+        let wake = (self.wake_at > 0).then_some(self.wake_at);
+        late.into_iter().chain(wake).min()
+    }
 }
 
 /// When things last happened, in milliseconds of the shard's clock; 0 is never.
@@ -176,15 +198,21 @@ impl fmt::Debug for Connection {
 impl Io {
     pub(crate) fn new(
         phase: Phase,
-        adapter: Box<dyn Adapter>,
-        rate: Option<Box<Rate>>,
+        (session, encoding): (Box<dyn Session>, Encoding),
+        rate: Option<Rate>,
         now: u64,
     ) -> Self {
+        let extra = rate.map(|rate| {
+            Box::new(Extra {
+                rate: Some(rate),
+                ..Extra::default()
+            })
+        });
         Self {
             phase,
             stream: None,
-            encoding: adapter.encoding(),
-            adapter,
+            encoding,
+            session,
             outbox: Outbox::default(),
             credit: Credit::default(),
             stash: Box::default(),
@@ -198,7 +226,7 @@ impl Io {
                 message: now,
                 ..Times::default()
             },
-            rate,
+            extra,
             charged_entries: 0,
         }
     }

@@ -9,7 +9,7 @@ pub mod bench;
 mod close;
 pub(crate) mod connection;
 mod delivery;
-mod outbox;
+pub(crate) mod outbox;
 mod preamble;
 mod rate;
 mod read;
@@ -18,7 +18,6 @@ mod recipients;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 mod stop;
-mod taking;
 mod timers;
 mod turn;
 mod wheel;
@@ -137,6 +136,16 @@ impl Shard {
 
     pub(crate) fn limits(&self) -> &GatewayLimits {
         &self.limits
+    }
+
+    /// Memory for what a connection is about to write.
+    pub(crate) fn spare_buffer(&self) -> Vec<u8> {
+        self.spare.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// A peer may not come in.
+    pub(crate) fn count_refused(&self) {
+        self.stats.refused.add(1);
     }
 
     /// The requests that wait for their answers.
@@ -270,9 +279,7 @@ pub(crate) fn run(
     }));
     drop(hub.inboxes().shut(index));
     // it may have been the one that was too full
-    for worker in hub.workers().all() {
-        worker.ring_if_starved();
-    }
+    hub.shards_caught_up();
     match outcome {
         Ok(Ok(true)) => Ok(()),
         Ok(Err(error)) => Err(format!("an I/O thread could not start: {error}")),

@@ -11,9 +11,10 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use super::Shard;
 use super::connection::{Io, Phase, Shared, Wait};
-use super::taking::{Replied, Taken, Taking};
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
+use crate::socket::context::{Outcome, Parts, Replied};
+use crate::socket::{self as session, Session, Wake};
 
 /// A connection's task. Ends when the connection is gone.
 pub(super) struct Driver {
@@ -117,7 +118,8 @@ impl Shard {
         if io.swollen && io.outbox.charge() > self.limits.outbox_read_pause_bytes {
             return false;
         }
-        if let Some(rate) = &mut io.rate {
+        let extra = io.extra.as_deref_mut();
+        if let Some(rate) = extra.and_then(|extra| extra.rate.as_mut()) {
             let wait = rate.wait(self.now.get());
             if wait > 0 {
                 self.arm(connection, io, self.now.get() + wait);
@@ -128,7 +130,7 @@ impl Shard {
             return false;
         }
         // whoever only listens has nothing for the worker
-        if io.adapter.is_one_way() || self.worker_has_room(connection, io) {
+        if !connection.traits.feeds_worker || self.worker_has_room(connection, io) {
             return true;
         }
         self.wait_for_worker(connection, io);
@@ -155,74 +157,98 @@ impl Shard {
     }
 
     fn decode(&self, connection: &Shared, io: &mut Io, bytes: &mut [u8]) {
+        let (result, progressed) =
+            self.call_session(connection, io, |session, cx| session.input(bytes, cx));
+        let taken = match result {
+            Ok(taken) => taken,
+            Err(reason) => return self.close(connection, io, &reason),
+        };
+        if taken.unfinished {
+            if io.times.unfinished == 0 || progressed {
+                io.times.unfinished = self.now.get().max(1);
+            }
+            let limit = connection.listener.config.limits.message_deadline;
+            let at = io.times.unfinished + super::millis(limit);
+            self.arm(connection, io, at);
+        } else {
+            io.times.unfinished = 0;
+        }
+        if let Some(rest) = bytes.get(taken.bytes..).filter(|rest| !rest.is_empty()) {
+            io.stash = rest.into();
+        }
+    }
+
+    /// Wakes the session of an open connection.
+    pub(super) fn wake_session(&self, connection: &Shared, io: &mut Io, why: Wake) {
+        if !matches!(io.phase, Phase::Open) {
+            return;
+        }
+        let (result, _) = self.call_session(connection, io, |session, cx| session.wake(why, cx));
+        if let Err(reason) = result {
+            self.close(connection, io, &reason);
+        }
+    }
+
+    /// Calls the session and does what comes of it. The flag says that something complete was taken.
+    fn call_session<R>(
+        &self,
+        connection: &Shared,
+        io: &mut Io,
+        call: impl FnOnce(&mut dyn Session, &mut session::Context<'_>) -> R,
+    ) -> (R, bool) {
         let Io {
-            adapter,
+            session,
             encoding,
             outbox,
             credit,
-            rate,
-            times,
+            extra,
             phase,
-            wait,
             ..
         } = &mut *io;
-        let now = self.now.get();
         let discard = !matches!(phase, Phase::Open);
-        let parts = (credit, outbox, rate.as_deref_mut());
-        let mut taking = Taking::new(self, connection, parts, discard);
-        let result = adapter.input(bytes, &mut taking);
-        *encoding = adapter.encoding();
-        // unlocks the worker's queue: closing may lock it again
-        let Taken {
-            alive,
-            replied,
-            delivered,
-            delivered_bytes,
-            answer_later,
-            mut look_again,
-            mut dirty,
-        } = taking.taken();
-        self.hub.wake(&mut dirty);
-        if answer_later {
-            *wait = Wait::InLine;
-        }
-        if alive {
-            // the look at the pong's deadline would come too late for the next ping
-            look_again |= std::mem::replace(&mut times.ping, 0) > 0;
-            times.alive = now;
-        }
-        if delivered > 0 {
-            times.message = now;
-            self.stats.messages_in.add(delivered);
-            self.stats.message_bytes_in.add(delivered_bytes);
-            self.ring_later(&connection.worker);
-        }
-        times.unfinished = match adapter.unfinished() {
-            None => 0,
-            Some(_) if times.unfinished == 0 || alive && delivered > 0 => now.max(1),
-            Some(_) => times.unfinished,
+        let parts = Parts {
+            credit,
+            outbox,
+            encoding,
+            extra,
         };
+        let mut cx = session::Context::new(self, connection, parts, discard);
+        let result = call(&mut **session, &mut cx);
+        // unlocks the worker's queue: closing may lock it again
+        let outcome = cx.outcome();
+        let progressed = outcome.alive && outcome.delivered > 0;
+        self.settle(connection, io, outcome);
+        (result, progressed)
+    }
+
+    fn settle(&self, connection: &Shared, io: &mut Io, mut outcome: Outcome) {
+        let now = self.now.get();
+        self.hub.wake(&mut outcome.dirty);
+        if outcome.pauses {
+            io.wait = Wait::InLine;
+        }
+        if outcome.waits_for_shards {
+            self.wait_for_shards(connection, io);
+        }
+        let mut look_again = outcome.look_again;
+        if outcome.alive {
+            // the look at the pong's deadline would come too late for the next ping
+            look_again |= std::mem::replace(&mut io.times.ping, 0) > 0;
+            io.times.alive = now;
+        }
+        if outcome.delivered > 0 {
+            io.times.message = now;
+            self.stats.messages_in.add(outcome.delivered);
+            self.stats.message_bytes_in.add(outcome.delivered_bytes);
+            if connection.traits.feeds_worker {
+                self.ring_later(&connection.worker);
+            }
+        }
         if look_again {
             self.arm_first(connection, io);
         }
-        if io.times.unfinished > 0 {
-            self.arm(
-                connection,
-                io,
-                io.times.unfinished
-                    + super::millis(connection.listener.config.limits.message_deadline),
-            );
-        }
-        if replied != Replied::No {
-            self.after_reply(connection, io, replied);
-        }
-        match result {
-            Ok(taken) => {
-                if let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
-                    io.stash = rest.into();
-                }
-            }
-            Err(reason) => self.close(connection, io, &reason),
+        if outcome.replied != Replied::No {
+            self.after_reply(connection, io, outcome.replied);
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) struct ReadQueue<T = Shared> {
     width: usize,
     /// How many were, in the round that runs.
     let_go: usize,
+    /// Those that publish, and wait until no I/O shard has too much to do.
+    publishers: Vec<T>,
 }
 
 impl<T> Default for ReadQueue<T> {
@@ -26,6 +28,7 @@ impl<T> Default for ReadQueue<T> {
             unlucky: Vec::new(),
             width: LEAST_WIDTH,
             let_go: 0,
+            publishers: Vec::new(),
         }
     }
 }
@@ -62,6 +65,37 @@ impl Shard {
         self.read_queue
             .borrow_mut()
             .push(Rc::clone(connection), unlucky);
+    }
+
+    /// Has a connection wait until the I/O shards have caught up: what it publishes goes to all of them.
+    pub(super) fn wait_for_shards(&self, connection: &Shared, io: &mut Io) {
+        io.wait = Wait::InLine;
+        let mut queue = self.read_queue.borrow_mut();
+        queue.publishers.push(Rc::clone(connection));
+        // the turn announces it, and finds out if they have caught up already
+        self.schedule();
+    }
+
+    /// Lets connections read again that waited for the I/O shards.
+    pub(super) fn resume_publishers(&self) {
+        if self.read_queue.borrow().publishers.is_empty() {
+            return;
+        }
+        let inboxes = self.hub.inboxes();
+        if inboxes.congested() {
+            inboxes.await_room(self.index);
+            // the last of them may have caught up between the look and the announcement
+            if inboxes.congested() {
+                return;
+            }
+        }
+        let publishers = std::mem::take(&mut self.read_queue.borrow_mut().publishers);
+        for connection in publishers {
+            let io = &mut *connection.io.borrow_mut();
+            io.wait = Wait::Never;
+            self.restart_clocks(io);
+            connection.wake();
+        }
     }
 
     /// Lets connections read again whose worker has caught up.

@@ -5,11 +5,13 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::Shard;
-use super::connection::{Io, Phase, Shared};
+use super::connection::{Extra, Io, Phase, Shared};
 use super::millis;
 use super::wheel::{Due, TICK_MS};
 use crate::close::CloseReason;
+use crate::inbox::Command;
 use crate::limits::MESSAGE_RATE_FLOOR;
+use crate::socket::{Liveness, Wake};
 
 /// Turns the wheel for as long as the shard lives; sleeps while nothing is armed.
 pub(super) async fn timers(shard: Rc<Shard>) {
@@ -95,6 +97,7 @@ impl Shard {
             return;
         }
         io.armed = u64::MAX;
+        self.wake_due(connection, io);
         if let Some(reason) = self.judge(connection, io) {
             self.close(connection, io, &reason);
         }
@@ -110,6 +113,27 @@ impl Shard {
         if matches!(io.phase, Phase::Open) {
             // a pause for the message rate may be over
             connection.wake();
+        }
+    }
+
+    /// Does what was asked for a time that has come.
+    fn wake_due(&self, connection: &Shared, io: &mut Io) {
+        let now = self.now.get();
+        let Some(extra) = io.extra.as_deref_mut() else {
+            return;
+        };
+        if let Some((_, answer)) = extra.late.take_if(|(at, _)| *at <= now) {
+            let command = Command::Answer {
+                slot: connection.slot,
+                socket: connection.socket,
+                answer,
+            };
+            self.hub.inboxes().post(self.index, command);
+            self.schedule();
+        }
+        if extra.wake_at > 0 && now >= extra.wake_at {
+            extra.wake_at = 0;
+            self.wake_session(connection, io, Wake::Time);
         }
     }
 
@@ -129,10 +153,6 @@ impl Shard {
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         }
-        if io.adapter.deadline().is_some_and(|at| now >= at) {
-            self.stats.refused.add(1);
-            return Some(CloseReason::UNAUTHENTICATED);
-        }
         let idle = millis(limits.idle_timeout);
         if idle > 0 && now >= times.message + idle {
             return Some(CloseReason::IDLE);
@@ -143,7 +163,7 @@ impl Shard {
         }
         if times.unfinished > 0 {
             let age = now.saturating_sub(times.unfinished);
-            let received = bytes_of(io.adapter.unfinished());
+            let received = bytes_of(io.session.unfinished());
             if age >= millis(limits.message_deadline) && received < age * MESSAGE_RATE_FLOOR / 1000
             {
                 return Some(CloseReason::MESSAGE_DEADLINE);
@@ -153,7 +173,7 @@ impl Shard {
             if now < times.ping + millis(limits.pong_timeout) {
                 return None;
             }
-            let received = bytes_of(io.adapter.unfinished());
+            let received = bytes_of(io.session.unfinished());
             let due = (now - times.ping) * MESSAGE_RATE_FLOOR / 1000;
             if received >= times.ping_received.saturating_add(due) {
                 // no pong fits into a frame that takes this long; its bytes show that the peer lives
@@ -165,17 +185,16 @@ impl Shard {
         }
         let interval = millis(limits.ping_interval);
         if interval > 0 && now + TICK_MS >= times.alive + interval {
-            if io.adapter.is_one_way() {
-                // nothing will answer: that writing goes on is the sign of life
-                times.alive = now;
-            } else {
-                times.ping = now.max(1);
+            match connection.traits.liveness {
+                Liveness::Asks => times.ping = now.max(1),
+                Liveness::Tells => times.alive = now,
+                Liveness::Kernel => return None,
             }
-            times.ping_received = bytes_of(io.adapter.unfinished());
+            times.ping_received = bytes_of(io.session.unfinished());
             let Io {
-                outbox, adapter, ..
+                outbox, session, ..
             } = io;
-            outbox.append_control(self.hub.ledger(), |out| adapter.append_ping(out));
+            outbox.append_control(self.hub.ledger(), |out| session.append_ping(out));
             self.mark_dirty(connection);
         }
         None
@@ -206,10 +225,11 @@ impl Shard {
                         TICK_MS
                     };
                 [
-                    (interval > 0).then(|| alive.saturating_sub(TICK_MS).max(soonest)),
+                    (interval > 0 && connection.traits.liveness != Liveness::Kernel)
+                        .then(|| alive.saturating_sub(TICK_MS).max(soonest)),
                     (idle > 0).then_some(times.message + idle),
                     (times.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),
-                    io.adapter.deadline(),
+                    io.extra.as_deref().and_then(Extra::next),
                 ]
             }
             Phase::Closing { .. } | Phase::Draining => {
@@ -221,8 +241,8 @@ impl Shard {
     }
 }
 
-fn bytes_of(unfinished: Option<usize>) -> u64 {
-    u64::try_from(unfinished.unwrap_or_default()).unwrap_or(u64::MAX)
+fn bytes_of(unfinished: usize) -> u64 {
+    u64::try_from(unfinished).unwrap_or(u64::MAX)
 }
 
 /// How often a message that outlived its deadline is looked at.

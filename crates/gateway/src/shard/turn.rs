@@ -48,10 +48,9 @@ impl Shard {
         let Mail { commands, arena } = mail;
         self.apply_all(commands, arena);
         if self.hub.inboxes().processed(self.index, mail) {
-            for worker in self.hub.workers().all() {
-                worker.ring_if_starved();
-            }
+            self.hub.shards_caught_up();
         }
+        self.resume_publishers();
         self.resume_read_queue();
         self.requests().resume();
         self.flush_dirty();

@@ -14,6 +14,7 @@ use super::outbox::Outbox;
 use crate::close::CloseReason;
 use crate::frame::{LateReply, Ledger};
 use crate::net::stream::Stream;
+use crate::socket::Wake;
 
 impl Shard {
     /// Writes what the kernel takes, then judges what is left.
@@ -80,12 +81,11 @@ impl Shard {
             }
             LateReply::Long(frame) => io.outbox.append_asked(ledger, frame),
         }
-        io.adapter.answer_written();
-        io.encoding = io.adapter.encoding();
         io.wait = Wait::Never;
         self.restart_clocks(io);
         self.mark_dirty(connection);
         connection.wake();
+        self.wake_session(connection, io, Wake::Resumed);
     }
 
     /// The outbox fell below its low water: reading goes on, and the application may send more.

@@ -4,21 +4,23 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use millrace_core::{ShardSet, SocketId};
 use millrace_protocol::resp::{Reply, Request, Version};
 
 use super::access::User;
 use super::long::{Long, SHORT_BYTES, Unfit, Whole};
 use super::session::Session;
 use super::table::{self, Command, Unknown, Uses};
-use crate::adapter::{Intake, Site};
 use crate::frame::{Charge, LateReply};
+use crate::hub::Hub;
+use crate::socket::Context;
 
 /// A command that runs.
-pub(super) struct Call<'c> {
+pub(super) struct Call<'c, 'x> {
     pub(super) session: &'c mut Session,
     pub(super) request: Request<'c>,
     pub(super) command: &'static Command,
-    intake: &'c mut dyn Intake,
+    cx: &'c mut Context<'x>,
 }
 
 /// What follows a command.
@@ -40,7 +42,7 @@ pub(super) enum Flow {
 pub(super) fn run<'c>(
     session: &'c mut Session,
     request: Request<'c>,
-    intake: &'c mut dyn Intake,
+    cx: &'c mut Context<'_>,
 ) -> Flow {
     session.silence.advance();
     let command = match table::find(&request) {
@@ -58,17 +60,17 @@ pub(super) fn run<'c>(
             let text = objection.map_or_else(|| unknown.text(&request), String::into_bytes);
             if !session.silence.is_silent() {
                 let version = session.version;
-                intake.reply(&mut |out| Reply::new(version, out).error(&text));
+                cx.reply(|out| Reply::new(version, out).error(&text));
             }
             return Flow::Next;
         }
     };
-    session.client.asks(command.name, intake.now());
+    session.client.asks(command.name, cx.now());
     let mut call = Call {
         session,
         request,
         command,
-        intake,
+        cx,
     };
     match call.objection() {
         None => (command.run)(&mut call),
@@ -76,7 +78,7 @@ pub(super) fn run<'c>(
     }
 }
 
-impl<'c> Call<'c> {
+impl<'c> Call<'c, '_> {
     /// An argument; those that the command has to have are there.
     pub(super) fn argument(&self, index: usize) -> &'c [u8] {
         self.request.get(index).unwrap_or_default()
@@ -87,13 +89,12 @@ impl<'c> Call<'c> {
         self.request.iter().skip(from)
     }
 
-    pub(super) fn reply(&mut self, write: impl Fn(&mut Reply<'_>)) -> Flow {
+    pub(super) fn reply(&mut self, write: impl FnOnce(&mut Reply<'_>)) -> Flow {
         if self.session.silence.is_silent() {
             return Flow::Next;
         }
         let version = self.session.version;
-        self.intake
-            .reply(&mut |out| write(&mut Reply::new(version, out)));
+        self.cx.reply(|out| write(&mut Reply::new(version, out)));
         Flow::Next
     }
 
@@ -112,18 +113,23 @@ impl<'c> Call<'c> {
     }
 
     /// Answers behind everything that was posted to this shard so far.
-    pub(super) fn reply_behind(&mut self, write: impl Fn(&mut Reply<'_>)) -> Flow {
+    pub(super) fn reply_behind(&mut self, write: impl FnOnce(&mut Reply<'_>)) -> Flow {
         self.reply_after(Duration::ZERO, write)
     }
 
     /// The same, and not before this time has passed.
-    pub(super) fn reply_after(&mut self, delay: Duration, write: impl Fn(&mut Reply<'_>)) -> Flow {
+    pub(super) fn reply_after(
+        &mut self,
+        delay: Duration,
+        write: impl FnOnce(&mut Reply<'_>),
+    ) -> Flow {
         let mut answer = Vec::new();
         if !self.session.silence.is_silent() {
             write(&mut Reply::new(self.session.version, &mut answer));
         }
         let answer = LateReply::Short(answer.into());
-        self.intake.answer_later(answer, delay);
+        let at = self.now().saturating_add(millis(delay));
+        self.cx.reply_in_order(answer, at);
         Flow::Wait
     }
 
@@ -133,15 +139,15 @@ impl<'c> Call<'c> {
             Whole::Short(bytes) => LateReply::Short(bytes.into()),
             Whole::Long(frame) => LateReply::Long(frame),
         };
-        self.intake.answer_later(reply, Duration::ZERO);
+        self.cx.reply_in_order(reply, 0);
         Flow::Wait
     }
 
     /// Confirms with what is written already: heard also by who asked for no replies.
     pub(super) fn confirm(&mut self, replies: Whole) -> Flow {
         match replies {
-            Whole::Short(bytes) => self.intake.reply(&mut |out| out.extend_from_slice(&bytes)),
-            Whole::Long(frame) => self.intake.reply_long(frame),
+            Whole::Short(bytes) => self.cx.reply(|out| out.extend_from_slice(&bytes)),
+            Whole::Long(frame) => self.cx.reply_long(frame),
         }
         Flow::Next
     }
@@ -173,14 +179,14 @@ impl<'c> Call<'c> {
 
     /// What a long reply is counted with.
     pub(super) fn charge(&self) -> Charge {
-        self.intake.charge()
+        self.cx.charge()
     }
 
     /// Answers after this time; at once if it is none.
     pub(super) fn reply_after_or_now(
         &mut self,
         delay: Duration,
-        write: impl Fn(&mut Reply<'_>),
+        write: impl FnOnce(&mut Reply<'_>),
     ) -> Flow {
         if delay.is_zero() {
             return self.reply(write);
@@ -188,19 +194,20 @@ impl<'c> Call<'c> {
         self.reply_after(delay, write)
     }
 
-    /// The connection has a new deadline.
-    pub(super) fn look_again(&mut self) {
-        self.intake.look_again();
+    /// The connection has to say who it is from now on.
+    pub(super) fn ask_who(&mut self) {
+        let until = self.session.ask_who(self.cx.now());
+        self.cx.wake_at(until);
     }
 
-    /// Where the connection stands in the gateway.
-    pub(super) fn site(&mut self) -> Site<'_> {
-        self.intake.site()
+    /// Changes something in the core, as this connection.
+    pub(super) fn post<R>(&mut self, change: impl FnOnce(&Hub, SocketId, &mut ShardSet) -> R) -> R {
+        self.cx.post(change)
     }
 
     /// Milliseconds since the gateway was made.
     pub(super) fn now(&self) -> u64 {
-        self.intake.now()
+        self.cx.now()
     }
 
     pub(super) fn ip(&self) -> Option<IpAddr> {
@@ -273,6 +280,10 @@ impl<'c> Call<'c> {
             )
         })
     }
+}
+
+fn millis(delay: Duration) -> u64 {
+    u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Whether replies to `HELLO 3` and the like are those of version 3.

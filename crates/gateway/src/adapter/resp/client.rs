@@ -11,17 +11,17 @@ use super::session::Silence;
 use super::table::shown;
 use crate::limits::FixedLimits;
 
-pub(super) fn id(call: &mut Call<'_>) -> Flow {
+pub(super) fn id(call: &mut Call<'_, '_>) -> Flow {
     let id = call.session.client.number();
     call.reply(|reply| reply.integer(id))
 }
 
-pub(super) fn get_name(call: &mut Call<'_>) -> Flow {
+pub(super) fn get_name(call: &mut Call<'_, '_>) -> Flow {
     let name = call.session.client.told().name;
     call.reply(|reply| reply.optional((!name.is_empty()).then_some(&name)))
 }
 
-pub(super) fn set_name(call: &mut Call<'_>) -> Flow {
+pub(super) fn set_name(call: &mut Call<'_, '_>) -> Flow {
     match rename(call, call.argument(2)) {
         Ok(()) => call.ok(),
         Err(text) => call.error(text),
@@ -29,7 +29,7 @@ pub(super) fn set_name(call: &mut Call<'_>) -> Flow {
 }
 
 /// Names the connection.
-pub(super) fn rename(call: &Call<'_>, name: &[u8]) -> Result<(), &'static str> {
+pub(super) fn rename(call: &Call<'_, '_>, name: &[u8]) -> Result<(), &'static str> {
     if !is_name(name) {
         return Err("ERR Client names cannot contain spaces, newlines or special characters.");
     }
@@ -40,7 +40,7 @@ pub(super) fn rename(call: &Call<'_>, name: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-pub(super) fn set_info(call: &mut Call<'_>) -> Flow {
+pub(super) fn set_info(call: &mut Call<'_, '_>) -> Flow {
     let (what, value) = (call.argument(2), call.argument(3));
     let is = |name: &[u8]| what.eq_ignore_ascii_case(name);
     if !is(b"lib-name") && !is(b"lib-ver") {
@@ -66,7 +66,7 @@ pub(super) fn set_info(call: &mut Call<'_>) -> Flow {
     call.ok()
 }
 
-pub(super) fn no_evict(call: &mut Call<'_>) -> Flow {
+pub(super) fn no_evict(call: &mut Call<'_, '_>) -> Flow {
     let value = call.argument(2);
     if value.eq_ignore_ascii_case(b"on") || value.eq_ignore_ascii_case(b"off") {
         return call.ok();
@@ -74,7 +74,7 @@ pub(super) fn no_evict(call: &mut Call<'_>) -> Flow {
     call.error(SYNTAX)
 }
 
-pub(super) fn reply(call: &mut Call<'_>) -> Flow {
+pub(super) fn reply(call: &mut Call<'_, '_>) -> Flow {
     let silence = &mut call.session.silence;
     match call
         .request
@@ -95,12 +95,12 @@ pub(super) fn reply(call: &mut Call<'_>) -> Flow {
     Flow::Next
 }
 
-pub(super) fn info(call: &mut Call<'_>) -> Flow {
+pub(super) fn info(call: &mut Call<'_, '_>) -> Flow {
     let own = Arc::clone(&call.session.client);
     show(call, &[own])
 }
 
-pub(super) fn list(call: &mut Call<'_>) -> Flow {
+pub(super) fn list(call: &mut Call<'_, '_>) -> Flow {
     let all = call.session.terms.common.clients.list(None);
     let Some(what) = call.request.get(2) else {
         return show(call, &all);
@@ -132,7 +132,7 @@ pub(super) fn list(call: &mut Call<'_>) -> Flow {
     call.error(SYNTAX)
 }
 
-fn show(call: &mut Call<'_>, clients: &[Arc<Client>]) -> Flow {
+fn show(call: &mut Call<'_, '_>, clients: &[Arc<Client>]) -> Flow {
     let now = call.now();
     let core = call.session.hub.core();
     let (mut text, mut line) = (Long::new(call), String::new());
@@ -152,7 +152,7 @@ fn show(call: &mut Call<'_>, clients: &[Arc<Client>]) -> Flow {
     call.reply_whole(whole)
 }
 
-pub(super) fn kill(call: &mut Call<'_>) -> Flow {
+pub(super) fn kill(call: &mut Call<'_, '_>) -> Flow {
     let (wanted, is_old) = match call.request.count() {
         3 => (Wanted::at(call.argument(2)), true),
         _ => match Wanted::read(call) {
@@ -165,9 +165,8 @@ pub(super) fn kill(call: &mut Call<'_>) -> Flow {
     let own = call.session.client.id;
     let ends = all.iter().any(|client| client.id == own);
     for client in all.iter().filter(|client| client.id != own) {
-        let site = call.site();
         // a client that ended meanwhile is as dead
-        let _there = site.hub.close(client.id, KILLED, "", site.dirty);
+        let _there = call.post(|hub, _, dirty| hub.close(client.id, KILLED, "", dirty));
         call.session.terms.common.clients.leave(client.id);
     }
     if !is_old {
@@ -200,7 +199,7 @@ impl<'c> Wanted<'c> {
         }
     }
 
-    fn read(call: &Call<'c>) -> Result<Self, Vec<u8>> {
+    fn read(call: &Call<'c, '_>) -> Result<Self, Vec<u8>> {
         let mut wanted = Self {
             spares_itself: true,
             ..Self::default()
@@ -226,7 +225,7 @@ impl<'c> Wanted<'c> {
         Ok(wanted)
     }
 
-    fn has(&self, call: &Call<'_>, client: &Client) -> bool {
+    fn has(&self, call: &Call<'_, '_>, client: &Client) -> bool {
         !(self.spares_itself && client.id == call.session.client.id)
             && self.id.is_none_or(|id| id == client.number())
             && self
@@ -261,7 +260,7 @@ impl Kind {
         }
     }
 
-    fn has(self, call: &Call<'_>, client: &Client) -> bool {
+    fn has(self, call: &Call<'_, '_>, client: &Client) -> bool {
         let listens = || call.session.hub.core().tally(client.id).total() > 0;
         match self {
             Self::Asking => !listens(),

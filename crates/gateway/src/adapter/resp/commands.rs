@@ -281,7 +281,7 @@ pub(super) static COMMANDS: [Command; 59] = [
         .listeners(),
 ];
 
-const fn command(name: &'static str, arity: i64, run: fn(&mut Call<'_>) -> Flow) -> Command {
+const fn command(name: &'static str, arity: i64, run: fn(&mut Call<'_, '_>) -> Flow) -> Command {
     Command {
         name,
         arity,

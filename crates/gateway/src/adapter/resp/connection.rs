@@ -12,7 +12,7 @@ use super::session::Silence;
 use super::table::shown;
 use super::throttle::Wait;
 
-pub(super) fn ping(call: &mut Call<'_>) -> Flow {
+pub(super) fn ping(call: &mut Call<'_, '_>) -> Flow {
     if call.request.count() > 2 {
         return call.wrong_arity();
     }
@@ -34,12 +34,12 @@ pub(super) fn ping(call: &mut Call<'_>) -> Flow {
     call.reply(pong)
 }
 
-pub(super) fn echo(call: &mut Call<'_>) -> Flow {
+pub(super) fn echo(call: &mut Call<'_, '_>) -> Flow {
     let word = call.argument(1);
     call.reply(|reply| reply.bulk(word))
 }
 
-pub(super) fn select(call: &mut Call<'_>) -> Flow {
+pub(super) fn select(call: &mut Call<'_, '_>) -> Flow {
     match parse_integer(call.argument(1)) {
         None => call.error("ERR value is not an integer or out of range"),
         Some(0) => call.ok(),
@@ -47,12 +47,12 @@ pub(super) fn select(call: &mut Call<'_>) -> Flow {
     }
 }
 
-pub(super) fn quit(call: &mut Call<'_>) -> Flow {
+pub(super) fn quit(call: &mut Call<'_, '_>) -> Flow {
     call.ok();
     Flow::End
 }
 
-pub(super) fn reset(call: &mut Call<'_>) -> Flow {
+pub(super) fn reset(call: &mut Call<'_, '_>) -> Flow {
     let was_known = call.session.user.is_some();
     super::pubsub::exit_all(call);
     call.session.speak(Version::Resp2);
@@ -61,14 +61,13 @@ pub(super) fn reset(call: &mut Call<'_>) -> Flow {
     call.session.client.change(|told| told.name = Vec::new());
     call.session.silence = Silence::None;
     if was_known && call.session.user.is_none() {
-        call.session.asked = call.now();
-        call.look_again();
+        call.ask_who();
     }
     // nothing that was on its way comes behind it
     call.reply_behind(|reply| reply.simple("RESET"))
 }
 
-pub(super) fn auth(call: &mut Call<'_>) -> Flow {
+pub(super) fn auth(call: &mut Call<'_, '_>) -> Flow {
     let (name, password) = match call.request.count() {
         2 => (None, call.argument(1)),
         3 => (Some(call.argument(1)), call.argument(2)),
@@ -88,7 +87,7 @@ enum Identity {
     Unknown(Flow),
 }
 
-fn identify(call: &mut Call<'_>, name: Option<&[u8]>, password: &[u8]) -> Identity {
+fn identify(call: &mut Call<'_, '_>, name: Option<&[u8]>, password: &[u8]) -> Identity {
     let found = call.session.terms.access.find(name, password);
     if let Err(Denied::NoPassword) = found {
         return Identity::Unknown(call.error(NO_PASSWORD));
@@ -116,7 +115,7 @@ fn identify(call: &mut Call<'_>, name: Option<&[u8]>, password: &[u8]) -> Identi
 }
 
 /// As in Redis, what its options ask for happens one after the other, until one is wrong.
-pub(super) fn hello(call: &mut Call<'_>) -> Flow {
+pub(super) fn hello(call: &mut Call<'_, '_>) -> Flow {
     let mut options = call.arguments(1);
     let version = match options.next().map(read_version).transpose() {
         Ok(version) => version,
@@ -169,7 +168,7 @@ fn read_version(text: &[u8]) -> Result<Version, &'static str> {
 }
 
 /// Says what there is to know of the server.
-fn greet(call: &mut Call<'_>, delay: Duration) -> Flow {
+fn greet(call: &mut Call<'_, '_>, delay: Duration) -> Flow {
     let id = call.session.client.number();
     call.reply_after_or_now(delay, |reply| {
         reply.map(7);
@@ -191,7 +190,7 @@ fn greet(call: &mut Call<'_>, delay: Duration) -> Flow {
 }
 
 /// A command that has parts, without one.
-pub(super) fn part(call: &mut Call<'_>) -> Flow {
+pub(super) fn part(call: &mut Call<'_, '_>) -> Flow {
     call.wrong_arity()
 }
 

@@ -6,7 +6,7 @@ use super::call::{Call, Flow};
 use super::long::Long;
 use super::table::{Command, Uses, commands, named};
 
-pub(super) fn all(call: &mut Call<'_>) -> Flow {
+pub(super) fn all(call: &mut Call<'_, '_>) -> Flow {
     if call.request.count() > 1 {
         return call.wrong_arity();
     }
@@ -16,11 +16,11 @@ pub(super) fn all(call: &mut Call<'_>) -> Flow {
     })
 }
 
-pub(super) fn count(call: &mut Call<'_>) -> Flow {
+pub(super) fn count(call: &mut Call<'_, '_>) -> Flow {
     call.integer(commands().count())
 }
 
-pub(super) fn list(call: &mut Call<'_>) -> Flow {
+pub(super) fn list(call: &mut Call<'_, '_>) -> Flow {
     if call.request.count() > 2 {
         return call.error("ERR syntax error");
     }
@@ -30,7 +30,7 @@ pub(super) fn list(call: &mut Call<'_>) -> Flow {
     })
 }
 
-pub(super) fn info(call: &mut Call<'_>) -> Flow {
+pub(super) fn info(call: &mut Call<'_, '_>) -> Flow {
     if call.request.count() == 2 {
         return call.reply(|reply| {
             reply.array(commands().count());
@@ -52,7 +52,7 @@ pub(super) fn info(call: &mut Call<'_>) -> Flow {
     call.reply_whole(whole)
 }
 
-pub(super) fn docs(call: &mut Call<'_>) -> Flow {
+pub(super) fn docs(call: &mut Call<'_, '_>) -> Flow {
     if call.request.count() == 2 {
         return call.reply(|reply| {
             reply.map(commands().count());

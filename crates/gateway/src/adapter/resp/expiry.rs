@@ -27,7 +27,7 @@ pub(super) enum Until {
 }
 
 impl SetOptions {
-    pub(super) fn read(call: &Call<'_>) -> Result<Self, String> {
+    pub(super) fn read(call: &Call<'_, '_>) -> Result<Self, String> {
         let mut options = Self::default();
         let mut words = call.arguments(3);
         while let Some(word) = words.next() {
@@ -61,15 +61,15 @@ impl SetOptions {
     }
 }
 
-pub(super) fn expire(call: &mut Call<'_>) -> Flow {
+pub(super) fn expire(call: &mut Call<'_, '_>) -> Flow {
     end(call, 1000)
 }
 
-pub(super) fn pexpire(call: &mut Call<'_>) -> Flow {
+pub(super) fn pexpire(call: &mut Call<'_, '_>) -> Flow {
     end(call, 1)
 }
 
-pub(super) fn persist(call: &mut Call<'_>) -> Flow {
+pub(super) fn persist(call: &mut Call<'_, '_>) -> Flow {
     let key = call.argument(1);
     let changed = call.session.hub.update_key(key, |held| {
         if held.is_some_and(|held| held.until.is_some()) {
@@ -81,16 +81,16 @@ pub(super) fn persist(call: &mut Call<'_>) -> Flow {
     call.integer(changed)
 }
 
-pub(super) fn ttl(call: &mut Call<'_>) -> Flow {
+pub(super) fn ttl(call: &mut Call<'_, '_>) -> Flow {
     left(call, 1000)
 }
 
-pub(super) fn pttl(call: &mut Call<'_>) -> Flow {
+pub(super) fn pttl(call: &mut Call<'_, '_>) -> Flow {
     left(call, 1)
 }
 
 /// Tells how many units of so many milliseconds a key has left.
-fn left(call: &mut Call<'_>, unit: i64) -> Flow {
+fn left(call: &mut Call<'_, '_>, unit: i64) -> Flow {
     let key = call.argument(1);
     let hub = &call.session.hub;
     let until = hub.update_key(key, |held| (Update::Keep, held.map(|held| held.until)));
@@ -106,7 +106,7 @@ fn left(call: &mut Call<'_>, unit: i64) -> Flow {
 }
 
 /// Lets a key end after so many units.
-fn end(call: &mut Call<'_>, unit: i64) -> Flow {
+fn end(call: &mut Call<'_, '_>, unit: i64) -> Flow {
     let conditions = match Conditions::read(call) {
         Ok(conditions) => conditions,
         Err(text) => return call.error(text),
@@ -145,7 +145,7 @@ struct Conditions {
 }
 
 impl Conditions {
-    fn read(call: &Call<'_>) -> Result<Self, Vec<u8>> {
+    fn read(call: &Call<'_, '_>) -> Result<Self, Vec<u8>> {
         let [mut nx, mut xx, mut gt, mut lt] = [false; 4];
         for word in call.arguments(3) {
             match word.to_ascii_lowercase().as_slice() {

@@ -2,19 +2,19 @@
 
 use super::call::{Call, Flow};
 
-pub(super) fn client(call: &mut Call<'_>) -> Flow {
+pub(super) fn client(call: &mut Call<'_, '_>) -> Flow {
     tell(call, "CLIENT", &CLIENT)
 }
 
-pub(super) fn command(call: &mut Call<'_>) -> Flow {
+pub(super) fn command(call: &mut Call<'_, '_>) -> Flow {
     tell(call, "COMMAND", &COMMAND)
 }
 
-pub(super) fn pubsub(call: &mut Call<'_>) -> Flow {
+pub(super) fn pubsub(call: &mut Call<'_, '_>) -> Flow {
     tell(call, "PUBSUB", &PUBSUB)
 }
 
-fn tell(call: &mut Call<'_>, name: &str, lines: &[&str]) -> Flow {
+fn tell(call: &mut Call<'_, '_>, name: &str, lines: &[&str]) -> Flow {
     call.reply(|reply| {
         reply.array(1 + lines.len() + HELP.len());
         reply.simple(&format!(

@@ -9,7 +9,7 @@ use super::call::{Call, Flow};
 use super::expiry::{SetOptions, Until};
 use super::long::{Long, NO_ROOM};
 
-pub(super) fn get(call: &mut Call<'_>) -> Flow {
+pub(super) fn get(call: &mut Call<'_, '_>) -> Flow {
     let value = call.session.hub.key(call.argument(1));
     let value = value.as_deref();
     match call.room_for(value.map_or(0, <[u8]>::len)) {
@@ -18,7 +18,7 @@ pub(super) fn get(call: &mut Call<'_>) -> Flow {
     }
 }
 
-pub(super) fn getdel(call: &mut Call<'_>) -> Flow {
+pub(super) fn getdel(call: &mut Call<'_, '_>) -> Flow {
     let hub = &call.session.hub;
     let taken = hub.update_key(call.argument(1), |held| {
         let Some(held) = held else {
@@ -36,7 +36,7 @@ pub(super) fn getdel(call: &mut Call<'_>) -> Flow {
     }
 }
 
-pub(super) fn set(call: &mut Call<'_>) -> Flow {
+pub(super) fn set(call: &mut Call<'_, '_>) -> Flow {
     let options = match SetOptions::read(call) {
         Ok(options) => options,
         Err(text) => return call.error(text),
@@ -79,14 +79,14 @@ pub(super) fn set(call: &mut Call<'_>) -> Flow {
     })
 }
 
-pub(super) fn setnx(call: &mut Call<'_>) -> Flow {
+pub(super) fn setnx(call: &mut Call<'_, '_>) -> Flow {
     let value = Bytes::copy_from_slice(call.argument(2));
     let hub = &call.session.hub;
     let set = hub.set_key_if(call.argument(1), Some(value), None);
     call.integer(usize::from(set))
 }
 
-pub(super) fn del(call: &mut Call<'_>) -> Flow {
+pub(super) fn del(call: &mut Call<'_, '_>) -> Flow {
     let hub = &call.session.hub;
     let gone = call
         .arguments(1)
@@ -95,14 +95,14 @@ pub(super) fn del(call: &mut Call<'_>) -> Flow {
     call.integer(gone)
 }
 
-pub(super) fn exists(call: &mut Call<'_>) -> Flow {
+pub(super) fn exists(call: &mut Call<'_, '_>) -> Flow {
     let hub = &call.session.hub;
     let there = call.arguments(1).filter(|key| hub.key(key).is_some());
     let there = there.count();
     call.integer(there)
 }
 
-pub(super) fn mget(call: &mut Call<'_>) -> Flow {
+pub(super) fn mget(call: &mut Call<'_, '_>) -> Flow {
     let hub = &call.session.hub;
     let values: Vec<Option<Bytes>> = call.arguments(1).map(|key| hub.key(key)).collect();
     let length = |value: &Option<Bytes>| value.as_ref().map_or(0, Bytes::len) + BULK_AROUND;
@@ -119,7 +119,7 @@ pub(super) fn mget(call: &mut Call<'_>) -> Flow {
     call.reply_whole(whole)
 }
 
-pub(super) fn mset(call: &mut Call<'_>) -> Flow {
+pub(super) fn mset(call: &mut Call<'_, '_>) -> Flow {
     if call.request.count().is_multiple_of(2) {
         return call.wrong_arity();
     }
@@ -131,25 +131,25 @@ pub(super) fn mset(call: &mut Call<'_>) -> Flow {
     call.ok()
 }
 
-pub(super) fn dbsize(call: &mut Call<'_>) -> Flow {
+pub(super) fn dbsize(call: &mut Call<'_, '_>) -> Flow {
     let hub = &call.session.hub;
     hub.expire_keys();
     let keys = hub.core().key_count();
     call.integer(keys)
 }
 
-pub(super) fn incr(call: &mut Call<'_>) -> Flow {
+pub(super) fn incr(call: &mut Call<'_, '_>) -> Flow {
     add(call, 1)
 }
 
-pub(super) fn incrby(call: &mut Call<'_>) -> Flow {
+pub(super) fn incrby(call: &mut Call<'_, '_>) -> Flow {
     match parse_integer(call.argument(2)) {
         Some(number) => add(call, number),
         None => call.error(NO_INTEGER),
     }
 }
 
-fn add(call: &mut Call<'_>, number: i64) -> Flow {
+fn add(call: &mut Call<'_, '_>, number: i64) -> Flow {
     let key = call.argument(1);
     let sum = call.session.hub.update_key(key, |held| {
         let sum = sum(held, number);

@@ -28,7 +28,7 @@ pub(super) enum Unfit {
 
 impl Long {
     /// Of several parts; none.
-    pub(super) fn new(call: &Call<'_>) -> Self {
+    pub(super) fn new(call: &Call<'_, '_>) -> Self {
         Self {
             version: call.session.version,
             bytes: Vec::new(),
@@ -38,7 +38,7 @@ impl Long {
     }
 
     /// With room for one value, however long that is.
-    pub(super) fn of_value(call: &Call<'_>, length: usize) -> Result<Self, Unfit> {
+    pub(super) fn of_value(call: &Call<'_, '_>, length: usize) -> Result<Self, Unfit> {
         let mut long = Self::new(call);
         long.most = usize::MAX;
         long.make_room(length.saturating_add(AROUND))?;

@@ -25,9 +25,9 @@ use std::fmt;
 use millrace_core::Space;
 use millrace_protocol::resp::{self, Decoder, Reply, Version};
 
-use super::{Adapter, Intake};
 use crate::close::{CloseMode, CloseReason};
 use crate::frame::{Encoding, EncodingDef, Encodings, Message};
+use crate::socket::{self, Context, Goodbye, Liveness, Taken, Traits, Wake};
 use call::Flow;
 use clients::Clients;
 use session::Session;
@@ -60,8 +60,6 @@ impl Common {
 struct Resp {
     decoder: Decoder,
     session: Session,
-    /// The version of its messages: that of its session, but for an answer that is still to come.
-    spoken: Version,
 }
 
 impl fmt::Debug for Resp {
@@ -70,12 +68,22 @@ impl fmt::Debug for Resp {
     }
 }
 
-impl Adapter for Resp {
-    fn input(&mut self, bytes: &mut [u8], intake: &mut dyn Intake) -> Result<usize, CloseReason> {
+impl socket::Session for Resp {
+    fn traits(&self) -> Traits {
+        Traits {
+            liveness: Liveness::Kernel,
+            // as Redis does it: what is to be said was said, and a subscriber would take more for a message
+            goodbye: Goodbye::None,
+            feeds_worker: false,
+            encoding: self.session.encoding(),
+        }
+    }
+
+    fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
         let length = bytes.len();
-        if intake.is_closing() {
+        if cx.is_closing() {
             // as if it had not come, or else a client could go on behind its mistake
-            return Ok(length);
+            return Ok(self.taken(length));
         }
         let mut rest = &*bytes;
         loop {
@@ -83,67 +91,61 @@ impl Adapter for Resp {
             let limits = self.session.limits();
             let request = match self.decoder.next(&mut rest, &limits) {
                 Ok(Some(request)) => request,
-                Ok(None) => return Ok(length),
+                Ok(None) => return Ok(self.taken(length)),
                 Err(error) => {
                     let text = [b"ERR ", &*error.text()].concat();
                     if !self.session.silence.is_silent() {
                         let version = self.session.version;
-                        intake.reply(&mut |out| Reply::new(version, out).error(&text));
+                        cx.reply(|out| Reply::new(version, out).error(&text));
                     }
                     return Err(PROTOCOL_ERROR);
                 }
             };
-            intake.alive();
-            let flow = call::run(&mut self.session, request, intake);
+            cx.alive();
+            let flow = call::run(&mut self.session, request, cx);
             if flow != Flow::Wait {
-                self.spoken = self.session.version;
+                // an answer that is still to come is the last in the version before
+                cx.speaks(self.session.encoding());
             }
+            let more = cx.done(before - rest.len());
             match flow {
-                Flow::Next => {}
-                Flow::Wait => {
-                    intake.answered(before - rest.len());
-                    return Ok(length - rest.len());
-                }
+                Flow::Next if more == socket::Flow::Go => {}
+                Flow::Next | Flow::Wait => return Ok(self.taken(length - rest.len())),
                 Flow::End => return Err(CloseReason::by_peer(Some(NORMAL), "")),
                 Flow::Refuse => return Err(REFUSED),
                 Flow::Cut => return Err(CloseReason::ABNORMAL),
             }
-            if !intake.answered(before - rest.len()) {
-                return Ok(length - rest.len());
+        }
+    }
+
+    fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        match why {
+            Wake::Opened | Wake::Time => {
+                let Some(until) = self.session.deadline() else {
+                    return Ok(());
+                };
+                if cx.now() >= until {
+                    cx.count_refused();
+                    return Err(UNAUTHENTICATED);
+                }
+                cx.wake_at(until);
             }
+            Wake::Resumed => cx.speaks(self.session.encoding()),
         }
+        Ok(())
     }
 
-    fn encoding(&self) -> Encoding {
-        let common = &self.session.terms.common;
-        match self.spoken {
-            Version::Resp2 => common.resp2,
-            Version::Resp3 => common.resp3,
+    fn unfinished(&self) -> usize {
+        self.decoder.unfinished().unwrap_or_default()
+    }
+}
+
+impl Resp {
+    fn taken(&self, bytes: usize) -> Taken {
+        Taken {
+            bytes,
+            unfinished: self.decoder.unfinished().is_some(),
         }
-    }
-
-    fn append_ping(&mut self, _: &mut Vec<u8>) {
-        // there is no such question in RESP: the kernel asks (keep-alive)
-    }
-
-    fn append_close(&mut self, _: &CloseReason, _: &mut Vec<u8>) {
-        // as Redis does it: what is to be said was said, and a subscriber would take it for a message
-    }
-
-    fn unfinished(&self) -> Option<usize> {
-        self.decoder.unfinished()
-    }
-
-    fn is_one_way(&self) -> bool {
-        true
-    }
-
-    fn deadline(&self) -> Option<u64> {
-        self.session.deadline()
-    }
-
-    fn answer_written(&mut self) {
-        self.spoken = self.session.version;
     }
 }
 
@@ -191,3 +193,7 @@ const NORMAL: u16 = 1000;
 /// The peer is told in an error.
 const PROTOCOL_ERROR: CloseReason = CloseReason::new(1002, "Protocol error", CloseMode::Final);
 const REFUSED: CloseReason = CloseReason::new(1008, "Refused", CloseMode::Final);
+
+/// It has not said who it is.
+const UNAUTHENTICATED: CloseReason =
+    CloseReason::new(1008, "No password in time", CloseMode::Handshake);

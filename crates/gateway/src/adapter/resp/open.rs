@@ -82,7 +82,6 @@ fn begin(
                 silence: Silence::default(),
                 tally: Tally::default(),
             },
-            spoken: Version::Resp2,
         })
     });
     shard.connected(&connection, stream, &Bytes::new());

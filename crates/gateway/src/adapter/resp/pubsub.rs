@@ -9,51 +9,51 @@ use super::long::{AROUND, Long};
 use crate::config::PublishAs;
 use crate::limits::FixedLimits;
 
-pub(super) fn subscribe(call: &mut Call<'_>) -> Flow {
+pub(super) fn subscribe(call: &mut Call<'_, '_>) -> Flow {
     enter_all(call, Space::Channel, b"subscribe")
 }
 
-pub(super) fn psubscribe(call: &mut Call<'_>) -> Flow {
+pub(super) fn psubscribe(call: &mut Call<'_, '_>) -> Flow {
     enter_all(call, Space::Pattern, b"psubscribe")
 }
 
-pub(super) fn ssubscribe(call: &mut Call<'_>) -> Flow {
+pub(super) fn ssubscribe(call: &mut Call<'_, '_>) -> Flow {
     enter_all(call, Space::Sharded, b"ssubscribe")
 }
 
-pub(super) fn unsubscribe(call: &mut Call<'_>) -> Flow {
+pub(super) fn unsubscribe(call: &mut Call<'_, '_>) -> Flow {
     leave(call, Space::Channel, b"unsubscribe")
 }
 
-pub(super) fn punsubscribe(call: &mut Call<'_>) -> Flow {
+pub(super) fn punsubscribe(call: &mut Call<'_, '_>) -> Flow {
     leave(call, Space::Pattern, b"punsubscribe")
 }
 
-pub(super) fn sunsubscribe(call: &mut Call<'_>) -> Flow {
+pub(super) fn sunsubscribe(call: &mut Call<'_, '_>) -> Flow {
     leave(call, Space::Sharded, b"sunsubscribe")
 }
 
-pub(super) fn publish(call: &mut Call<'_>) -> Flow {
+pub(super) fn publish(call: &mut Call<'_, '_>) -> Flow {
     let channel = call.argument(1);
     publish_to(call, Topic::Channel(channel))
 }
 
-pub(super) fn spublish(call: &mut Call<'_>) -> Flow {
+pub(super) fn spublish(call: &mut Call<'_, '_>) -> Flow {
     let channel = call.argument(1);
     publish_to(call, Topic::Sharded(channel))
 }
 
 /// Leaves everything, without a word.
-pub(super) fn exit_all(call: &mut Call<'_>) {
-    let site = call.site();
-    for name in site.hub.core().topics_of(site.socket) {
-        let topic = topic(name.space(), name.as_bytes());
-        site.hub.exit(site.socket, topic, site.dirty);
-    }
+pub(super) fn exit_all(call: &mut Call<'_, '_>) {
+    call.post(|hub, socket, dirty| {
+        for name in hub.core().topics_of(socket) {
+            hub.exit(socket, topic(name.space(), name.as_bytes()), dirty);
+        }
+    });
     call.session.tally = Tally::default();
 }
 
-fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
+fn enter_all(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
     if let Err(text) = may_enter(call, space) {
         return call.error(text);
     }
@@ -63,10 +63,8 @@ fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
     }
     for name in call.arguments(1) {
         let most = call.session.terms.subscriptions;
-        let site = call.site();
-        let entered = site
-            .hub
-            .enter(site.socket, topic(space, name), most, site.dirty);
+        let entered =
+            call.post(|hub, socket, dirty| hub.enter(socket, topic(space, name), most, dirty));
         match entered {
             Ok(tally) => {
                 call.session.tally = tally;
@@ -84,7 +82,7 @@ fn enter_all(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
 }
 
 /// Judges a command as a whole: what is refused here has changed nothing.
-fn may_enter(call: &Call<'_>, space: Space) -> Result<(), String> {
+fn may_enter(call: &Call<'_, '_>, space: Space) -> Result<(), String> {
     let longest = FixedLimits::default().channel_name_bytes;
     if call.arguments(1).any(|name| name.len() > longest) {
         return Err("ERR the channel's name is too long".to_owned());
@@ -116,7 +114,7 @@ fn refusal(error: &EnterError) -> String {
 }
 
 /// Leaves what is named, or all of a kind. What was published before comes before the confirmation, and nothing after it.
-fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
+fn leave(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
     // JavaScript may have subscribed it as well
     let core = call.session.hub.core();
     let listened = core.tally(call.session.client.id).total() > 0;
@@ -138,8 +136,7 @@ fn leave(call: &mut Call<'_>, space: Space, kind: &[u8]) -> Flow {
     let mut left_any = false;
     for name in named {
         left_any = true;
-        let site = call.site();
-        let tally = site.hub.exit(site.socket, topic(space, name), site.dirty);
+        let tally = call.post(|hub, socket, dirty| hub.exit(socket, topic(space, name), dirty));
         call.session.tally = tally;
         confirm(&mut reply, kind, Some(name), count(space, tally));
     }
@@ -185,7 +182,7 @@ fn topic(space: Space, name: &[u8]) -> Topic<'_> {
     }
 }
 
-fn publish_to(call: &mut Call<'_>, topic: Topic<'_>) -> Flow {
+fn publish_to(call: &mut Call<'_, '_>, topic: Topic<'_>) -> Flow {
     let payload = call.argument(2);
     let kind = match call.session.terms.publish_as {
         PublishAs::Binary => Kind::Binary,
@@ -193,14 +190,12 @@ fn publish_to(call: &mut Call<'_>, topic: Topic<'_>) -> Flow {
         PublishAs::Auto => Kind::Binary,
         PublishAs::Text => return call.error("ERR the message is not valid UTF-8"),
     };
-    let site = call.site();
-    let (hub, dirty) = (site.hub, site.dirty);
-    let posted = match topic {
+    let posted = call.post(|hub, _, dirty| match topic {
         Topic::Sharded(name) => hub.send_sharded(name, kind, payload, dirty),
         Topic::Channel(name) | Topic::Pattern(name) => {
             hub.send(&[Target::Channel(name)], kind, payload, &[], dirty)
         }
-    };
+    });
     if call.session.listens() {
         // it may be told to this connection: then that comes first
         let posted = i64::try_from(posted).unwrap_or(i64::MAX);
@@ -209,28 +204,28 @@ fn publish_to(call: &mut Call<'_>, topic: Topic<'_>) -> Flow {
     call.integer(posted)
 }
 
-pub(super) fn channels(call: &mut Call<'_>) -> Flow {
+pub(super) fn channels(call: &mut Call<'_, '_>) -> Flow {
     list(call, Space::Channel)
 }
 
-pub(super) fn shard_channels(call: &mut Call<'_>) -> Flow {
+pub(super) fn shard_channels(call: &mut Call<'_, '_>) -> Flow {
     list(call, Space::Sharded)
 }
 
-pub(super) fn numsub(call: &mut Call<'_>) -> Flow {
+pub(super) fn numsub(call: &mut Call<'_, '_>) -> Flow {
     count_each(call, Space::Channel)
 }
 
-pub(super) fn shard_numsub(call: &mut Call<'_>) -> Flow {
+pub(super) fn shard_numsub(call: &mut Call<'_, '_>) -> Flow {
     count_each(call, Space::Sharded)
 }
 
-pub(super) fn numpat(call: &mut Call<'_>) -> Flow {
+pub(super) fn numpat(call: &mut Call<'_, '_>) -> Flow {
     let count = call.session.hub.core().pattern_count();
     call.integer(count)
 }
 
-fn list(call: &mut Call<'_>, space: Space) -> Flow {
+fn list(call: &mut Call<'_, '_>, space: Space) -> Flow {
     if call.request.count() > 3 {
         let part = call.argument(1);
         let text = &b"ERR unknown subcommand or wrong number of arguments for '"[..];
@@ -256,7 +251,7 @@ fn list(call: &mut Call<'_>, space: Space) -> Flow {
     call.reply_whole(whole)
 }
 
-fn count_each(call: &mut Call<'_>, space: Space) -> Flow {
+fn count_each(call: &mut Call<'_, '_>, space: Space) -> Flow {
     let mut counts = Long::new(call);
     for name in call.arguments(2) {
         let core = call.session.hub.core();

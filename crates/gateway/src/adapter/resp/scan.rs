@@ -7,7 +7,7 @@ use super::call::{Call, Flow};
 use super::keys::NO_INTEGER;
 use super::long::{Long, Unfit};
 
-pub(super) fn keys(call: &mut Call<'_>) -> Flow {
+pub(super) fn keys(call: &mut Call<'_, '_>) -> Flow {
     let pattern = match read_pattern(call.argument(1)) {
         Ok(pattern) => pattern,
         Err(text) => return call.error(text),
@@ -26,7 +26,7 @@ pub(super) fn keys(call: &mut Call<'_>) -> Flow {
     call.reply_whole(whole)
 }
 
-pub(super) fn scan(call: &mut Call<'_>) -> Flow {
+pub(super) fn scan(call: &mut Call<'_, '_>) -> Flow {
     let Some(cursor) = parse_cursor(call.argument(1)) else {
         return call.error("ERR invalid cursor");
     };
@@ -88,7 +88,7 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn read(call: &Call<'_>) -> Result<Self, String> {
+    fn read(call: &Call<'_, '_>) -> Result<Self, String> {
         let mut wanted = Self {
             pattern: None,
             count: 10,
@@ -126,7 +126,7 @@ struct Found {
 }
 
 impl Found {
-    fn new(call: &Call<'_>) -> Self {
+    fn new(call: &Call<'_, '_>) -> Self {
         Self {
             list: Long::new(call),
             count: 0,
@@ -137,7 +137,7 @@ impl Found {
     /// Looks at about `count` keys from `cursor` on; where to go on, 0 at the end.
     fn look(
         &mut self,
-        call: &Call<'_>,
+        call: &Call<'_, '_>,
         cursor: u64,
         count: usize,
         pattern: Option<&Pattern>,

@@ -8,7 +8,7 @@ use super::call::{Call, Flow};
 /// The Redis whose commands these are: clients decide by it what they may use.
 pub(super) const REDIS_VERSION: &str = "7.0.0";
 
-pub(super) fn time(call: &mut Call<'_>) -> Flow {
+pub(super) fn time(call: &mut Call<'_, '_>) -> Flow {
     // a clock before 1970 is one that was not set
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -22,7 +22,7 @@ pub(super) fn time(call: &mut Call<'_>) -> Flow {
     })
 }
 
-pub(super) fn info(call: &mut Call<'_>) -> Flow {
+pub(super) fn info(call: &mut Call<'_, '_>) -> Flow {
     let wanted: Vec<String> = call
         .arguments(1)
         .map(|name| String::from_utf8_lossy(name).to_ascii_lowercase())
@@ -51,7 +51,7 @@ pub(super) fn info(call: &mut Call<'_>) -> Flow {
 type Lines = Vec<(&'static str, String)>;
 
 /// What there is to say, under the names that Redis has for it.
-fn sections(call: &Call<'_>) -> [(&'static str, Lines); 8] {
+fn sections(call: &Call<'_, '_>) -> [(&'static str, Lines); 8] {
     let hub = &call.session.hub;
     hub.expire_keys();
     let stats = hub.stats();

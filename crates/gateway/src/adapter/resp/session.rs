@@ -9,6 +9,7 @@ use super::Common;
 use super::access::{Access, User};
 use super::clients::Client;
 use crate::config::{PublishAs, RespConfig};
+use crate::frame::Encoding;
 use crate::hub::Hub;
 use crate::limits::ListenerLimits;
 
@@ -149,6 +150,20 @@ impl Session {
     pub(super) fn deadline(&self) -> Option<u64> {
         let until = self.asked.saturating_add(self.terms.password_timeout);
         self.user.is_none().then_some(until)
+    }
+
+    /// It has to say who it is from now on; returns until when.
+    pub(super) fn ask_who(&mut self, now: u64) -> u64 {
+        self.asked = now;
+        now.saturating_add(self.terms.password_timeout)
+    }
+
+    /// How messages for it are encoded.
+    pub(super) fn encoding(&self) -> Encoding {
+        match self.version {
+            Version::Resp2 => self.terms.common.resp2,
+            Version::Resp3 => self.terms.common.resp3,
+        }
     }
 
     pub(super) fn speak(&mut self, version: Version) {

@@ -11,7 +11,7 @@ pub(super) struct Command {
     pub(super) name: &'static str,
     /// Arguments, its name included; negative: at least so many.
     pub(super) arity: i64,
-    pub(super) run: fn(&mut Call<'_>) -> Flow,
+    pub(super) run: fn(&mut Call<'_, '_>) -> Flow,
     /// The words that Redis describes it with.
     pub(super) flags: &'static str,
     pub(super) categories: &'static str,

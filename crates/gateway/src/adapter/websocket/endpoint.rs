@@ -12,7 +12,7 @@ use hyper::header::{
 use hyper::{Method, Response, StatusCode, Version};
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 
-use super::WebSocket;
+use super::session::WebSocket;
 use crate::event::Acceptance;
 use crate::http::{Answer, Asked, Body, Client, Exchange, plain};
 use crate::open::{self, Opened};

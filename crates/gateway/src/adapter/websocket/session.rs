@@ -1,0 +1,126 @@
+//! One WebSocket connection: messages for the worker, pongs for the peer, the closing handshake.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use millrace_core::Kind;
+use millrace_protocol::websocket::{
+    self, DecodeError, Decoder, DecoderConfig, Input, Item, Opcode, Payload,
+};
+
+use crate::close::{CloseMode, CloseReason};
+use crate::frame::Encodings;
+use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits};
+
+/// One WebSocket connection's side of the codec.
+#[derive(Debug)]
+pub(super) struct WebSocket {
+    decoder: Decoder,
+    config: Arc<DecoderConfig>,
+}
+
+impl WebSocket {
+    pub(super) fn new(config: Arc<DecoderConfig>) -> Self {
+        Self {
+            decoder: Decoder::new(),
+            config,
+        }
+    }
+
+    fn taken(&self, bytes: usize) -> Taken {
+        Taken {
+            bytes,
+            unfinished: !self.decoder.is_idle(),
+        }
+    }
+}
+
+impl Session for WebSocket {
+    fn traits(&self) -> Traits {
+        Traits {
+            liveness: Liveness::Asks,
+            goodbye: Goodbye::Answered,
+            feeds_worker: true,
+            encoding: Encodings::LEAD,
+        }
+    }
+
+    fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
+        let length = bytes.len();
+        let now = cx.now();
+        let mut input = Input::new(bytes);
+        let mut frames = 0;
+        loop {
+            let item = self
+                .decoder
+                .next(&mut input, &self.config, now)
+                .map_err(|error| CloseReason::from(&error))?;
+            let flow = match item {
+                None => {
+                    if input.frames() > frames {
+                        cx.alive();
+                    }
+                    return Ok(self.taken(length));
+                }
+                Some(Item::Message {
+                    kind,
+                    ascii,
+                    payload,
+                }) => {
+                    let payload = match payload {
+                        Payload::Borrowed(bytes) => Cow::Borrowed(bytes),
+                        Payload::Owned(bytes) => Cow::Owned(bytes),
+                    };
+                    cx.message(from_wire(kind), ascii, payload)?
+                }
+                Some(Item::Ping(payload)) => {
+                    cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));
+                    Flow::Go
+                }
+                Some(Item::Pong(_)) => Flow::Go,
+                Some(Item::Close { code, reason }) => {
+                    return Err(CloseReason::by_peer(code, reason));
+                }
+            };
+            if input.frames() > frames {
+                frames = input.frames();
+                cx.alive();
+            }
+            if flow == Flow::Stop {
+                let bytes = length - input.remaining().len();
+                return Ok(self.taken(bytes));
+            }
+        }
+    }
+
+    fn append_ping(&mut self, out: &mut Vec<u8>) {
+        websocket::append_frame(out, Opcode::Ping, b"");
+    }
+
+    fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
+        // what the peer sent is echoed without its reason; what we say has one
+        let text = if reason.mode == CloseMode::Final && reason.is_by_peer() {
+            ""
+        } else {
+            &reason.reason
+        };
+        websocket::append_close(out, reason.code, text);
+    }
+
+    fn unfinished(&self) -> usize {
+        self.decoder.unfinished_bytes()
+    }
+}
+
+impl From<&DecodeError> for CloseReason {
+    fn from(error: &DecodeError) -> Self {
+        Self::new(error.close_code(), error.close_reason(), CloseMode::Final)
+    }
+}
+
+fn from_wire(kind: websocket::Kind) -> Kind {
+    match kind {
+        websocket::Kind::Text => Kind::Text,
+        websocket::Kind::Binary => Kind::Binary,
+    }
+}

@@ -1,0 +1,271 @@
+//! What a session may do while it is called: hand messages to the worker, answer, change the core, ask to be woken. A
+//! struct and no trait: it writes straight into the queue, the outbox and the inbox, so a message costs no dynamic call.
+//! What follows from all of a call is its outcome, which the shard looks at once.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use millrace_core::{Kind, ShardSet, SocketId};
+
+use super::Flow;
+use crate::close::CloseReason;
+use crate::event::record::{RecordKind, record_bytes};
+use crate::frame::{Charge, Encoding, Frame, LateReply};
+use crate::hub::Hub;
+use crate::inbox::Command;
+use crate::shard::Shard;
+use crate::shard::connection::{Connection, Credit, Extra};
+use crate::shard::outbox::Outbox;
+use crate::worker::queue;
+
+/// See the module.
+pub(crate) struct Context<'a> {
+    shard: &'a Shard,
+    connection: &'a Connection,
+    /// The worker's queue, locked from the first message on.
+    appender: Option<queue::Appender<'a>>,
+    parts: Parts<'a>,
+    /// The connection is closing: its messages are nobody's any more.
+    discard: bool,
+    outcome: Outcome,
+}
+
+/// What of a connection a session's calls change.
+pub(crate) struct Parts<'a> {
+    pub(crate) credit: &'a mut Credit,
+    pub(crate) outbox: &'a mut Outbox,
+    pub(crate) encoding: &'a mut Encoding,
+    pub(crate) extra: &'a mut Option<Box<Extra>>,
+}
+
+/// What came of a call.
+#[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is told apart from the others"
+)]
+pub(crate) struct Outcome {
+    pub(crate) alive: bool,
+    pub(crate) replied: Replied,
+    pub(crate) delivered: u64,
+    pub(crate) delivered_bytes: u64,
+    /// A reply in order is on its way: input pauses until it is written.
+    pub(crate) pauses: bool,
+    /// Input pauses until no I/O shard has too much to do.
+    pub(crate) waits_for_shards: bool,
+    /// It has a new deadline.
+    pub(crate) look_again: bool,
+    /// Shards that something was posted to.
+    pub(crate) dirty: ShardSet,
+}
+
+/// Whether something was answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Replied {
+    #[default]
+    No,
+    Short,
+    /// At length: that is written before more follows.
+    Long,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(
+        shard: &'a Shard,
+        connection: &'a Connection,
+        parts: Parts<'a>,
+        discard: bool,
+    ) -> Self {
+        Self {
+            shard,
+            connection,
+            appender: None,
+            parts,
+            discard,
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// What came of the call. Unlocks the worker's queue.
+    pub(crate) fn outcome(self) -> Outcome {
+        self.outcome
+    }
+}
+
+/// What it may know.
+impl Context<'_> {
+    /// Milliseconds since the gateway was made, as of this turn.
+    pub(crate) fn now(&self) -> u64 {
+        self.shard.now()
+    }
+
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        self.shard.hub()
+    }
+
+    /// Whether the connection is closing: what comes counts no more.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.discard
+    }
+}
+
+/// What it may say of itself.
+impl Context<'_> {
+    /// Something complete arrived: the peer lives.
+    pub(crate) fn alive(&mut self) {
+        self.outcome.alive = true;
+    }
+
+    /// Takes frames of this encoding from here on.
+    pub(crate) fn speaks(&mut self, encoding: Encoding) {
+        *self.parts.encoding = encoding;
+    }
+
+    /// Has the session [woken](super::Wake::Time) at this time, in milliseconds since the gateway was made, and no longer at an
+    /// earlier one that it asked for.
+    pub(crate) fn wake_at(&mut self, at: u64) {
+        self.extra().wake_at = at;
+        self.outcome.look_again = true;
+    }
+
+    /// The peer is about to be closed because it may not come in.
+    pub(crate) fn count_refused(&self) {
+        self.shard.count_refused();
+    }
+
+    fn extra(&mut self) -> &mut Extra {
+        self.parts.extra.get_or_insert_default()
+    }
+}
+
+/// To the worker.
+impl Context<'_> {
+    /// A complete message.
+    pub(crate) fn message(
+        &mut self,
+        kind: Kind,
+        ascii: bool,
+        payload: Cow<'_, [u8]>,
+    ) -> Result<Flow, CloseReason> {
+        if self.discard {
+            return Ok(Flow::Go);
+        }
+        let worker = &self.connection.worker;
+        let handlers = worker.handlers();
+        let (record, handled) = match kind {
+            Kind::Text => (RecordKind::Text, handlers.text),
+            Kind::Binary => (RecordKind::Binary, handlers.binary),
+        };
+        if !handled {
+            return Err(CloseReason::NO_HANDLER);
+        }
+        if self.appender.is_none() {
+            self.appender = worker.queue().appender();
+        }
+        // a retired worker's connections are about to be closed
+        let Some(appender) = &mut self.appender else {
+            return Ok(Flow::Stop);
+        };
+        let length = payload.len();
+        let slot = self.connection.worker_slot.get();
+        let batch = appender.message(record, slot, ascii, payload);
+        self.parts.credit.spend(batch, record_bytes(length));
+        let limits = self.shard.limits();
+        let room = appender.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
+        let unhurried = self.count(length);
+        Ok(Flow::go_if(
+            room && unhurried && !self.parts.credit.is_spent(limits),
+        ))
+    }
+
+    /// A complete request of so many bytes was answered here and is not for the worker.
+    pub(crate) fn done(&mut self, bytes: usize) -> Flow {
+        let unhurried = self.count(bytes);
+        if !self.outcome.pauses && self.hub().inboxes().congested() {
+            // what is published here goes to all of them
+            self.outcome.waits_for_shards = true;
+            return Flow::Stop;
+        }
+        let limit = self.shard.limits().outbox_read_pause_bytes;
+        Flow::go_if(
+            unhurried
+                && self.outcome.replied != Replied::Long
+                && !self.parts.outbox.wants_flush()
+                && self.parts.outbox.charge() <= limit,
+        )
+    }
+
+    /// Counts a message. Whether its sender may go on.
+    fn count(&mut self, bytes: usize) -> bool {
+        self.outcome.delivered += 1;
+        self.outcome.delivered_bytes += u64::try_from(bytes).unwrap_or_default();
+        let now = self.shard.now();
+        let extra = self.parts.extra.as_deref_mut();
+        let rate = extra.and_then(|extra| extra.rate.as_mut());
+        !rate.is_some_and(|rate| {
+            rate.spend(now);
+            rate.wait(now) > 0
+        })
+    }
+}
+
+/// To its peer.
+impl Context<'_> {
+    /// Answers at once.
+    pub(crate) fn reply(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        if self.discard {
+            return;
+        }
+        self.outcome.replied = self.outcome.replied.max(Replied::Short);
+        let shard = self.shard;
+        self.parts.outbox.lend(|| shard.spare_buffer());
+        self.parts
+            .outbox
+            .append_control(shard.hub().ledger(), encode);
+    }
+
+    /// The same, which may be long: in a frame that was counted before it was made.
+    pub(crate) fn reply_long(&mut self, reply: Frame) {
+        if self.discard {
+            return;
+        }
+        self.outcome.replied = Replied::Long;
+        self.parts
+            .outbox
+            .append_asked(self.shard.hub().ledger(), reply);
+    }
+
+    /// What a long reply is counted with before it is made.
+    pub(crate) fn charge(&self) -> Charge {
+        let limit = self.shard.limits().outboxes_total_bytes;
+        Charge::new(self.shard.hub().ledger(), limit)
+    }
+
+    /// Answers behind everything that was posted to this shard so far, and not before `at`, in milliseconds since the gateway
+    /// was made. Input pauses until then: take nothing more now.
+    pub(crate) fn reply_in_order(&mut self, answer: LateReply, at: u64) {
+        self.outcome.pauses = true;
+        if at > self.now() {
+            self.extra().late = Some((at, answer));
+            self.outcome.look_again = true;
+            return;
+        }
+        let command = Command::Answer {
+            slot: self.connection.slot,
+            socket: self.connection.socket,
+            answer,
+        };
+        let shard = self.shard.index();
+        self.hub().inboxes().post(shard, command);
+        self.outcome.dirty.insert(shard);
+    }
+}
+
+/// To the core.
+impl Context<'_> {
+    /// Changes something. Shards that this made dirty are woken when the call is over.
+    pub(crate) fn post<R>(&mut self, change: impl FnOnce(&Hub, SocketId, &mut ShardSet) -> R) -> R {
+        let socket = self.connection.socket;
+        change(self.shard.hub(), socket, &mut self.outcome.dirty)
+    }
+}
