@@ -6,7 +6,7 @@ import { Authority } from './support/certificates.mjs';
 import { within } from './support/deadline.mjs';
 import { connectOptions, handshakeBytes, parseHead } from './support/http.mjs';
 import { needing } from './support/needing.mjs';
-import { ask, failedHandshakes, ownServer, worker } from './support/server.mjs';
+import { ask, counted, failedHandshakes, ownServer, worker } from './support/server.mjs';
 import { connect } from './support/ws-client.mjs';
 
 const OPTIONS = { workerPath: worker('admission'), threads: 1, ioThreads: 1, trustProxy: ['127.0.0.1'] };
@@ -92,7 +92,8 @@ test('missing and malformed headers, and addresses that are not trusted, are clo
   }
   const stranger = await exchange(t, address, [V1, REQUEST], { localAddress: '127.0.0.9' });
   t.is(stranger.length, 0);
-  await failedHandshakes(server, 7);
+  await counted(server, 'refusedProxyHeaders', 7);
+  t.is((await server.call('stats')).failedHandshakes, 0, 'no TLS was spoken');
   t.is(await ipOf(t, address, [V1, REQUEST]), '192.0.2.7');
 });
 
@@ -114,6 +115,21 @@ needing(test, 'openssl')('TLS behind the header', async (t) => {
   }
   const answer = await exchange(t, address, [Buffer.concat([V1, REQUEST])]);
   t.regex(answer.toString('latin1'), /^HTTP\/1\.1 400 [\s\S]*This port speaks TLS/);
+});
+
+test('what goes wrong behind the header is a failed handshake, and what goes wrong in it is none', async (t) => {
+  const bind = proxied({ tls: identity.files });
+  const server = await ownServer(t, { ...OPTIONS, ...bind, limits: { handshakeTimeoutMs: 1000 } });
+  const [address] = server.addresses;
+  t.is((await exchange(t, address, [V1.subarray(0, 9)])).length, 0, 'half a header');
+  await counted(server, 'refusedProxyHeaders', 1);
+  t.is((await exchange(t, address, [V1])).length, 0, 'no TLS in time');
+  await failedHandshakes(server, 1);
+  t.like(await server.call('stats'), { failedHandshakes: 1, refusedProxyHeaders: 1, refused: 0 });
+  const plain = await ownServer(t, { ...OPTIONS, stats: true, metrics: true });
+  const get = async (path) => (await fetch(`http://${plain.addresses[0]}${path}`)).text();
+  t.is(JSON.parse(await get('/stats')).refusedProxyHeaders, 0);
+  t.regex(await get('/metrics'), /^millrace_refused_proxy_headers_total 0$/m);
 });
 
 test('connectionsPerAddress counts the clients that the header names', async (t) => {

@@ -289,16 +289,19 @@ export async function leave(client, server) {
 }
 
 /** Waits until the server has counted so many failed handshakes: a client sees the end before it is counted. */
-export async function failedHandshakes(server, count) {
-  let counted;
+export const failedHandshakes = (server, count) => counted(server, 'failedHandshakes', count);
+
+/** Waits until a counter of the server's statistics has this value. */
+export async function counted(server, name, count) {
+  let value;
   await until(
     async () => {
-      counted = (await server.call('stats')).failedHandshakes;
-      return counted >= count;
+      value = (await server.call('stats'))[name];
+      return value >= count;
     },
-    () => `${count} failed handshakes, not ${counted}`,
+    () => `${name} to be ${count}, not ${value}`,
   );
-  if (counted > count) throw new Error(`${counted} failed handshakes, not ${count}`);
+  if (value > count) throw new Error(`${name} is ${value}, not ${count}`);
 }
 
 /** Waits until the server no longer lists the socket. */

@@ -24,6 +24,8 @@ export interface Stats {
   refused: number;
   /** TLS handshakes that failed. */
   failedHandshakes: number;
+  /** Connections closed because the header of the PROXY protocol was missing, malformed, late or from an address that is not trusted. */
+  refusedProxyHeaders: number;
   /** HTTP requests answered, handshakes and refusals included. */
   requests: number;
   /** Messages received. */

@@ -50,6 +50,8 @@ counters! {
     refused,
     /// TLS handshakes that failed.
     failed_handshakes,
+    /// Connections closed because the header of the PROXY protocol was missing, malformed, late or not to be believed.
+    refused_proxy_headers,
     /// HTTP requests answered, handshakes and refusals included.
     requests,
     /// Peers that did not answer a ping.

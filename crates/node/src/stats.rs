@@ -32,6 +32,10 @@ pub(crate) fn stats<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
             (c"closed", from_u64(traffic.closed)),
             (c"refused", from_u64(traffic.refused)),
             (c"failedHandshakes", from_u64(traffic.failed_handshakes)),
+            (
+                c"refusedProxyHeaders",
+                from_u64(traffic.refused_proxy_headers),
+            ),
             (c"messagesIn", from_u64(traffic.messages_in)),
             (c"messageBytesIn", from_u64(traffic.message_bytes_in)),
             (c"bytesIn", from_u64(traffic.bytes_in)),

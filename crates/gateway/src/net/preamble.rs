@@ -17,6 +17,13 @@ pub(crate) struct Preamble<'a> {
     pub(crate) tls: Option<&'a Terms>,
 }
 
+/// How far a connection has come in it, and so what has gone wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Stage {
+    ProxyHeader,
+    Tls,
+}
+
 /// A connection that has been through it.
 pub(crate) struct Passed {
     pub(crate) stream: Stream,
@@ -26,13 +33,15 @@ pub(crate) struct Passed {
 
 impl Preamble<'_> {
     /// Takes a connection from `peer` through it; `named` is told the client that a proxy speaks for, before TLS begins.
-    /// The caller sets the deadline.
+    /// The caller sets the deadline, and sees at which `stage` it was.
     pub(crate) async fn pass(
         &self,
         mut stream: Stream,
         peer: Option<IpAddr>,
+        stage: &mut Stage,
         named: impl FnOnce(SocketAddr),
     ) -> io::Result<Passed> {
+        *stage = Stage::ProxyHeader;
         if let Some(trusted) = self.proxies {
             if !trusted.has(peer) {
                 let why = "a PROXY protocol header is expected, and its sender is not trusted";
@@ -44,6 +53,7 @@ impl Preamble<'_> {
                 named(SocketAddr::new(client.ip().to_canonical(), client.port()));
             }
         }
+        *stage = Stage::Tls;
         let Some(terms) = self.tls else {
             return Ok(Passed {
                 stream,

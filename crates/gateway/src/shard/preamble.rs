@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Shard;
 use crate::listener::Peer;
-use crate::net::preamble::Preamble;
+use crate::net::preamble::{Preamble, Stage};
 use crate::net::stream::Stream;
 
 impl Shard {
@@ -17,27 +17,37 @@ impl Shard {
         peer: &mut Peer,
         timeout: Duration,
     ) -> Option<Stream> {
-        let outcome = tokio::time::timeout(timeout, pass(stream, peer)).await;
+        // the future is dropped when it is late: what it was at stays here
+        let mut stage = Stage::ProxyHeader;
+        let outcome = tokio::time::timeout(timeout, pass(stream, peer, &mut stage)).await;
         let error = match outcome {
             Ok(Ok(stream)) => return Some(stream),
             Ok(Err(error)) => error,
             Err(_) => io::ErrorKind::TimedOut.into(),
         };
-        self.stats.failed_handshakes.add(1);
         let address = peer.address.map(tracing::field::display);
-        tracing::debug!(target: "millrace::tls", address, error = %error, "handshake failed");
+        match stage {
+            Stage::ProxyHeader => {
+                self.stats.refused_proxy_headers.add(1);
+                tracing::debug!(target: "millrace::proxy", address, error = %error, "header refused");
+            }
+            Stage::Tls => {
+                self.stats.failed_handshakes.add(1);
+                tracing::debug!(target: "millrace::tls", address, error = %error, "handshake failed");
+            }
+        }
         None
     }
 }
 
-async fn pass(stream: Stream, peer: &mut Peer) -> io::Result<Stream> {
+async fn pass(stream: Stream, peer: &mut Peer, stage: &mut Stage) -> io::Result<Stream> {
     let listener = Arc::clone(&peer.listener);
     let config = &listener.config;
     let preamble = Preamble {
         proxies: config.proxy_protocol.then_some(&config.trusted),
         tls: listener.tls.as_ref(),
     };
-    let passed = preamble.pass(stream, peer.address, |client| {
+    let passed = preamble.pass(stream, peer.address, stage, |client| {
         peer.port = client.port();
         peer.address = Some(client.ip());
         // a proxy behind the proxy names the client in its requests

@@ -40,6 +40,7 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         ("closed", traffic.closed),
         ("refused", traffic.refused),
         ("failedHandshakes", traffic.failed_handshakes),
+        ("refusedProxyHeaders", traffic.refused_proxy_headers),
         ("requests", traffic.requests),
         ("messagesIn", traffic.messages_in),
         ("messageBytesIn", traffic.message_bytes_in),

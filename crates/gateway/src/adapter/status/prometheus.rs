@@ -156,6 +156,11 @@ impl State {
                 "TLS handshakes that failed",
                 traffic.failed_handshakes,
             ),
+            (
+                "refused_proxy_headers",
+                "Connections closed over the header of the PROXY protocol",
+                traffic.refused_proxy_headers,
+            ),
             ("closed", "Sockets that closed", traffic.closed),
             (
                 "requests",
