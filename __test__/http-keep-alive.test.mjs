@@ -167,6 +167,37 @@ test('by default it is closed after two seconds', async (t) => {
   t.true(took > 1_900, `${took} ms: not at once`);
 });
 
+test('a first request in HTTP/1.0 that does not come on is closed after two seconds, one in HTTP/1.1 is waited for', async (t) => {
+  const limits = { handshakeTimeoutMs: 86_400_000, bodyTimeoutMs: 86_400_000 };
+  const own = await ownServer(t, { workerPath: worker('fetch'), threads: 1, limits }, { patient: false });
+  const begin = (text) => talk(t, own.addresses[0]).write(text);
+  const before = performance.now();
+  const newer = ['GET /hello HTTP/1.1\r\nHost: ', 'GET /hello HTTP/1.', 'GET /hel'].map(begin);
+  const older = ['GET / HTTP/1.0\r\nHost: ', 'GET / HTTP/1.0\r', 'GET / HTTP/1.0'].map(begin);
+  const body = begin('POST /text HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 10\r\n\r\nhalf');
+  for (const client of older) {
+    t.is(await client.closed(), '', 'without a word');
+    const took = performance.now() - before;
+    t.true(took > 1_900, `${took} ms: not at once`);
+  }
+  t.is((await body.answer()).status, 408, 'somebody may read it already');
+  t.is(await body.closed(), '');
+  for (const [index, rest] of ['x\r\n\r\n', '1\r\nHost: x\r\n\r\n', 'lo HTTP/1.1\r\nHost: x\r\n\r\n'].entries()) {
+    t.is((await newer[index].write(rest).answer()).body, 'hello');
+  }
+});
+
+test('a later request in HTTP/1.0 has as long as one in HTTP/1.1', async (t) => {
+  const own = await limited(t, { firstRequestTimeoutMs: 300, handshakeTimeoutMs: 60_000 });
+  const [client, silent] = [talk(t, own.addresses[0]), talk(t, own.addresses[0])];
+  const bytes = request('GET / HTTP/1.0', ['Connection: keep-alive']);
+  t.is((await client.write(bytes).answer()).status, 426);
+  client.write(bytes.subarray(0, 30));
+  t.is(await silent.closed(), '');
+  await talk(t, own.addresses[0]).closed();
+  t.is((await client.write(bytes.subarray(30)).answer()).status, 426);
+});
+
 test('a head that does not come is answered with 408', async (t) => {
   const own = await limited(t, { handshakeTimeoutMs: 5_000 });
   const first = talk(t, own.addresses[0]).write(GET.subarray(0, 20));

@@ -17,7 +17,10 @@ export interface ListenerLimits {
   bodyBytes?: number;
   /** Time that a request's body may stand still; one that takes longer in all must come with 1 KiB/s or more, else 408. Default 10,000. */
   bodyTimeoutMs?: number;
-  /** Time from accepting a connection to the first byte of its first request; it is closed after it. Default 2,000. */
+  /**
+   * Time from accepting a connection to the first byte of its first request, and if that is one of HTTP/1.0 also silence in it;
+   * the connection is closed after it. Default 2,000.
+   */
   firstRequestTimeoutMs?: number;
   /** Silence between two HTTP requests of one connection, after which it is closed. Default 5,000. */
   keepAliveTimeoutMs?: number;

@@ -49,7 +49,7 @@ limits! {
         body_bytes: usize = 16 * 1024 * 1024, "HTTP 413";
         /// Time that an HTTP request's body may stand still; one that takes longer in all must come with at least 1 KiB/s.
         body_timeout: Duration = Duration::from_secs(10), "HTTP 408";
-        /// Time from accepting a connection to the first byte of its first request.
+        /// Time from accepting a connection to the first byte of its first request; if that is one of HTTP/1.0, also silence in it.
         first_request_timeout: Duration = Duration::from_secs(2), "the connection is closed";
         /// Silence between two HTTP requests of one connection.
         keep_alive_timeout: Duration = Duration::from_secs(5), "the connection is closed";

@@ -48,6 +48,9 @@ pub(super) struct Clock {
     cut: u64,
     /// No request was read yet.
     first: bool,
+    /// What is waited for belongs to a first request of HTTP/1.0, whose clients do not stay by themselves: silence in it
+    /// is as that before it.
+    hasty: bool,
 }
 
 #[derive(Debug, Default)]
@@ -92,6 +95,7 @@ impl Clock {
             blocked: None,
             cut: u64::MAX,
             first: true,
+            hasty: false,
         }
     }
 
@@ -131,8 +135,9 @@ impl Clock {
         }
     }
 
-    /// There is nothing to read.
-    pub(super) fn wait(&mut self, now: u64, waits: Waits) {
+    /// There is nothing to read. `hasty`: of a first request of HTTP/1.0.
+    pub(super) fn wait(&mut self, now: u64, waits: Waits, hasty: bool) {
+        self.hasty = hasty;
         match (self.waits, waits) {
             (Some((known, _)), _) if known == waits => return,
             (_, Waits::Body(request)) if request != self.body.request => {
@@ -190,15 +195,27 @@ impl Clock {
                 let idle = millis(limits.keep_alive_timeout);
                 (self.active.saturating_add(idle), Due::End)
             }
-            Some((Waits::Head, _)) => {
+            Some((Waits::Head, since)) => {
                 let at = self.head.saturating_add(head);
-                (at, Due::Refuse(Refusal::HeadTooSlow))
+                match self.silent_at(since, limits) {
+                    Some(silent) if silent < at => (silent, Due::End),
+                    _ => (at, Due::Refuse(Refusal::HeadTooSlow)),
+                }
             }
             Some((Waits::Body(_), since)) => {
                 let at = self.body.course.late_at(since, limits);
+                let at = self
+                    .silent_at(since, limits)
+                    .map_or(at, |silent| silent.min(at));
                 (at, Due::Refuse(Refusal::BodyTooSlow))
             }
         }
+    }
+
+    /// When a peer that has sent nothing `since` then has been silent for too long to be waited for.
+    fn silent_at(&self, since: u64, limits: &ListenerLimits) -> Option<u64> {
+        let first = millis(limits.first_request_timeout);
+        self.hasty.then(|| since.saturating_add(first))
     }
 }
 
@@ -230,15 +247,37 @@ mod tests {
     #[test]
     fn a_silent_peer_has_two_seconds_and_a_head_ten() {
         let mut clock = Clock::new(1_000);
-        clock.wait(1_000, Waits::Request);
+        clock.wait(1_000, Waits::Request, false);
         assert_eq!(due(&clock, 1_000), Due::Later(3_000));
         assert_eq!(due(&clock, 3_000), Due::End);
         clock.received(2_900, 5);
-        clock.wait(2_900, Waits::Head);
+        clock.wait(2_900, Waits::Head, false);
         assert_eq!(due(&clock, 3_000), Due::Later(11_000));
         clock.received(10_900, 5);
-        clock.wait(10_900, Waits::Head);
+        clock.wait(10_900, Waits::Head, false);
         assert_eq!(due(&clock, 11_000), Due::Refuse(Refusal::HeadTooSlow));
+    }
+
+    #[test]
+    fn a_first_request_of_http_1_0_has_two_seconds_of_silence() {
+        let mut clock = Clock::new(1_000);
+        clock.received(1_500, 20);
+        clock.wait(1_500, Waits::Head, true);
+        assert_eq!(due(&clock, 1_500), Due::Later(3_500));
+        assert_eq!(due(&clock, 3_500), Due::End);
+        // what drips is silent never, but no slower than any other head either
+        for now in (2_500..=10_500).step_by(1_000) {
+            clock.received(now, 1);
+        }
+        assert_eq!(due(&clock, 10_999), Due::Later(11_000));
+        assert_eq!(due(&clock, 11_000), Due::Refuse(Refusal::HeadTooSlow));
+        clock.stop();
+        clock.wait(20_000, Waits::Body(1), true);
+        assert_eq!(due(&clock, 21_999), Due::Later(22_000));
+        assert_eq!(due(&clock, 22_000), Due::Refuse(Refusal::BodyTooSlow));
+        clock.stop();
+        clock.wait(30_000, Waits::Head, false);
+        assert!(matches!(due(&clock, 32_000), Due::Later(_)));
     }
 
     #[test]
@@ -252,11 +291,11 @@ mod tests {
             "an answer has its own deadline"
         );
         clock.wrote(1_000_000, true);
-        clock.wait(1_000_000, Waits::Request);
+        clock.wait(1_000_000, Waits::Request, false);
         assert_eq!(due(&clock, 1_004_999), Due::Later(1_005_000));
         assert_eq!(due(&clock, 1_005_000), Due::End);
         clock.received(1_004_000, 3);
-        clock.wait(1_004_000, Waits::Head);
+        clock.wait(1_004_000, Waits::Head, false);
         assert_eq!(due(&clock, 1_005_000), Due::Later(1_014_000));
     }
 
@@ -265,7 +304,7 @@ mod tests {
         let mut clock = Clock::new(0);
         clock.received(0, 100);
         clock.stop();
-        clock.wait(0, Waits::Body(1));
+        clock.wait(0, Waits::Body(1), false);
         assert_eq!(due(&clock, 9_999), Due::Later(10_000));
         assert_eq!(due(&clock, 10_000), Due::Refuse(Refusal::BodyTooSlow));
         // a byte every second earns a millisecond each: not another second
@@ -274,17 +313,17 @@ mod tests {
             now += 1_000;
             clock.received(now, 1);
             clock.stop();
-            clock.wait(now, Waits::Body(1));
+            clock.wait(now, Waits::Body(1), false);
         }
         assert_eq!(now, 11_000);
         // time in which nobody read it is not the peer's
         let mut clock = Clock::new(0);
         clock.stop();
-        clock.wait(0, Waits::Body(1));
+        clock.wait(0, Waits::Body(1), false);
         for now in 1..100 {
             clock.received(now * 60_000 - 59_000, 10 * 1024);
             clock.stop();
-            clock.wait(now * 60_000, Waits::Body(1));
+            clock.wait(now * 60_000, Waits::Body(1), false);
             assert_eq!(
                 due(&clock, now * 60_000 + 999),
                 Due::Later(now * 60_000 + 10_000)

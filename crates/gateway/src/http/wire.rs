@@ -159,7 +159,8 @@ impl Wire {
         } else {
             Waits::Request
         };
-        self.clock.wait(around.shard.now(), waits);
+        let hasty = self.inspector.is_in_first_of_http_1_0();
+        self.clock.wait(around.shard.now(), waits, hasty);
     }
 
     /// The peer ended in the middle of something, or between requests.

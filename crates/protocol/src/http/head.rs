@@ -14,6 +14,8 @@ pub(super) struct Head {
     seen: usize,
     headers: usize,
     request: Option<RequestLine>,
+    /// What has come of the first line leaves no other version.
+    says_http_1_0: bool,
     fields: Fields,
 }
 
@@ -42,6 +44,12 @@ impl Head {
         self.seen = bytes.len();
         self.judge_unfinished(bytes, config)?;
         Ok(None)
+    }
+
+    /// Whether it is known to be of HTTP/1.0; its first line need not be whole for that.
+    pub(super) fn is_http_1_0(&self) -> bool {
+        self.request
+            .map_or(self.says_http_1_0, |request| request.http_1_0)
     }
 
     /// Whether anything of it has come.
@@ -79,7 +87,7 @@ impl Head {
     }
 
     /// Everything that is known of a line before its end: the same as [`judge`](Self::judge) says first.
-    fn judge_unfinished(&self, bytes: &[u8], config: &InspectorConfig) -> Result<(), Refusal> {
+    fn judge_unfinished(&mut self, bytes: &[u8], config: &InspectorConfig) -> Result<(), Refusal> {
         let too_big = bytes.len() >= config.head_bytes;
         if self.request.is_some() {
             return if too_big {
@@ -93,6 +101,7 @@ impl Head {
             return Ok(());
         }
         self.judge_beginning(line, config)?;
+        self.says_http_1_0 = request_line::says_http_1_0(line);
         if too_big {
             Err(Refusal::TargetTooLong)
         } else {

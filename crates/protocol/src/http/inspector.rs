@@ -35,6 +35,8 @@ impl Default for InspectorConfig {
 pub struct Inspector {
     state: State,
     requests: u64,
+    /// The head that was looked at last is of HTTP/1.0.
+    http_1_0: bool,
 }
 
 #[derive(Debug)]
@@ -87,15 +89,19 @@ impl Inspector {
                 State::Upgrade => break Outcome::Upgrade,
                 State::Refused { refusal, .. } => break Outcome::Refused(*refusal),
                 _ if rest.is_empty() => break Outcome::More,
-                State::Head(head) => match head.advance(rest, config) {
-                    Ok(None) => break Outcome::More,
-                    Ok(Some((body, size))) => {
-                        passed += size;
-                        self.requests += 1;
-                        self.state = State::after(body);
+                State::Head(head) => {
+                    let advanced = head.advance(rest, config);
+                    self.http_1_0 = head.is_http_1_0();
+                    match advanced {
+                        Ok(None) => break Outcome::More,
+                        Ok(Some((body, size))) => {
+                            passed += size;
+                            self.requests += 1;
+                            self.state = State::after(body);
+                        }
+                        Err(refusal) => break self.refuse(refusal),
                     }
-                    Err(refusal) => break self.refuse(refusal),
-                },
+                }
                 State::Counted(left) => {
                     let here = u64::try_from(rest.len()).unwrap_or(u64::MAX).min(*left);
                     *left -= here;
@@ -143,6 +149,16 @@ impl Inspector {
     /// Whether the last head passed asked for a WebSocket.
     pub fn is_at_upgrade(&self) -> bool {
         matches!(self.state, State::Upgrade)
+    }
+
+    /// Whether the first request is not whole, as far as it has come, and known to be of HTTP/1.0.
+    pub fn is_in_first_of_http_1_0(&self) -> bool {
+        let in_first = match self.requests {
+            0 => self.is_in_head(),
+            1 => self.is_in_body(),
+            _ => false,
+        };
+        in_first && self.http_1_0
     }
 
     /// Whether a part of a head was seen.

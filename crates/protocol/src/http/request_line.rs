@@ -33,6 +33,12 @@ pub(super) fn unfinished(line: &[u8], target_bytes: usize) -> Result<(), Refusal
     check_target_length(rest, target_bytes)
 }
 
+/// Whether a part of a request line can only be of HTTP/1.0.
+pub(super) fn says_http_1_0(line: &[u8]) -> bool {
+    let version = split_once(line, b' ').and_then(|(_, rest)| split_once(rest, b' '));
+    version.is_some_and(|(_, version)| version.starts_with(b"HTTP/1.0"))
+}
+
 /// Judges a request line without its CRLF, in the order in which [`unfinished`] would have seen its faults.
 pub(super) fn parse(line: &[u8], target_bytes: usize) -> Result<RequestLine, Refusal> {
     let (method, rest) = split_once(line, b' ').ok_or(Refusal::RequestLine)?;

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod chunks;
+mod first;
 mod parser;
 mod refused;
 mod seen;
