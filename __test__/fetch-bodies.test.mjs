@@ -96,6 +96,33 @@ test('a handler need not read the body', async (t) => {
   t.is(await client.closed(), '');
 });
 
+for (const [what, headers, pieces] of [
+  ['of a few announced bytes', ['Content-Length: 11'], ['', 'half', ' a', ' body']],
+  ['of many announced bytes', ['Content-Length: 20000'], ['', 'half', 'x'.repeat(19_996)]],
+  ['in chunks', ['Transfer-Encoding: chunked'], ['', '4\r\nhalf\r\n', '7\r\n a body\r\n', '0\r\n\r\n']],
+]) {
+  test(`a body ${what} streams to its handler from its first part`, async (t) => {
+    const client = talk(t, server.addresses[0]).write(
+      request('POST /echo HTTP/1.1', [...headers, 'Connection: close']),
+    );
+    for (const piece of pieces) {
+      client.write(piece);
+      const text = /[a-wyz ]{2,}/.exec(piece)?.[0] ?? '';
+      // what was sent comes back before the rest is sent
+      await until(
+        () => client.seen.includes(text),
+        () => `${text} in ${client.seen.toString('latin1')}`,
+      );
+    }
+    t.regex(await client.closed(), /\r\n0\r\n\r\n$/);
+  });
+}
+
+test('a handler that needs no body is asked before it comes', async (t) => {
+  const client = talk(t, server.addresses[0]).write(request('POST /hello HTTP/1.1', ['Content-Length: 10']));
+  t.is((await client.answer()).body, 'hello');
+});
+
 for (const [what, status, headers, body, ends] of [
   ['of a few bytes stands still', 408, ['Content-Length: 10'], 'half'],
   ['stands still', 408, ['Content-Length: 100000'], 'half'],

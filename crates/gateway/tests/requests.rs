@@ -135,3 +135,44 @@ fn who_leaves_before_the_worker_heard_of_it_is_not_mentioned() {
     assert_eq!(&head, b"HTTP/1.1 401");
     server.stop();
 }
+
+/// Bytes of the first batch with a request, which is not finished.
+fn first_batch(worker: &Manual) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    assert!(eventually(|| {
+        worker.worker.begin_drain();
+        bytes = worker
+            .worker
+            .take()
+            .map_or_else(Vec::new, |batch| batch.bytes);
+        !bytes.is_empty()
+    }));
+    bytes
+}
+
+/// What is there at once costs no record of its own, and what is not there is not waited for.
+#[test]
+fn a_small_body_travels_with_its_request_only_if_it_came_with_it() {
+    for (body, travels) in [
+        ("a small body".to_owned(), true),
+        ("x".repeat(16_000), true),
+        ("half".to_owned(), false),
+    ] {
+        let server = server(1000);
+        let worker = manual(&server.gateway, FETCH);
+        let length = if travels { body.len() } else { 1000 };
+        let _client = connect(
+            &server,
+            &format!("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}"),
+        );
+        let bytes = first_batch(&worker);
+        let size =
+            usize::try_from(u32::from_le_bytes(bytes[..4].try_into().unwrap()) >> 8).unwrap();
+        let request = &bytes[..bytes.len().min(8 + size)];
+        let is_there = request
+            .windows(body.len())
+            .any(|part| part == body.as_bytes());
+        assert_eq!(is_there, travels, "a body of {length} bytes");
+        server.stop();
+    }
+}

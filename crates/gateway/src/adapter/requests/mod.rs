@@ -28,8 +28,8 @@ use ticket::{Ticket, room};
 enum Content {
     None,
     Whole(Vec<u8>),
-    /// Follows piece by piece.
-    Stream(Incoming),
+    /// Follows piece by piece; these bytes of it are there already.
+    Stream(Incoming, Vec<u8>),
 }
 
 /// Answers a request by way of a worker.
@@ -61,8 +61,8 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
             }
         }
     }
-    if let Content::Stream(body) = content {
-        upload::start(shard, &ticket, body, limits.body_bytes);
+    if let Content::Stream(body, begun) = content {
+        upload::start(shard, &ticket, (begun, body), limits.body_bytes);
     }
     match ticket.outcome(client.half_closed.wait()).await {
         Outcome::Reply(Reply::Whole(whole)) => {
@@ -86,7 +86,7 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     }
 }
 
-/// Takes a small body of announced length whole; refuses one that is announced too large.
+/// Takes a small body whole if all of it has come with its head; refuses one that is announced too large.
 async fn receive(mut body: Incoming, limit: usize) -> Result<Content, Answer> {
     if body.is_end_stream() {
         return Ok(Content::None);
@@ -100,10 +100,11 @@ async fn receive(mut body: Incoming, limit: usize) -> Result<Content, Answer> {
         ));
     }
     if hint.exact().is_none() || least > SIDECAR_BYTES {
-        return Ok(Content::Stream(body));
+        return Ok(Content::Stream(body, Vec::new()));
     }
-    match upload::whole(&mut body).await {
-        Ok(whole) => Ok(Content::Whole(whole)),
+    match upload::begin(&mut body).await {
+        Ok((bytes, true)) => Ok(Content::Whole(bytes)),
+        Ok((begun, false)) => Ok(Content::Stream(body, begun)),
         Err(_) => Err(plain(
             StatusCode::BAD_REQUEST,
             "The request's body is incomplete",
@@ -130,14 +131,14 @@ fn ask(
             _ => 1,
         },
         encrypted: exchange.client.listener.tls.is_some(),
-        streams: matches!(content, Content::Stream(_)),
+        streams: matches!(content, Content::Stream(..)),
         has_body: !matches!(content, Content::None),
         port: exchange.client_port(&parts.headers),
         head: &head,
         lengths,
         body: match content {
             Content::Whole(bytes) => bytes,
-            Content::None | Content::Stream(_) => &[],
+            Content::None | Content::Stream(..) => &[],
         },
     };
     let worker = ticket.worker();

@@ -13,14 +13,19 @@ use super::ticket::{Ticket, room};
 use crate::http::Incoming;
 use crate::shard::Shard;
 
-/// Begins to send the worker the body of its request, while somebody waits for the answer.
-pub(super) fn start(shard: &Rc<Shard>, ticket: &Ticket, body: Incoming, limit: usize) {
+/// Begins to send the worker the body of its request, what has come of it first, while somebody waits for the answer.
+pub(super) fn start(
+    shard: &Rc<Shard>,
+    ticket: &Ticket,
+    (begun, body): (Vec<u8>, Incoming),
+    limit: usize,
+) {
     let (shard, pending) = (Rc::clone(shard), Rc::clone(ticket.pending()));
     pending.body.replace(Some(body));
-    tokio::task::spawn_local(run(shard, pending, limit));
+    tokio::task::spawn_local(run(shard, pending, begun, limit));
 }
 
-async fn run(shard: Rc<Shard>, pending: Rc<Pending>, limit: usize) {
+async fn run(shard: Rc<Shard>, pending: Rc<Pending>, mut begun: Vec<u8>, limit: usize) {
     let mut received = 0_usize;
     loop {
         let Some(most) = credit(&pending).await else {
@@ -29,7 +34,7 @@ async fn run(shard: Rc<Shard>, pending: Rc<Pending>, limit: usize) {
         if !room(&shard, &pending).await {
             return;
         }
-        let mut gathered = Vec::new();
+        let mut gathered = std::mem::take(&mut begun);
         let gathering =
             poll_fn(|cx| poll_gathered(cx, &pending, &mut gathered, most.min(PIECE_BYTES)));
         let last = match gathering.await {
@@ -94,18 +99,25 @@ fn poll_gathered(
     polled.map(Some)
 }
 
-/// Takes a body whole.
-pub(super) async fn whole(body: &mut Incoming) -> Result<Vec<u8>, hyper::Error> {
+/// Takes what has come of a small body, without waiting for its peer. True: that is all of it.
+pub(super) async fn begin(body: &mut Incoming) -> Result<(Vec<u8>, bool), hyper::Error> {
     let mut bytes = Vec::new();
-    loop {
-        let start = bytes.len();
-        let mut piece = bytes.split_off(start);
-        let last = poll_fn(|cx| poll_piece(cx, body, &mut piece, usize::MAX)).await?;
-        bytes.append(&mut piece);
-        if last {
-            return Ok(bytes);
+    let mut looked = None;
+    let whole = poll_fn(|cx| {
+        let polled = poll_piece(cx, body, &mut bytes, usize::MAX);
+        if matches!(polled, Poll::Ready(Ok(true) | Err(_))) {
+            return polled;
         }
-    }
+        // a connection gives what it has read only once it was asked, so that two looks alike are needed
+        if looked.replace(bytes.len()) == Some(bytes.len()) {
+            body.pause();
+            return Poll::Ready(Ok(false));
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await?;
+    Ok((bytes, whole))
 }
 
 /// Gathers what has come of a body, until there are about `most` bytes. True: that was the last of it.
