@@ -12,12 +12,15 @@ import type { NativeTls } from './tls.js';
 /** The addon's exports. */
 export interface Binding extends NativeState {
   version: string;
-  isOfThisThread(): boolean;
+  /** Nothing, where the addon was loaded for another thread or one that ended. */
+  isOfThisThread(): boolean | undefined;
   setErrorClass(errorClass: new (code: ErrorCode, message: string) => Error): void;
   /** The runtime loses wake-ups from other threads: they are repeated until they are answered. */
   ringAgain(): void;
   createGateway(): { id: number; gateway: NativeGateway };
   bind(id: number): NativeGateway;
+  /** How much there is now, in all threads, of what is made for one. */
+  counts(): { environments: number; gateways: number; workers: number };
 }
 
 /** A gateway's functions, bound to it and to this thread. They check their arguments. */

@@ -84,7 +84,7 @@ function loadByPath(url: string): unknown {
 /** Whether these are the addon's exports, and made for this thread. */
 export function isOfThisThread(value: unknown): value is Binding {
   const addon = value as Partial<Binding> | null | undefined;
-  return typeof addon?.isOfThisThread === 'function' && addon.isOfThisThread();
+  return typeof addon?.isOfThisThread === 'function' && addon.isOfThisThread() === true;
 }
 
 /** Whether the runtime exists for glibc alone, as Deno does, which asks for a permission to look what there is. */

@@ -1,5 +1,6 @@
 //! The object of a worker on its JavaScript thread: how it is made, and the list of its functions.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use millrace_gateway::limits::BATCH_BYTES;
@@ -7,8 +8,7 @@ use millrace_gateway::{Doorbell, Handlers};
 
 use crate::arguments;
 use crate::bound::Bound;
-use crate::entry::{Call, Owner, define};
-use crate::environment::Source;
+use crate::entry::{Call, define};
 use crate::failure::Outcome;
 use crate::handlers::HandlerThread;
 use crate::js::{Type, Value};
@@ -28,9 +28,9 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let environment = call.own.environment();
     let gateway = call.own.gateway()?;
     let drain = js.keep(function)?;
-    let thread: &'static HandlerThread = Box::leak(Box::new(HandlerThread::new(call.own, drain)));
+    let thread = HandlerThread::new(Rc::clone(call.own), drain);
     let object = js.object()?;
-    define!(js, object, thread, {
+    define!(js, object, &thread, {
         c"activate" => worker::activate,
         c"leave" => worker::leave,
         c"connections" => worker::connections,
@@ -59,7 +59,6 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (buffer, reply_list) = Memory::new(js, replies::LIST_BYTES)?;
     js.set(object, c"replyList", buffer)?;
     thread.set_memory(exchange, reply_list);
-    call.own.collect_for(thread);
     let (words, bump) = environment.token_words(js)?;
     js.set(object, c"tokenWords", words)?;
     let number = environment.add_source(js, |door, line| {
@@ -68,7 +67,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         let line = Arc::clone(line);
         worker.set_token_words(Box::new(move |index| line.while_alive(|| bump.bump(index))));
         thread.set_worker(worker);
-        Ok(Source::Worker(thread))
+        Rc::<HandlerThread>::clone(&thread)
     })?;
     thread.set_number(number);
     let id = thread.present()?.id();

@@ -1,14 +1,17 @@
-//! The one static of the process: the gateways by id, and what looks after lost rings. It exists because every JavaScript thread loads
-//! the same image; threads find a gateway by an id they were handed, never by being the only one.
+//! The one static of the process: the gateways by id, what looks after lost rings, and the slots and counts of what is
+//! made for JavaScript threads. It exists because every JavaScript thread loads the same image; threads find a gateway by
+//! an id they were handed, never by being the only one.
 
 use std::collections::HashMap;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
 use millrace_gateway::Gateway;
 use parking_lot::Mutex;
 
 use crate::ring_again::RingAgain;
+use crate::slot::Slots;
 
 /// See the module.
 pub(crate) static ADDON: LazyLock<Addon> = LazyLock::new(Addon::new);
@@ -19,6 +22,38 @@ pub(crate) struct Addon {
     default: Arc<Gateway>,
     others: Mutex<Others>,
     ring_again: RingAgain,
+    slots: Slots,
+    counts: Counts,
+    /// The last number given to something that functions work on.
+    newest: AtomicUsize,
+}
+
+/// How many there are now, in all threads.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// JavaScript threads that have loaded the addon and not ended.
+    pub(crate) environments: AtomicUsize,
+    /// Gateways as one of these threads sees them.
+    pub(crate) gateways: AtomicUsize,
+    /// Workers as these threads see them.
+    pub(crate) workers: AtomicUsize,
+}
+
+/// Is counted as long as it exists.
+#[derive(Debug)]
+pub(crate) struct Counted(&'static AtomicUsize);
+
+impl Counted {
+    pub(crate) fn new(count: &'static AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -37,12 +72,30 @@ impl Addon {
             default: Gateway::new(),
             others: Mutex::new(others),
             ring_again: RingAgain::default(),
+            slots: Slots::default(),
+            counts: Counts::default(),
+            newest: AtomicUsize::new(0),
         }
     }
 
     /// Looks after lost rings, in a runtime that has such.
     pub(crate) fn ring_again(&self) -> &RingAgain {
         &self.ring_again
+    }
+
+    /// For callbacks that come late.
+    pub(crate) fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// Of what is made for JavaScript threads.
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// A number that nothing else in this process has or had.
+    pub(crate) fn new_number(&self) -> usize {
+        self.newest.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// A new gateway and its id. It lives as long as an environment is bound to it.

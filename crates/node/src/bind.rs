@@ -1,11 +1,12 @@
 //! The object of a gateway on one JavaScript thread: the list of its functions. Owns nothing.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use millrace_gateway::Gateway;
 
 use crate::bound::{self, Bound};
-use crate::entry::{Call, Owner, define};
+use crate::entry::{Call, define};
 use crate::environment::Environment;
 use crate::failure::Outcome;
 use crate::js::{Js, Value};
@@ -14,12 +15,12 @@ use crate::{add_worker, cluster, control, debug, hot, log, replies, stats};
 /// An object with every function of `gateway`.
 pub(crate) fn object<'s>(
     js: Js<'s>,
-    environment: &'static Environment,
+    environment: &Rc<Environment>,
     gateway: Arc<Gateway>,
 ) -> Outcome<Value<'s>> {
-    let bound: &'static Bound = Box::leak(Box::new(Bound::new(environment, gateway)));
+    let bound = Bound::new(Rc::clone(environment), gateway);
     let object = js.object()?;
-    define!(js, object, bound, {
+    define!(js, object, &bound, {
         c"send" => hot::send,
         c"sendLong" => hot::send_long,
         c"reply" => replies::reply,
@@ -53,15 +54,7 @@ pub(crate) fn object<'s>(
         c"askCluster" => cluster::ask_cluster,
         c"clusterAnswer" => cluster::cluster_answer,
     });
-    environment.add_bound(bound);
-    js.when_collected(object, collected, bound)?;
     Ok(object)
-}
-
-/// JavaScript has lost the object: nothing can use the gateway from here.
-fn collected(bound: &'static Bound) {
-    bound.environment().remove_bound(bound);
-    bound.end();
 }
 
 /// `bind(id)`: the functions of a gateway.

@@ -3,20 +3,26 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use millrace_gateway::limits::FixedLimits;
 use millrace_gateway::{Gateway, ShardSet};
 
+use crate::addon::{ADDON, Counted};
 use crate::entry::Owner;
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
-use crate::handlers::HandlerThread;
+use crate::js::{Js, Reference, Value};
 use crate::log_sink::Logging;
+use crate::memory::Memory;
+use crate::shells::Shell;
 
-/// See the module. The shell is never freed: a function may outlive the object it was on.
+/// See the module. There as long as JavaScript has one of its functions: one may outlive the object it was on.
 pub(crate) struct Bound {
-    environment: &'static Environment,
+    environment: Rc<Environment>,
+    /// In its environment.
+    number: usize,
     gateway: RefCell<Option<Arc<Gateway>>>,
     /// I/O shards to wake when the running drain ends.
     touched: Cell<ShardSet>,
@@ -27,9 +33,13 @@ pub(crate) struct Bound {
     /// What the gateway that this thread starts logs to, if anything.
     log: RefCell<Option<Logging>>,
     channel_name_bytes: usize,
-    /// The worker whose handlers' replies are collected.
-    collector: Cell<Option<&'static HandlerThread>>,
+    /// What lists the replies of handlers: that of the worker that was added last.
+    replies: RefCell<Weak<ReplyList>>,
+    _counted: Counted,
 }
+
+/// Where JavaScript lists the replies that a worker's handlers sent, until that has ended.
+pub(crate) type ReplyList = RefCell<Option<Memory>>;
 
 impl fmt::Debug for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,17 +51,19 @@ impl fmt::Debug for Bound {
 
 impl Bound {
     /// With everything of its own at rest.
-    pub(crate) fn new(environment: &'static Environment, gateway: Arc<Gateway>) -> Self {
-        Self {
+    pub(crate) fn new(environment: Rc<Environment>, gateway: Arc<Gateway>) -> Rc<Self> {
+        Rc::new(Self {
             environment,
+            number: ADDON.new_number(),
             gateway: RefCell::new(Some(gateway)),
             touched: Cell::new(ShardSet::default()),
             started: Cell::new(false),
             notices: Cell::new(None),
             log: RefCell::new(None),
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
-            collector: Cell::new(None),
-        }
+            replies: RefCell::default(),
+            _counted: Counted::new(&ADDON.counts().gateways),
+        })
     }
 
     /// The gateway.
@@ -86,7 +98,7 @@ impl Bound {
     }
 
     /// Wakes what a drain touched.
-    pub(crate) fn wake(&self) {
+    pub(crate) fn wake_touched(&self) {
         let mut touched = self.touched.take();
         if !touched.is_empty()
             && let Some(gateway) = self.gateway.borrow().as_ref()
@@ -95,13 +107,18 @@ impl Bound {
         }
     }
 
-    /// The worker whose handlers' replies are collected: the one that was added last.
-    pub(crate) fn collector(&self) -> Option<&'static HandlerThread> {
-        self.collector.get()
+    /// What lists the replies of handlers, if there is a worker or was one.
+    pub(crate) fn replies(&self) -> Option<Rc<ReplyList>> {
+        self.replies.borrow().upgrade()
     }
 
-    pub(crate) fn collect_for(&self, thread: &'static HandlerThread) {
-        self.collector.set(Some(thread));
+    pub(crate) fn collect_in(&self, list: &Rc<ReplyList>) {
+        self.replies.replace(Rc::downgrade(list));
+    }
+
+    /// Where it is.
+    pub(crate) fn environment(&self) -> &Rc<Environment> {
+        &self.environment
     }
 
     /// How long a channel's name may be.
@@ -126,20 +143,39 @@ impl Bound {
         self.started.set(started);
     }
 
-    /// The environment is going away.
-    pub(crate) fn end(&self) {
+    /// Nothing can use the gateway from here any more.
+    fn let_go(&self) {
         let gateway = self.gateway.take();
         if let Some(gateway) = gateway
-            && self.started.get()
+            && self.started.replace(false)
         {
             gateway.shutdown();
         }
     }
 }
 
+impl Shell for Bound {
+    fn wake(&self) {
+        self.wake_touched();
+    }
+
+    fn lost(&self) {
+        self.let_go();
+    }
+
+    fn end(&self, _js: Js<'_>) {
+        self.log.take();
+        self.let_go();
+    }
+}
+
 impl Owner for Bound {
-    fn environment(&'static self) -> &'static Environment {
-        self.environment
+    fn error_class(&self) -> Option<Reference> {
+        self.environment.error_class()
+    }
+
+    fn keep(own: &Rc<Self>, js: Js<'_>, function: Value<'_>) -> Outcome<()> {
+        own.environment.keep(js, (own.number, own), function)
     }
 }
 

@@ -5,7 +5,7 @@ use millrace_gateway::{ClusterInfo, MOST_CHANNELS};
 
 use crate::arguments;
 use crate::bound::Bound;
-use crate::entry::{Call, Owner};
+use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};
 use crate::numbers::from_u64;

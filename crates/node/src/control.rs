@@ -9,10 +9,10 @@ use millrace_gateway::{Doorbell, GatewayConfig, Notice};
 use crate::arguments;
 use crate::bound::Bound;
 use crate::config;
-use crate::entry::{Call, Owner};
-use crate::environment::Source;
+use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};
+use crate::sources::Listener;
 use crate::{log, numbers};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
@@ -29,12 +29,12 @@ pub(crate) fn start<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     if call.own.notices().is_some() {
         return start_with(call, config, Arc::new(Silent)).map(|()| None);
     }
-    let listener = js.keep(listener)?;
+    let listener = Listener::new(js, listener)?;
     let mut door: Option<Arc<dyn Doorbell>> = None;
     let environment = call.own.environment();
     let number = environment.add_source(js, |made, _line| {
         door = Some(made);
-        Ok(Source::Notices(listener))
+        listener
     })?;
     call.own.set_notices(Some(number));
     let started = match door {
@@ -79,8 +79,8 @@ fn forget_notices(call: &Call<'_, Bound>) -> Outcome<()> {
     };
     call.own.set_notices(None);
     let environment = call.own.environment();
-    if let Some(Source::Notices(listener)) = environment.remove_source(number) {
-        call.js.forget(listener);
+    if let Some(listener) = environment.remove_source(number) {
+        listener.end(call.js);
     }
     environment.release(call.js)
 }

@@ -4,7 +4,7 @@ use millrace_gateway::{Annotation, ChannelState, Handlers, SocketState, unix_ms}
 
 use crate::arguments;
 use crate::bound::Bound;
-use crate::entry::{Call, Owner};
+use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};
 use crate::numbers;

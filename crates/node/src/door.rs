@@ -15,7 +15,7 @@ use parking_lot::RwLock;
 
 use crate::addon::ADDON;
 use crate::failure::{Failure, Outcome, check};
-use crate::js::Js;
+use crate::js::{Finalizer, Js};
 use crate::ring_again::{Counts, Rung};
 
 /// An environment's `ThreadsafeFunction`, shared by everything that rings there.
@@ -51,10 +51,11 @@ pub(crate) type Answer =
 
 impl Line {
     /// A line that calls `answer` with `context` and the source's number, or [`NUDGE`] if `again` says that
-    /// rings get lost here. It does not keep the process running until [`hold`](Self::hold).
+    /// rings get lost here, and `ended` with `context` when the runtime is done with it. It does not keep the process
+    /// running until [`hold`](Self::hold).
     pub(crate) fn open(
         js: Js<'_>,
-        answer: Answer,
+        (answer, ended): (Answer, Finalizer),
         context: *mut c_void,
         again: bool,
     ) -> Outcome<Arc<Self>> {
@@ -64,11 +65,11 @@ impl Line {
             dead: RwLock::new(false),
             counts: again.then(Counts::default),
         });
-        let for_end = Arc::into_raw(Arc::clone(&line)).cast_mut().cast::<c_void>();
         let mut function = ptr::null_mut();
         // SAFETY: `js` proves a live environment on this thread. No function is given because `answer`
-        // finds its own; the queue is unbounded but never holds more than one ring per source.
-        let status = unsafe {
+        // finds its own; the queue is unbounded but never holds more than one ring per source. Whoever gave the
+        // two callbacks has made them for `context`.
+        check(unsafe {
             sys::napi_create_threadsafe_function(
                 js.env(),
                 ptr::null_mut(),
@@ -76,17 +77,14 @@ impl Line {
                 name.raw(),
                 0,
                 1,
-                for_end,
+                context,
                 Some(ended),
                 context,
                 Some(answer),
                 &raw mut function,
             )
-        };
-        if status != sys::Status::napi_ok || function.is_null() {
-            // SAFETY: the runtime made no function, so it will never give the pointer to `ended`.
-            drop(unsafe { Arc::from_raw(for_end.cast_const().cast::<Self>()) });
-            check(status)?;
+        })?;
+        if function.is_null() {
             return Err(Failure::Abandoned);
         }
         line.function
@@ -114,7 +112,7 @@ impl Line {
         check(unsafe { sys::napi_unref_threadsafe_function(js.env(), self.function()) })
     }
 
-    /// The environment is going away: nobody rings from now on, and no ring is in flight on return.
+    /// The environment or the function is going away: nobody rings from now on, and no ring is in flight on return.
     pub(crate) fn cut(&self) {
         *self.dead.write() = true;
     }
@@ -168,13 +166,6 @@ impl Rung for Line {
 
 /// The number of no source: wakes the thread.
 pub(crate) const NUDGE: usize = usize::MAX;
-
-/// The runtime is done with the function; in some runtimes that comes before the cleanup hook.
-extern "C" fn ended(_env: sys::napi_env, data: *mut c_void, _hint: *mut c_void) {
-    // SAFETY: `data` is the count that `open` gave away, and the runtime finalizes a function once.
-    let line = unsafe { Arc::from_raw(data.cast_const().cast::<Line>()) };
-    line.cut();
-}
 
 impl Door {
     pub(crate) fn new(line: Arc<Line>, source: usize) -> Self {

@@ -5,19 +5,15 @@ use std::mem;
 
 use millrace_gateway::{Batch, Sidecar};
 
-use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
 use crate::handlers::HandlerThread;
 use crate::js::{Js, Type, Value};
 use crate::numbers;
+use crate::sources::Source;
 
 /// Hands the next batch, or the rest of the last one, to JavaScript. True if there was something to
 /// handle. Rings again when something is left.
-pub(crate) fn drain(
-    js: Js<'_>,
-    environment: &'static Environment,
-    thread: &'static HandlerThread,
-) -> Outcome<bool> {
+pub(crate) fn drain(js: Js<'_>, thread: &HandlerThread) -> Outcome<bool> {
     let (Some(worker), Some(function)) = (thread.worker(), thread.drain_function()) else {
         return Ok(false);
     };
@@ -27,6 +23,7 @@ pub(crate) fn drain(
         return Ok(false);
     }
     worker.begin_drain();
+    let environment = thread.environment();
     if environment.is_draining() {
         // a handler that found a way to run the event loop inside a drain
         worker.ring();
@@ -60,6 +57,16 @@ pub(crate) fn drain(
         worker.ring();
     }
     Ok(true)
+}
+
+impl Source for HandlerThread {
+    fn answer(&self, js: Js<'_>) -> Outcome<()> {
+        drain(js, self).map(|_handled| ())
+    }
+
+    fn end(&self, js: Js<'_>) {
+        self.retire(js);
+    }
 }
 
 fn next_batch<'s>(js: Js<'s>, thread: &HandlerThread) -> Outcome<Option<[Value<'s>; 3]>> {

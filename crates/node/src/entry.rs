@@ -5,23 +5,46 @@
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::rc::Rc;
 
 use napi::sys;
 
-use crate::environment::Environment;
 use crate::failure::{Failure, Outcome, check};
-use crate::js::{Js, Value};
+use crate::js::{Js, Reference, Value};
 
-/// What a group of functions works on. Lives as long as the process, because a runtime may call late.
-pub(crate) trait Owner: 'static {
-    fn environment(&'static self) -> &'static Environment;
+/// What a group of functions works on.
+pub(crate) trait Owner: Sized + 'static {
+    /// What is thrown for failures with a code, once JavaScript has said.
+    fn error_class(&self) -> Option<Reference>;
+
+    /// Sees to it that it exists as long as `function`, which [`data`](Self::data) was given to.
+    fn keep(own: &Rc<Self>, js: Js<'_>, function: Value<'_>) -> Outcome<()>;
+
+    /// What its functions carry.
+    fn data(own: &Rc<Self>) -> *mut c_void {
+        Rc::as_ptr(own).cast_mut().cast()
+    }
+
+    /// Whom a function belongs to; nobody, where a function may be called when that is gone.
+    ///
+    /// # Safety
+    /// `data` is what [`data`](Self::data) gave to a function that is being called and that was [kept](Self::keep).
+    unsafe fn of(data: *mut c_void) -> Option<Rc<Self>> {
+        let own = data.cast_const().cast::<Self>();
+        // SAFETY: it exists, by the caller's promise; the count that is added here is the caller's to drop, so that
+        // it also outlives what the call does to it.
+        Some(unsafe {
+            Rc::increment_strong_count(own);
+            Rc::from_raw(own)
+        })
+    }
 }
 
 /// One call from JavaScript. Arguments that were not given are `undefined`.
 #[derive(Debug)]
 pub(crate) struct Call<'s, T: 'static> {
     pub(crate) js: Js<'s>,
-    pub(crate) own: &'static T,
+    pub(crate) own: &'s Rc<T>,
     pub(crate) arguments: [Value<'s>; MOST_ARGUMENTS],
     /// How many arguments were given.
     pub(crate) given: usize,
@@ -59,15 +82,16 @@ pub(crate) fn attach<T: Owner>(
     js: Js<'_>,
     object: Value<'_>,
     (name, raw): (&CStr, Raw),
-    own: &'static T,
+    own: &Rc<T>,
     _body: Body<T>,
 ) -> Outcome<()> {
-    let function = js.function(name, raw, ptr::from_ref(own).cast_mut().cast::<c_void>())?;
+    let function = js.function(name, raw, T::data(own))?;
+    T::keep(own, js, function)?;
     js.set(object, name, function)
 }
 
 /// # Safety
-/// Called by the runtime as a callback whose data is a `&'static T`.
+/// Called by the runtime as a function that was [attached](attach) to a `T`.
 pub(crate) unsafe fn enter<T: Owner>(
     env: sys::napi_env,
     info: sys::napi_callback_info,
@@ -91,7 +115,9 @@ pub(crate) unsafe fn enter<T: Owner>(
         return ptr::null_mut();
     }
     // SAFETY: the caller's promise.
-    let own = unsafe { &*data.cast_const().cast::<T>() };
+    let Some(own) = (unsafe { T::of(data) }) else {
+        return ptr::null_mut();
+    };
     // SAFETY: a callback runs on its environment's thread with a scope open; the runtime has just filled `raw`.
     let (js, arguments) = unsafe {
         let js = Js::new(env);
@@ -99,7 +125,7 @@ pub(crate) unsafe fn enter<T: Owner>(
     };
     let call = Call {
         js,
-        own,
+        own: &own,
         arguments,
         given: count,
     };
@@ -109,16 +135,16 @@ pub(crate) unsafe fn enter<T: Owner>(
         Ok(Err(failure)) => failure,
         Err(_panic) => Failure::internal(PANICKED),
     };
-    raise(js, own.environment(), failure);
+    raise(js, &*own, failure);
     ptr::null_mut()
 }
 
 /// Throws a failure.
-pub(crate) fn raise(js: Js<'_>, environment: &Environment, failure: Failure) {
+pub(crate) fn raise(js: Js<'_>, owner: &impl Owner, failure: Failure) {
     let error = match failure {
         Failure::Abandoned => return,
         Failure::Argument(message) => js.type_error(&message),
-        Failure::Coded(code, message) => coded_error(js, environment, code, &message),
+        Failure::Coded(code, message) => coded_error(js, owner, code, &message),
     };
     if let Ok(error) = error {
         js.throw(error);
@@ -127,11 +153,11 @@ pub(crate) fn raise(js: Js<'_>, environment: &Environment, failure: Failure) {
 
 fn coded_error<'s>(
     js: Js<'s>,
-    environment: &Environment,
+    owner: &impl Owner,
     code: &str,
     message: &str,
 ) -> Outcome<Value<'s>> {
-    match environment.error_class() {
+    match owner.error_class() {
         Some(class) => js.construct(js.kept(class)?, [js.string(code)?, js.string(message)?]),
         None => js.error(code, message),
     }
@@ -139,16 +165,12 @@ fn coded_error<'s>(
 
 /// Runs a callback that has no call to answer, in a scope of its own: not every runtime opens one.
 /// A failure or panic becomes an uncaught exception.
-pub(crate) fn guarded(
-    js: Js<'_>,
-    environment: &Environment,
-    work: impl FnOnce(Js<'_>) -> Outcome<()>,
-) {
+pub(crate) fn guarded(js: Js<'_>, owner: &impl Owner, work: impl FnOnce(Js<'_>) -> Outcome<()>) {
     let _no_scope = js.scoped(|js| {
         match catch_unwind(AssertUnwindSafe(|| work(js))) {
             Ok(Ok(())) => {}
-            Ok(Err(failure)) => raise(js, environment, failure),
-            Err(_panic) => raise(js, environment, Failure::internal(PANICKED)),
+            Ok(Err(failure)) => raise(js, owner, failure),
+            Err(_panic) => raise(js, owner, Failure::internal(PANICKED)),
         }
         js.report_pending();
         Ok(())

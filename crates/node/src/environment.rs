@@ -1,97 +1,106 @@
 //! One JavaScript thread that has loaded the addon. Owns its doorbell line, its scratch buffer, what may
-//! ring there, and the one cleanup hook; knows nothing of arguments.
+//! ring there, what functions work on there, and the one cleanup hook, which ends them all; knows nothing of arguments.
 #![expect(
     unsafe_code,
-    reason = "the module's initialisation and the cleanup hook get raw pointers"
+    reason = "the cleanup hook and other callbacks get raw pointers"
 )]
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
-use std::thread::{self, ThreadId};
 
 use napi::sys;
 
-use crate::bound::Bound;
-use crate::door::{Door, Line, NUDGE};
-use crate::entry::{Owner, guarded, raise};
+use crate::addon::{ADDON, Counted};
+use crate::door::{Answer, Door, Line, NUDGE};
+use crate::entry::{Owner, guarded};
 use crate::failure::{Failure, Outcome, check};
-use crate::handlers::HandlerThread;
-use crate::js::{Js, Reference, Value};
+use crate::js::{Finalizer, Js, Reference, Value};
 use crate::scratch::Scratch;
+use crate::shells::{Shell, Shells};
+use crate::slot::Slot;
+use crate::sources::{Source, Sources};
 use crate::token_words::{self, TokenWords};
-use crate::{drain, module};
 
-/// See the module. Used on its own thread only; the shell is never freed, because some runtimes call
-/// back after the cleanup hook, but the hook empties it.
+/// See the module. Used on its own thread only. Its cleanup hook empties it and lets go of it, and what is called
+/// after that finds nothing in its slot.
 #[derive(Debug)]
 pub(crate) struct Environment {
-    thread: ThreadId,
+    slot: &'static Slot,
     line: OnceCell<Arc<Line>>,
     /// Whether the runtime loses rings.
     rings_again: Cell<bool>,
     scratch: Scratch,
     /// True while handlers run: wake-ups of I/O shards then wait for the end of the drain.
     draining: Cell<bool>,
-    closing: Cell<bool>,
     error_class: Cell<Option<Reference>>,
-    bound: RefCell<Vec<&'static Bound>>,
-    /// By the number that their doorbells ring with; a number is used again.
-    sources: RefCell<Vec<Option<Source>>>,
+    shells: Shells,
+    sources: Sources,
     holds: Cell<u32>,
     /// One set of words for all workers here: a word too many only costs a look.
     token_words: OnceCell<(Reference, TokenWords)>,
+    _counted: Counted,
 }
 
-/// What rings here.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Source {
-    /// A gateway that this thread started, and the function that takes its notices.
-    Notices(Reference),
-    /// A worker.
-    Worker(&'static HandlerThread),
-}
-
-/// Fills the exports of a thread that has just loaded the addon.
-pub(crate) fn open(env: sys::napi_env, exports: sys::napi_value) -> napi::Result<()> {
-    // SAFETY: the runtime is calling the module's initialisation on this thread, in a scope.
-    let js = unsafe { Js::new(env) };
-    // SAFETY: as above.
-    let exports = unsafe { js.value_of(exports) };
-    let environment: &'static Environment = Box::leak(Box::new(Environment::new()));
-    let arg = ptr::from_ref(environment).cast_mut().cast::<c_void>();
-    // SAFETY: the shell is never freed, and each environment has its own address, so the pair is unique.
-    let hooked = check(unsafe { sys::napi_add_env_cleanup_hook(env, Some(on_cleanup), arg) });
-    if let Err(failure) = hooked.and_then(|()| module::define_module(js, exports, environment)) {
-        raise(js, environment, failure);
-        return Err(napi::Error::from_status(napi::Status::PendingException));
+/// Makes a thread that has just loaded the addon an environment, which lives until the runtime says that it ends.
+pub(crate) fn open(js: Js<'_>) -> Outcome<Rc<Environment>> {
+    let environment = Environment::new();
+    let hook = Box::into_raw(Box::new(Hook {
+        env: js.env(),
+        environment: Rc::clone(&environment),
+    }));
+    // SAFETY: each hook has its own address, so the pair is unique, and the runtime runs it once.
+    let hooked =
+        check(unsafe { sys::napi_add_env_cleanup_hook(js.env(), Some(on_cleanup), hook.cast()) });
+    if let Err(failure) = hooked {
+        // SAFETY: the runtime did not take it.
+        let hook = unsafe { Box::from_raw(hook) };
+        hook.environment.close(js);
+        return Err(failure);
     }
-    Ok(())
+    Ok(environment)
+}
+
+/// What the cleanup hook is given: it keeps the environment.
+struct Hook {
+    env: sys::napi_env,
+    environment: Rc<Environment>,
 }
 
 impl Environment {
-    fn new() -> Self {
-        Self {
-            thread: thread::current().id(),
+    fn new() -> Rc<Self> {
+        Rc::new_cyclic(|this: &Weak<Self>| Self {
+            slot: ADDON.slots().take(this.as_ptr().cast()),
             line: OnceCell::new(),
             rings_again: Cell::new(false),
             scratch: Scratch::default(),
             draining: Cell::new(false),
-            closing: Cell::new(false),
             error_class: Cell::new(None),
-            bound: RefCell::new(Vec::new()),
-            sources: RefCell::new(Vec::new()),
+            shells: Shells::default(),
+            sources: Sources::default(),
             holds: Cell::new(0),
             token_words: OnceCell::new(),
-        }
+            _counted: Counted::new(&ADDON.counts().environments),
+        })
     }
 
-    /// Whether the caller is where this belongs: a runtime that hands a thread the module object of
-    /// another one makes even this be called elsewhere.
-    pub(crate) fn is_of_this_thread(&self) -> bool {
-        self.thread == thread::current().id() && !self.closing.get()
+    /// The environment in the slot that is `data`, if it has not ended and the caller is on its thread.
+    ///
+    /// # Safety
+    /// `data` is a slot's.
+    unsafe fn in_slot(data: *mut c_void) -> Option<Rc<Self>> {
+        // SAFETY: the caller's promise.
+        let slot = unsafe { Slot::of(data) };
+        let environment = slot.content()?.cast::<Self>();
+        // SAFETY: the content is what `new` put there, on this thread, on which `close` takes it out before the
+        // hook's count can go.
+        Some(unsafe {
+            Rc::increment_strong_count(environment);
+            Rc::from_raw(environment)
+        })
     }
 
     /// The words by which this thread sees that a token changed, as an `ArrayBuffer` and to write to.
@@ -109,36 +118,26 @@ impl Environment {
     /// A doorbell for something new that rings here; `source` is told its doorbell and kept until
     /// [`remove_source`](Self::remove_source) is given the returned number.
     pub(crate) fn add_source(
-        &'static self,
+        &self,
         js: Js<'_>,
-        source: impl FnOnce(Arc<Door>, &Arc<Line>) -> Outcome<Source>,
+        source: impl FnOnce(Arc<Door>, &Arc<Line>) -> Rc<dyn Source>,
     ) -> Outcome<usize> {
         let line = if let Some(line) = self.line.get() {
             Arc::clone(line)
         } else {
-            let context = ptr::from_ref(self).cast_mut().cast::<c_void>();
-            let line = Line::open(js, on_ring, context, self.rings_again.get())?;
+            let callbacks: (Answer, Finalizer) = (on_ring, on_line_ended);
+            let line = Line::open(js, callbacks, self.slot.data(), self.rings_again.get())?;
             Arc::clone(self.line.get_or_init(|| line))
         };
-        let number = {
-            let mut sources = self.sources.borrow_mut();
-            let free = sources.iter().position(Option::is_none);
-            free.unwrap_or_else(|| {
-                sources.push(None);
-                sources.len() - 1
-            })
-        };
-        let added = source(Arc::new(Door::new(Arc::clone(&line), number)), &line)?;
-        if let Some(place) = self.sources.borrow_mut().get_mut(number) {
-            *place = Some(added);
-        }
+        let number = self.sources.reserve();
+        let added = source(Arc::new(Door::new(Arc::clone(&line), number)), &line);
+        self.sources.set(number, added);
         Ok(number)
     }
 
-    /// Forgets what rang with this number. A ring on its way is answered by whatever has the number
-    /// next, which then finds nothing to do.
-    pub(crate) fn remove_source(&self, number: usize) -> Option<Source> {
-        self.sources.borrow_mut().get_mut(number)?.take()
+    /// Forgets what rang with this number.
+    pub(crate) fn remove_source(&self, number: usize) -> Option<Rc<dyn Source>> {
+        self.sources.remove(number)
     }
 
     /// The runtime loses rings. To be said before anything rings here; another copy of the package says it again.
@@ -150,14 +149,17 @@ impl Environment {
         Ok(())
     }
 
-    pub(crate) fn add_bound(&self, bound: &'static Bound) {
-        self.bound.borrow_mut().push(bound);
-    }
-
-    pub(crate) fn remove_bound(&self, bound: &'static Bound) {
-        self.bound
-            .borrow_mut()
-            .retain(|known| !ptr::eq(*known, bound));
+    /// Keeps `shell`, whose number this is, as long as JavaScript has `function`.
+    pub(crate) fn keep<S: Shell + 'static>(
+        &self,
+        js: Js<'_>,
+        (number, shell): (usize, &Rc<S>),
+        function: Value<'_>,
+    ) -> Outcome<()> {
+        self.shells.keep(number, shell);
+        // where that fails, the shell stays until the environment ends
+        let hint = ptr::without_provenance_mut(number);
+        js.when_collected(function, on_collected, self.slot.data(), hint)
     }
 
     /// Keeps the process running, counted.
@@ -186,10 +188,6 @@ impl Environment {
         &self.scratch
     }
 
-    pub(crate) fn error_class(&self) -> Option<Reference> {
-        self.error_class.get()
-    }
-
     pub(crate) fn set_error_class(&self, js: Js<'_>, class: Value<'_>) -> Outcome<()> {
         let before = self.error_class.replace(Some(js.keep(class)?));
         if let Some(before) = before {
@@ -208,9 +206,7 @@ impl Environment {
         impl Drop for Ending<'_> {
             fn drop(&mut self) {
                 self.0.draining.set(false);
-                for bound in self.0.bound.borrow().iter() {
-                    bound.wake();
-                }
+                self.0.shells.wake();
             }
         }
         self.draining.set(true);
@@ -218,42 +214,51 @@ impl Environment {
         work()
     }
 
-    fn answer(&'static self, js: Js<'_>, number: usize) -> Outcome<()> {
+    fn answer(&self, js: Js<'_>, number: usize) -> Outcome<()> {
         if number == NUDGE {
             return Ok(());
         }
         if let Some(line) = self.line.get() {
             line.answered();
         }
-        let source = self.sources.borrow().get(number).copied().flatten();
-        match source {
-            None => Ok(()),
-            Some(Source::Notices(listener)) => js.call(js.kept(listener)?, &[]).map(drop),
-            Some(Source::Worker(thread)) => drain::drain(js, self, thread).map(drop),
-        }
+        let source = self.sources.get(number);
+        source.map_or(Ok(()), |source| source.answer(js))
     }
 
-    fn close(&self) {
-        self.closing.set(true);
+    fn close(&self, js: Js<'_>) {
+        ADDON.slots().give_back(self.slot);
         if let Some(line) = self.line.get() {
             line.cut();
         }
-        let sources = self.sources.take();
-        for source in sources {
-            if let Some(Source::Worker(thread)) = source {
-                thread.end();
-            }
-        }
-        for bound in self.bound.take() {
-            bound.end();
+        self.sources.end(js);
+        self.shells.end(js);
+        let class = self.error_class.take();
+        let words = self.token_words.get().map(|(kept, _)| *kept);
+        for reference in class.into_iter().chain(words) {
+            js.forget(reference);
         }
         self.scratch.clear();
     }
 }
 
+/// Its functions may be called late and elsewhere, so they carry its slot.
 impl Owner for Environment {
-    fn environment(&'static self) -> &'static Environment {
-        self
+    fn error_class(&self) -> Option<Reference> {
+        self.error_class.get()
+    }
+
+    fn keep(_own: &Rc<Self>, _js: Js<'_>, _function: Value<'_>) -> Outcome<()> {
+        // the cleanup hook does
+        Ok(())
+    }
+
+    fn data(own: &Rc<Self>) -> *mut c_void {
+        own.slot.data()
+    }
+
+    unsafe fn of(data: *mut c_void) -> Option<Rc<Self>> {
+        // SAFETY: the caller's promise: `data` is what `data` above gave.
+        unsafe { Self::in_slot(data) }
     }
 }
 
@@ -268,20 +273,45 @@ extern "C" fn on_ring(
     if env.is_null() || context.is_null() {
         return;
     }
-    // SAFETY: `context` is the leaked environment that opened the line.
-    let environment: &'static Environment = unsafe { &*context.cast_const().cast::<Environment>() };
-    if environment.closing.get() {
+    // SAFETY: `context` is the slot of the environment that opened the line.
+    let Some(environment) = (unsafe { Environment::in_slot(context) }) else {
         return;
-    }
+    };
     // SAFETY: the runtime calls this on the environment's thread.
     let js = unsafe { Js::new(env) };
-    guarded(js, environment, |js| environment.answer(js, source.addr()));
+    guarded(js, &*environment, |js| {
+        environment.answer(js, source.addr())
+    });
+}
+
+/// The runtime is done with the line; in some runtimes that comes before the cleanup hook.
+extern "C" fn on_line_ended(_env: sys::napi_env, context: *mut c_void, _hint: *mut c_void) {
+    // SAFETY: as in `on_ring`.
+    let environment = unsafe { Environment::in_slot(context) };
+    if let Some(line) = environment.as_ref().and_then(|known| known.line.get()) {
+        line.cut();
+    }
+}
+
+/// JavaScript has lost a function.
+extern "C" fn on_collected(_env: sys::napi_env, data: *mut c_void, number: *mut c_void) {
+    // SAFETY: `data` is the slot of the environment whose function it was.
+    let environment = unsafe { Environment::in_slot(data) };
+    // nothing is left to report a panic to, and it must not reach C
+    let _panicked = catch_unwind(AssertUnwindSafe(|| {
+        if let Some(environment) = environment {
+            environment.shells.function_lost(number.addr());
+        }
+    }));
 }
 
 /// The environment is going away, for whatever reason.
-extern "C" fn on_cleanup(arg: *mut c_void) {
-    // SAFETY: `arg` is the leaked environment that added the hook, on its own thread.
-    let environment = unsafe { &*arg.cast_const().cast::<Environment>() };
-    // nothing is left to report a panic to, and it must not reach C
-    let _panicked = catch_unwind(AssertUnwindSafe(|| environment.close()));
+extern "C" fn on_cleanup(hook: *mut c_void) {
+    // SAFETY: `open` gave it, and the runtime calls this once, on the environment's thread.
+    let hook = unsafe { Box::from_raw(hook.cast::<Hook>()) };
+    // SAFETY: the environment is there until its hooks have run. It is used to delete references, for which no scope
+    // needs to be open.
+    let js = unsafe { Js::new(hook.env) };
+    // as in `on_collected`
+    let _panicked = catch_unwind(AssertUnwindSafe(|| hook.environment.close(js)));
 }

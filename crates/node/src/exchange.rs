@@ -4,7 +4,7 @@ use bytes::Bytes;
 use millrace_gateway::{AnswerHead, Reply};
 
 use crate::arguments;
-use crate::entry::{Call, Owner};
+use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
 use crate::handlers::HandlerThread;
 use crate::js::{Js, Value};

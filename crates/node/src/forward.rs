@@ -1,7 +1,7 @@
 //! Sending a text on as it came. Owns the argument list.
 
 use crate::arguments::{self, Items};
-use crate::entry::{Call, Owner};
+use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
 use crate::handlers::HandlerThread;
 use crate::js::Value;

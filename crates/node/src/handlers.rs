@@ -2,22 +2,27 @@
 //! the worker and the batch being handled; never decodes a record.
 
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use millrace_gateway::{Batch, ShardSet, Worker};
 
-use crate::bound::Bound;
+use crate::addon::{ADDON, Counted};
+use crate::bound::{Bound, ReplyList};
 use crate::entry::Owner;
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
-use crate::js::{Js, Reference};
+use crate::js::{Js, Reference, Value};
 use crate::memory::Memory;
+use crate::shells::Shell;
 use crate::texts::Texts;
 
-/// See the module. The shell is never freed: a function may outlive the object it was on.
+/// See the module. There as long as JavaScript has one of its functions, or it may ring.
 #[derive(Debug)]
 pub(crate) struct HandlerThread {
-    bound: &'static Bound,
+    bound: Rc<Bound>,
+    /// In its environment.
+    shell: usize,
     worker: RefCell<Option<Arc<Worker>>>,
     /// The JavaScript function that handles a batch.
     drain: Cell<Option<Reference>>,
@@ -29,23 +34,25 @@ pub(crate) struct HandlerThread {
     texts: RefCell<Texts>,
     /// Where batches go whose records handlers are not shown in place.
     exchange: RefCell<Option<Memory>>,
-    /// Where JavaScript lists the replies it collected.
-    reply_list: RefCell<Option<Memory>>,
+    replies: Rc<ReplyList>,
+    _counted: Counted,
 }
 
 impl HandlerThread {
     /// Without a worker yet; batches go to `drain`.
-    pub(crate) fn new(bound: &'static Bound, drain: Reference) -> Self {
-        Self {
+    pub(crate) fn new(bound: Rc<Bound>, drain: Reference) -> Rc<Self> {
+        Rc::new(Self {
             bound,
+            shell: ADDON.new_number(),
             worker: RefCell::new(None),
             drain: Cell::new(Some(drain)),
             number: Cell::new(None),
             batch: RefCell::new(None),
             texts: RefCell::default(),
             exchange: RefCell::new(None),
-            reply_list: RefCell::new(None),
-        }
+            replies: Rc::default(),
+            _counted: Counted::new(&ADDON.counts().workers),
+        })
     }
 
     /// What it answers for.
@@ -59,9 +66,10 @@ impl HandlerThread {
     }
 
     /// The memory that it shares with JavaScript.
-    pub(crate) fn set_memory(&self, exchange: Memory, reply_list: Memory) {
+    pub(crate) fn set_memory(&self, exchange: Memory, replies: Memory) {
         self.exchange.replace(Some(exchange));
-        self.reply_list.replace(Some(reply_list));
+        self.replies.replace(Some(replies));
+        self.bound.collect_in(&self.replies);
     }
 
     /// The worker, until it has ended.
@@ -77,10 +85,6 @@ impl HandlerThread {
         &self.batch
     }
 
-    pub(crate) fn reply_list(&self) -> &RefCell<Option<Memory>> {
-        &self.reply_list
-    }
-
     pub(crate) fn texts(&self) -> &RefCell<Texts> {
         &self.texts
     }
@@ -92,8 +96,13 @@ impl HandlerThread {
     }
 
     /// The gateway as this thread sees it.
-    pub(crate) fn bound(&self) -> &'static Bound {
-        self.bound
+    pub(crate) fn bound(&self) -> &Rc<Bound> {
+        &self.bound
+    }
+
+    /// Where it is.
+    pub(crate) fn environment(&self) -> &Environment {
+        self.bound.environment()
     }
 
     /// Writes a batch to the memory that JavaScript always sees; false: it does not fit.
@@ -117,7 +126,7 @@ impl HandlerThread {
         if let Some(drain) = self.drain.take() {
             js.forget(drain);
         }
-        for memory in [&self.exchange, &self.reply_list] {
+        for memory in [&self.exchange, &*self.replies] {
             let memory = memory.take();
             if let Some(memory) = memory {
                 memory.release(js);
@@ -144,8 +153,25 @@ impl HandlerThread {
     }
 }
 
+impl Shell for HandlerThread {
+    fn wake(&self) {
+        // also where nothing but this uses it any more
+        self.bound.wake_touched();
+    }
+
+    fn lost(&self) {}
+
+    fn end(&self, js: Js<'_>) {
+        self.retire(js);
+    }
+}
+
 impl Owner for HandlerThread {
-    fn environment(&'static self) -> &'static Environment {
-        self.bound.environment()
+    fn error_class(&self) -> Option<Reference> {
+        self.bound.error_class()
+    }
+
+    fn keep(own: &Rc<Self>, js: Js<'_>, function: Value<'_>) -> Outcome<()> {
+        own.environment().keep(js, (own.shell, own), function)
     }
 }

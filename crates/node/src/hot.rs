@@ -5,7 +5,7 @@ use millrace_gateway::{Annotation, HEAD_ROOM, Kind, SocketId, Target, is_sendabl
 
 use crate::arguments::{self, Items, TopicAt};
 use crate::bound::Bound;
-use crate::entry::{Call, Owner};
+use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};
 use crate::{numbers, replies};

@@ -9,6 +9,8 @@ mod act;
 mod make;
 mod read;
 
+pub(crate) use act::Finalizer;
+
 use std::marker::PhantomData;
 use std::ptr;
 

@@ -31,6 +31,9 @@ mod numbers;
 mod replies;
 mod ring_again;
 mod scratch;
+mod shells;
+mod slot;
+mod sources;
 mod stats;
 mod texts;
 mod token_words;
@@ -42,5 +45,5 @@ use napi_derive::napi;
 /// Fills the module's exports; the runtime calls it once for each thread that loads the addon.
 #[napi(module_exports)]
 pub fn initialize(exports: Object, env: Env) -> napi::Result<()> {
-    environment::open(env.raw(), exports.raw())
+    module::open(env.raw(), exports.raw())
 }

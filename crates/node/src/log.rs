@@ -8,12 +8,12 @@ use tracing::Dispatch;
 
 use crate::arguments;
 use crate::bound::Bound;
-use crate::entry::{Call, Owner};
-use crate::environment::Source;
+use crate::entry::Call;
 use crate::failure::Outcome;
 use crate::js::{Js, Type, Value};
 use crate::log_sink::{Field, Filter, Line, Logging, Sink};
 use crate::numbers;
+use crate::sources::Listener;
 
 /// `openLog(filter, onLines)`: what the I/O threads of the next `start` log is kept for `takeLog`, and
 /// `onLines` is called when there is some. `filter` lists targets, as prefixes, and levels in turn: 0 is off,
@@ -35,11 +35,11 @@ pub(crate) fn open_log<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>>
         );
     }
     close_log(call);
-    let listener = js.keep(listener)?;
+    let listener = Listener::new(js, listener)?;
     let mut sink = None;
     let number = call.own.environment().add_source(js, |door, _line| {
         sink = Some(Arc::new(Sink::new(filter, door)));
-        Ok(Source::Notices(listener))
+        listener
     })?;
     if let Some(sink) = sink {
         let dispatch = Dispatch::new(Arc::clone(&sink));
@@ -64,8 +64,8 @@ pub(crate) fn close_log(call: &Call<'_, Bound>) {
         return;
     };
     let source = call.own.environment().remove_source(logging.number);
-    if let Some(Source::Notices(listener)) = source {
-        call.js.forget(listener);
+    if let Some(listener) = source {
+        listener.end(call.js);
     }
 }
 

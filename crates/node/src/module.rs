@@ -1,21 +1,39 @@
-//! The module's exports: the functions that need no gateway. Owns their argument lists.
+//! The module: what a thread that loads the addon gets, and the functions that need no gateway. Owns their
+//! argument lists.
+#![expect(unsafe_code, reason = "the module's initialisation gets raw pointers")]
+
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use napi::sys;
 
 use crate::addon::{self, ADDON};
 use crate::arguments;
 use crate::bind;
-use crate::entry::{Call, define};
-use crate::environment::Environment;
+use crate::entry::{Call, define, raise};
+use crate::environment::{self, Environment};
 use crate::failure::Outcome;
 use crate::js::{Js, Type, Value};
+use crate::numbers;
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
+/// Fills the exports of a thread that has just loaded the addon.
+pub(crate) fn open(env: sys::napi_env, exports: sys::napi_value) -> napi::Result<()> {
+    // SAFETY: the runtime is calling the module's initialisation on this thread, in a scope.
+    let js = unsafe { Js::new(env) };
+    // SAFETY: as above.
+    let exports = unsafe { js.value_of(exports) };
+    let environment = environment::open(js)
+        .map_err(|failure| napi::Error::from_reason(format!("no environment: {failure:?}")))?;
+    define_module(js, exports, &environment).map_err(|failure| {
+        raise(js, &*environment, failure);
+        napi::Error::from_status(napi::Status::PendingException)
+    })
+}
+
 /// Fills the module's exports.
-pub(crate) fn define_module(
-    js: Js<'_>,
-    exports: Value<'_>,
-    environment: &'static Environment,
-) -> Outcome<()> {
+fn define_module(js: Js<'_>, exports: Value<'_>, environment: &Rc<Environment>) -> Outcome<()> {
     js.set(exports, c"version", js.string(env!("CARGO_PKG_VERSION"))?)?;
     js.set(exports, c"state", js.string(&addon::identity())?)?;
     js.set(exports, c"file", js.module_file()?)?;
@@ -25,13 +43,30 @@ pub(crate) fn define_module(
         c"ringAgain" => ring_again,
         c"createGateway" => create_gateway,
         c"bind" => bind::bind,
+        c"counts" => counts,
     });
     Ok(())
 }
 
-/// `isOfThisThread(): boolean`: false on a stale module object, made for another thread or one that ended.
+/// `isOfThisThread(): boolean`: nothing on a stale module object, made for another thread or one that ended.
 fn is_of_this_thread<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
-    call.js.boolean(call.own.is_of_this_thread()).map(Some)
+    call.js.boolean(true).map(Some)
+}
+
+/// `counts(): {environments, gateways, workers}`: how much there is now of what is made for JavaScript threads.
+fn counts<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
+    let js = call.js;
+    let object = js.object()?;
+    let counts = ADDON.counts();
+    for (name, count) in [
+        (c"environments", &counts.environments),
+        (c"gateways", &counts.gateways),
+        (c"workers", &counts.workers),
+    ] {
+        let count = numbers::from_usize(count.load(Ordering::Relaxed));
+        js.set(object, name, js.number(count)?)?;
+    }
+    Ok(Some(object))
 }
 
 /// `setErrorClass(class)`: what is thrown for failures with a code, constructed with code and message.

@@ -4,7 +4,7 @@
 
 use crate::arguments;
 use crate::bound::Bound;
-use crate::entry::{Call, Owner};
+use crate::entry::Call;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Value};
 use crate::numbers;
@@ -13,12 +13,7 @@ use crate::numbers;
 pub(crate) const LIST_BYTES: usize = 8 * 1024;
 
 /// Sends what was collected: `count` entries of the list, `texts` in one string.
-pub(crate) fn send(
-    bound: &'static Bound,
-    js: Js<'_>,
-    count: Value<'_>,
-    texts: Value<'_>,
-) -> Outcome<()> {
+pub(crate) fn send(bound: &Bound, js: Js<'_>, count: Value<'_>, texts: Value<'_>) -> Outcome<()> {
     let count = usize::try_from(arguments::whole(js, count, "count")?).unwrap_or_default();
     if count == 0 {
         return Ok(());
@@ -27,9 +22,10 @@ pub(crate) fn send(
     if !js.append_string(texts, &mut scratch)? {
         return Err(arguments::wrong(js, texts, "texts", "a string"));
     }
-    let Some(list) = bound.collector().map(|thread| thread.reply_list().borrow()) else {
+    let Some(list) = bound.replies() else {
         return Err(Failure::internal("replies without a worker"));
     };
+    let list = list.borrow();
     let Some(list) = &*list else {
         return Err(Failure::internal("replies of a worker that has ended"));
     };

@@ -5,7 +5,7 @@ use millrace_gateway::{Acceptance, Rejection, SocketId};
 
 use crate::arguments;
 use crate::drain;
-use crate::entry::{Call, Owner};
+use crate::entry::Call;
 use crate::failure::Outcome;
 use crate::handlers::HandlerThread;
 use crate::js::{Js, Value};
@@ -144,7 +144,7 @@ pub(crate) fn rebatch<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
 
 /// `drainNow(): boolean`: what a ring does, at once; true if there was something to handle.
 pub(crate) fn drain_now<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
-    let handled = drain::drain(call.js, call.own.environment(), call.own)?;
+    let handled = drain::drain(call.js, call.own)?;
     call.js.boolean(handled).map(Some)
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn observe<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
 /// `wake()`: I/O threads send what the running drain posted so far.
 #[expect(clippy::unnecessary_wraps, reason = "every callback has this shape")]
 pub(crate) fn wake<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
-    call.own.bound().wake();
+    call.own.bound().wake_touched();
     Ok(None)
 }
 

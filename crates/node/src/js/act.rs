@@ -2,7 +2,6 @@
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use napi::sys;
@@ -103,33 +102,19 @@ impl<'s> Js<'s> {
         let _going_away = unsafe { sys::napi_delete_reference(self.env, reference.0) };
     }
 
-    /// Calls `then` with `data` on this thread when `value` is collected or the environment ends.
-    pub(crate) fn when_collected<T: 'static>(
+    /// Calls `then` with `data` and `hint` on this thread when `value` is collected. Not every runtime does for what is
+    /// left when the environment ends, and some do after its cleanup hooks.
+    pub(crate) fn when_collected(
         self,
         value: Value<'_>,
-        then: fn(&'static T),
-        data: &'static T,
+        then: Finalizer,
+        data: *mut c_void,
+        hint: *mut c_void,
     ) -> Outcome<()> {
-        let owner = ptr::from_ref(data).cast_mut().cast::<c_void>();
-        let hint = Box::into_raw(Box::new(then));
-        let finalizer: Finalizer = collected::<T>;
-        // SAFETY: see the impl block; `collected::<T>` gets the two pointers it expects, once.
-        let status = unsafe {
-            let hint = hint.cast();
-            sys::napi_add_finalizer(
-                self.env,
-                value.raw,
-                owner,
-                Some(finalizer),
-                hint,
-                ptr::null_mut(),
-            )
-        };
-        if status != sys::Status::napi_ok {
-            // SAFETY: the runtime did not take it.
-            drop(unsafe { Box::from_raw(hint) });
-        }
-        check(status)
+        // SAFETY: see the impl block; whoever gave `then` has made it for these two.
+        check(unsafe {
+            sys::napi_add_finalizer(self.env, value.raw, data, Some(then), hint, ptr::null_mut())
+        })
     }
 
     /// Runs `work` in a handle scope of its own.
@@ -147,14 +132,5 @@ impl<'s> Js<'s> {
     }
 }
 
-type Finalizer = unsafe extern "C" fn(sys::napi_env, *mut c_void, *mut c_void);
-
-extern "C" fn collected<T: 'static>(_env: sys::napi_env, data: *mut c_void, hint: *mut c_void) {
-    // SAFETY: `when_collected::<T>` gave both, and the runtime finalizes a value once.
-    let (then, data) = unsafe {
-        let then = Box::from_raw(hint.cast::<fn(&'static T)>());
-        (then, &*data.cast_const().cast::<T>())
-    };
-    // nothing is left to report a panic to, and it must not reach C
-    let _panicked = catch_unwind(AssertUnwindSafe(|| then(data)));
-}
+/// What the runtime calls with the two pointers that it was given.
+pub(crate) type Finalizer = unsafe extern "C" fn(sys::napi_env, *mut c_void, *mut c_void);

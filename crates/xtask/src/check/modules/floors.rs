@@ -136,18 +136,16 @@ const NODE: Crate = Crate {
                 "memory.rs",
                 "ring_again.rs",
                 "scratch.rs",
+                "shells.rs",
+                "slot.rs",
+                "sources.rs",
                 "texts.rs",
                 "token_words.rs",
             ],
         ),
         ("js, failure, numbers", &["failure.rs", "js", "numbers.rs"]),
     ],
-    upward: &[
-        ("environment.rs", "bound.rs"),
-        ("environment.rs", "drain.rs"),
-        ("environment.rs", "handlers.rs"),
-        ("environment.rs", "module.rs"),
-    ],
+    upward: &[],
 };
 
 const CORE: Crate = Crate {

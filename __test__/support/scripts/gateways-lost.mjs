@@ -1,0 +1,23 @@
+// Makes gateways that nobody keeps, and servers with handlers on this thread that are stopped. What the native side has
+// made for them must go with the garbage: resolves with how much there was before and is left.
+import { setImmediate } from 'node:timers/promises';
+
+import { binding } from '../../../js/dist/binding.js';
+
+export default async function gatewaysLost(millrace, count, deadlineMs) {
+  const before = binding().counts();
+  for (let index = 0; index < count; index++) {
+    const gateway = millrace.createGateway();
+    const server = await gateway.start({ bind: '127.0.0.1:0', threads: 0, handlers: { handleTextMessage() {} } });
+    await server.stop();
+  }
+  const most = binding().counts();
+  const deadline = performance.now() + deadlineMs;
+  let after = most;
+  while (performance.now() < deadline && after.gateways > before.gateways) {
+    globalThis.gc();
+    await setImmediate();
+    after = binding().counts();
+  }
+  return { before, most, after };
+}
