@@ -2,6 +2,7 @@
 import test from 'ava';
 
 import { SOON, until } from './support/deadline.mjs';
+import { linuxTests } from './support/platforms.mjs';
 import { inEach } from './support/runtimes.mjs';
 import { ownServer, worker } from './support/server.mjs';
 
@@ -45,3 +46,18 @@ test('gateways and workers on one thread go with the JavaScript that used them',
   t.true(after.gateways <= before.gateways + 1, `${after.gateways} gateways`);
   t.true(after.workers <= 1, `${after.workers} workers`);
 });
+
+inEach(
+  linuxTests(test),
+  'a thread that ends without stopping its gateway leaves none of its threads behind',
+  async (t, { runtime, launch }) => {
+    const server = await launch();
+    const seen = await server.run('abandoned-gateways', 5, SOON);
+    // Deno says that a thread has ended before its environment is cleaned up
+    const wanted = runtime === 'deno' ? { left: 0 } : { after: 0, left: 0 };
+    for (const counts of seen) {
+      t.true(counts.during >= 8, 'the I/O threads are seen');
+      t.like(counts, wanted);
+    }
+  },
+);

@@ -2,6 +2,7 @@
 //! for all of it; messaging is its [hub](crate::hub)'s.
 
 mod lifecycle;
+mod threads;
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,6 +15,7 @@ use crate::frame::Encodings;
 use crate::hub::Hub;
 use crate::listener::ListenerState;
 use crate::sync::Mutex;
+use threads::Threads;
 
 pub use lifecycle::{Listening, StartError};
 
@@ -33,6 +35,7 @@ struct State {
     next_ticket: u32,
     next_worker: u32,
     shards_left: usize,
+    threads: Threads,
 }
 
 impl fmt::Debug for Gateway {

@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
+use std::time::Duration;
 
 use millrace_gateway::limits::FixedLimits;
 use millrace_gateway::{Gateway, ShardSet};
@@ -28,6 +29,8 @@ pub(crate) struct Bound {
     touched: Cell<ShardSet>,
     /// Whether this thread started the gateway and shuts it down when it ends.
     started: Cell<bool>,
+    /// Whether it ever has.
+    has_started: Cell<bool>,
     /// While this thread runs the gateway: the number with which its notices ring here.
     notices: Cell<Option<usize>>,
     /// What the gateway that this thread starts logs to, if anything.
@@ -58,6 +61,7 @@ impl Bound {
             gateway: RefCell::new(Some(gateway)),
             touched: Cell::new(ShardSet::default()),
             started: Cell::new(false),
+            has_started: Cell::new(false),
             notices: Cell::new(None),
             log: RefCell::new(None),
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
@@ -141,16 +145,16 @@ impl Bound {
 
     pub(crate) fn set_started(&self, started: bool) {
         self.started.set(started);
+        self.has_started.set(self.has_started.get() || started);
     }
 
     /// Nothing can use the gateway from here any more.
-    fn let_go(&self) {
-        let gateway = self.gateway.take();
-        if let Some(gateway) = gateway
-            && self.started.replace(false)
-        {
+    fn let_go(&self) -> Option<Arc<Gateway>> {
+        let gateway = self.gateway.take()?;
+        if self.started.replace(false) {
             gateway.shutdown();
         }
+        Some(gateway)
     }
 }
 
@@ -165,7 +169,14 @@ impl Shell for Bound {
 
     fn end(&self, _js: Js<'_>) {
         self.log.take();
-        self.let_go();
+        // The runtime may unload the addon after this, or end the process, so the threads that this one has started
+        // must be over. Nothing of JavaScript is held up: none runs here any more.
+        if let Some(gateway) = self.let_go()
+            && self.has_started.get()
+            && !gateway.is_running()
+        {
+            let _late = gateway.join(LONGEST_END);
+        }
     }
 }
 
@@ -185,3 +196,6 @@ pub(crate) fn gone() -> Failure {
         "the gateway no longer exists".to_owned(),
     )
 }
+
+/// How long threads of a gateway may take to end with the JavaScript thread that started it.
+const LONGEST_END: Duration = Duration::from_secs(2);

@@ -8,6 +8,7 @@ mod uplink;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use millrace_backplane::{
@@ -72,7 +73,7 @@ impl BackplaneHandle {
         prepared: Prepared,
         log: Option<tracing::Dispatch>,
         ended: impl FnOnce(Result<(), String>) + Send + 'static,
-    ) -> std::io::Result<()> {
+    ) -> std::io::Result<JoinHandle<()>> {
         let Prepared { backplane, task } = prepared;
         let backplane = Arc::new(backplane);
         hub.set_uplink(|| {
@@ -99,7 +100,7 @@ impl BackplaneHandle {
             outlet.close();
             self.running.lock().take();
         }
-        thread.map(|_runs_on_its_own| ())
+        thread
     }
 
     /// Messages that wait may be sent for so long when everything ends.

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use millrace_backplane::{ClusterInfo, TlsError as BackplaneTlsError};
 use millrace_core::ShardIndex;
+use tracing::Dispatch;
 
-use super::Gateway;
+use super::{Gateway, State};
 use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
+use crate::backplane::Prepared;
 use crate::config::{GatewayConfig, ListenerConfig, Protocol};
 use crate::doorbell::Doorbell;
 use crate::event::Handlers;
@@ -106,7 +108,9 @@ impl Gateway {
             let counters = Arc::new(ShardStats::default());
             let (gateway, fixed, counted) =
                 (Arc::clone(self), config.clone(), Arc::clone(&counters));
+            let alive = state.threads.alive();
             let run = move || {
+                let _alive = alive;
                 let _logging = fixed.log.as_ref().map(tracing::dispatcher::set_default);
                 let outcome = crate::shard::run(shard, &gateway.hub, &fixed, counted);
                 if let Err(message) = outcome {
@@ -114,28 +118,22 @@ impl Gateway {
                 }
                 gateway.thread_ended();
             };
-            if let Err(error) = std::thread::Builder::new()
-                .name(format!("millrace-io-{index}"))
-                .spawn(run)
-            {
-                for unused in (index..config.io_threads).filter_map(shard_index) {
-                    self.hub.inboxes().shut(unused);
+            let thread = std::thread::Builder::new().name(format!("millrace-io-{index}"));
+            match thread.spawn(run) {
+                Ok(thread) => state.threads.add(thread),
+                Err(error) => {
+                    for unused in (index..config.io_threads).filter_map(shard_index) {
+                        self.hub.inboxes().shut(unused);
+                    }
+                    self.hub.inboxes().post_all(|| Command::End);
+                    return Err(StartError::Thread(error));
                 }
-                self.hub.inboxes().post_all(|| Command::End);
-                return Err(StartError::Thread(error));
             }
             self.hub.add_counters(counters);
             state.shards_left += 1;
         }
         if let Some(backplane) = backplane {
-            let gateway = Arc::clone(self);
-            let ended = move |outcome| gateway.backplane_ended(outcome);
-            let log = config.log.clone();
-            if let Err(error) = self.backplane.run(&self.hub, backplane, log, ended) {
-                self.hub.inboxes().post_all(|| Command::End);
-                return Err(StartError::Thread(error));
-            }
-            state.shards_left += 1;
+            self.start_backplane(&mut state, backplane, config.log.clone())?;
         }
         self.hub.set_shards(config.io_threads);
         state.config = Some(config);
@@ -145,6 +143,29 @@ impl Gateway {
     /// Whether it was started and nobody has ended it.
     fn is_to_run(&self) -> bool {
         self.state.lock().config.is_some()
+    }
+
+    fn start_backplane(
+        self: &Arc<Self>,
+        state: &mut State,
+        prepared: Prepared,
+        log: Option<Dispatch>,
+    ) -> Result<(), StartError> {
+        let gateway = Arc::clone(self);
+        let alive = state.threads.alive();
+        let ended = move |outcome| {
+            let _alive = alive;
+            gateway.backplane_ended(outcome);
+        };
+        match self.backplane.run(&self.hub, prepared, log, ended) {
+            Ok(thread) => state.threads.add(thread),
+            Err(error) => {
+                self.hub.inboxes().post_all(|| Command::End);
+                return Err(StartError::Thread(error));
+            }
+        }
+        state.shards_left += 1;
+        Ok(())
     }
 
     /// Binds an address, at once, and accepts connections there from now on.
@@ -254,6 +275,14 @@ impl Gateway {
         }
     }
 
+    /// Waits until none of its threads is left, after [`shutdown`](Self::shutdown) and at most so long; whether none is.
+    /// For who is about to end and has nothing else to do.
+    pub fn join(&self, most: Duration) -> bool {
+        // not under the lock, which threads that end take
+        let threads = std::mem::take(&mut self.state.lock().threads);
+        threads.join(most)
+    }
+
     /// Asks all nodes how many subscribers these channels have, of which at most
     /// [`MOST_CHANNELS`](crate::MOST_CHANNELS); returns a ticket for [`cluster_answer`](Self::cluster_answer).
     pub fn ask_cluster(&self, channels: Vec<Box<[u8]>>) -> u32 {
@@ -300,14 +329,18 @@ impl Gateway {
         self.thread_ended();
     }
 
-    /// A shard's thread, or the backplane's, is over.
+    /// A shard's thread, or the backplane's, is over. The last one joins the others, and then says so.
     fn thread_ended(&self) {
-        let last = {
+        let others = {
             let mut state = self.state.lock();
             state.shards_left -= 1;
-            state.shards_left == 0
+            (state.shards_left == 0).then(|| state.threads.others())
         };
-        if last {
+        if let Some(others) = others {
+            for thread in others {
+                // whatever it panicked with was reported where it ran
+                let _panic = thread.join();
+            }
             self.hub.sum_counters();
             self.hub.inherit(Vec::new());
             self.hub.notices().post(Notice::Stopped);

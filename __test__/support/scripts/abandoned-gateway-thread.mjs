@@ -1,0 +1,11 @@
+// A thread that starts a gateway and does not stop it. The server of its backplane is not there, so that a message waits
+// to be sent, for which the gateway takes a moment at its end.
+import { parentPort } from 'node:worker_threads';
+
+import { createGateway } from '../millrace.mjs';
+
+const gateway = createGateway();
+const handlers = { handleTextMessage() {} };
+await gateway.start({ bind: '127.0.0.1:0', threads: 0, ioThreads: 8, handlers, backplane: 'redis://127.0.0.1:1' });
+gateway.send('nobody is subscribed', 'here');
+parentPort.postMessage('started');

@@ -1,0 +1,35 @@
+// Threads that start a gateway and end without stopping it. Resolves with how many threads of Millrace were there while
+// each ran, how many when it was said to have ended, and how many were left in the end.
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+
+/** Of the gateways of this process, by their names. */
+function threads() {
+  const names = readdirSync('/proc/self/task').map((task) => {
+    try {
+      return readFileSync(`/proc/self/task/${task}/comm`, 'utf8');
+    } catch {
+      return '';
+    }
+  });
+  return names.filter((name) => /^millrace-(io|back)/.test(name)).length;
+}
+
+export default async function abandonedGateways(_millrace, rounds, deadlineMs) {
+  const seen = [];
+  for (let round = 0; round < rounds; round++) {
+    const thread = new Worker(new URL('./abandoned-gateway-thread.mjs', import.meta.url));
+    await once(thread, 'message');
+    const during = threads();
+    const ended = once(thread, 'exit');
+    await thread.terminate();
+    await ended;
+    const after = threads();
+    const deadline = performance.now() + deadlineMs;
+    while (threads() > 0 && performance.now() < deadline) await setImmediate();
+    seen.push({ during, after, left: threads() });
+  }
+  return seen;
+}

@@ -1,0 +1,52 @@
+//! The threads of a gateway end with it. In a file of its own, because all threads of the process are looked at.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use millrace_gateway::config::GatewayConfig;
+use millrace_gateway::{Doorbell, Gateway, Notice};
+
+const SOON: Duration = Duration::from_secs(60);
+
+struct Ring(Sender<()>);
+
+impl Doorbell for Ring {
+    fn ring(&self) {
+        // the test may be over
+        let _over = self.0.send(());
+    }
+}
+
+/// The gateway's threads, by their names.
+fn threads() -> usize {
+    let tasks = fs::read_dir("/proc/self/task").unwrap();
+    tasks
+        .filter_map(|task| fs::read_to_string(task.unwrap().path().join("comm")).ok())
+        .filter(|name| name.starts_with("millrace"))
+        .count()
+}
+
+#[test]
+fn a_gateway_that_has_stopped_has_at_most_the_thread_left_that_said_so() {
+    let gateway = Gateway::new();
+    for run in 0..50 {
+        let (rings, rung) = channel();
+        let config = GatewayConfig {
+            io_threads: 16,
+            ..GatewayConfig::default()
+        };
+        gateway.start(config, Arc::new(Ring(rings))).unwrap();
+        gateway.shutdown();
+        while !gateway.take_notices().contains(&Notice::Stopped) {
+            rung.recv_timeout(SOON).unwrap();
+        }
+        let left = threads();
+        assert!(left <= 1, "{left} threads are left of run {run}");
+    }
+    assert!(gateway.join(SOON));
+    assert_eq!(threads(), 0);
+}
