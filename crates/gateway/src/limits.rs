@@ -95,7 +95,7 @@ limits! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct GatewayLimits {
-        /// Connections open at once, handshakes included.
+        /// Connections open at once, handshakes included; a client that leaves during `handleOpen` counts until that has ended.
         connections: u32 = 100_000, "accepting waits";
         /// Connections of one remote address; zero is off.
         connections_per_address: u32 = 0, "HTTP 503";
@@ -115,10 +115,10 @@ limits! {
         unhandled_events: u32 = 64, "reading pauses, and with it the pong deadline";
         /// Bytes of one socket's unhandled events; one message always fits.
         unhandled_bytes: usize = 1024 * 1024, "reading pauses, and with it the pong deadline";
-        /// Events waiting for one worker.
-        worker_queue_events: usize = 16_384, "reading pauses";
-        /// Bytes of the events waiting for one worker.
-        worker_queue_bytes: usize = 2 * 1024 * 1024, "reading pauses";
+        /// Events waiting for one worker; connections that open and close count once more, by themselves.
+        worker_queue_events: usize = 16_384, "reading pauses; another worker gets the new connection, without one HTTP 503";
+        /// Bytes of the events waiting for one worker; those of connections that open and close count once more, by themselves.
+        worker_queue_bytes: usize = 2 * 1024 * 1024, "reading pauses; another worker gets the new connection, without one HTTP 503";
         /// Requests of one worker that wait for the rest of their answers.
         worker_requests: usize = 16_384, "HTTP 503";
         /// Bytes posted to one I/O shard and not yet processed; from a quarter of it on, workers stop taking events.

@@ -79,29 +79,28 @@ impl Workers {
         workers.leaving.retain(|worker| worker.id() != id);
     }
 
-    /// The next worker in turn.
-    pub(crate) fn pick(&self) -> Option<Arc<Worker>> {
+    /// The next worker in turn whose queue has room for a connection within these bounds.
+    pub(crate) fn pick(&self, events: usize, bytes: usize) -> Option<Arc<Worker>> {
         let workers = self.lists.lock();
-        if workers.active.is_empty() {
-            return None;
-        }
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        workers.active.get(turn % workers.active.len()).cloned()
+        self.in_turn(&workers)
+            .find(|worker| worker.queue().has_room_to_open(events, bytes))
+            .cloned()
     }
 
     /// The next worker in turn that takes requests and has fewer than `most` to answer.
     pub(crate) fn pick_for_request(&self, most: usize) -> Option<Arc<Worker>> {
         let workers = self.lists.lock();
-        let (before, after) = {
-            let count = workers.active.len();
-            let turn = self.next.fetch_add(1, Ordering::Relaxed);
-            workers.active.split_at(turn.checked_rem(count)?)
-        };
-        after
-            .iter()
-            .chain(before)
+        self.in_turn(&workers)
             .find(|worker| worker.handlers().request && worker.requests() < most)
             .cloned()
+    }
+
+    /// Those that take connections, from the one whose turn it is on.
+    fn in_turn<'l>(&self, lists: &'l Lists) -> impl Iterator<Item = &'l Arc<Worker>> {
+        let turn = self.next.fetch_add(1, Ordering::Relaxed);
+        let first = turn.checked_rem(lists.active.len()).unwrap_or_default();
+        let (before, after) = lists.active.split_at(first);
+        after.iter().chain(before)
     }
 
     /// Whether there are requests for workers at all.

@@ -38,7 +38,10 @@ pub(crate) async fn admit(
         tracing::warn!(target: "millrace::connection", address, status = status.as_u16(), reason = text, "refused");
         return Err(plain(status, text));
     }
-    let Some(worker) = shard.hub().workers().pick() else {
+    let limits = shard.limits();
+    let (events, bytes) = (limits.worker_queue_events, limits.worker_queue_bytes);
+    let Some(worker) = shard.hub().workers().pick(events, bytes) else {
+        tracing::warn!(target: "millrace::connection", "refused: there is no worker with room in its queue");
         return Err(unavailable());
     };
     let permit = client.take_permit();

@@ -83,9 +83,13 @@ impl Shard {
         connection
     }
 
-    /// Tells the worker. False: it was retired this moment, and the connection is forgotten.
+    /// Tells the worker. False: it was retired this moment, or its queue filled, and the connection is forgotten.
     pub(crate) fn announce(&self, connection: &Shared, opening: &Opening<'_>) -> bool {
-        let Some((slot, many)) = connection.worker.queue().open(opening) else {
+        let bounds = (
+            self.limits.worker_queue_events,
+            self.limits.worker_queue_bytes,
+        );
+        let Some((slot, many)) = connection.worker.queue().open(opening, bounds) else {
             let io = &mut *connection.io.borrow_mut();
             io.phase = Phase::Gone;
             self.with_core(|core, poster| core.close(connection.socket, poster));
@@ -151,10 +155,10 @@ impl Shard {
     }
 
     /// The client left while `handleOpen` runs: its answer is still awaited, because a connection
-    /// it accepts has to be closed again.
+    /// it accepts has to be closed again. Until then it keeps its place, or else who connects and leaves in a loop would
+    /// have any number of them.
     pub(crate) fn abandoned(&self, connection: &Shared) {
         let admitted = matches!(connection.io.borrow().phase, Phase::Admitted);
-        connection.permit.take();
         if admitted {
             self.lost(connection);
         }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use millrace_core::SocketId;
 
 use super::sidecar::{AsciiText, Sidecar};
-use crate::event::record::{self, Closing, NO_SLOT, Opening, RecordKind};
+use crate::event::record::{self, RecordKind};
 use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
@@ -55,6 +55,8 @@ struct State {
     seq: u64,
     events: usize,
     bytes: usize,
+    /// The OPEN and CLOSE records among them.
+    lives: Load,
     free_slots: Vec<u32>,
     next_slot: u32,
     connections: u64,
@@ -73,6 +75,8 @@ struct Chunk {
     sidecar_bytes: usize,
     has_binary: bool,
     events: usize,
+    /// The OPEN and CLOSE records among them.
+    lives: Load,
 }
 
 /// The queue, locked for one reader's messages. Drop it before calling anything that locks.
@@ -106,72 +110,12 @@ impl Queue {
         }
     }
 
-    /// Appends an OPEN record and gives the connection its slot; `None` once the worker is retired. The
-    /// flag says that the worker should be rung even if no handler waits for the record.
-    pub(crate) fn open(&self, opening: &Opening<'_>) -> Option<(u32, bool)> {
-        let mut state = self.state.lock();
-        if state.retired {
-            return None;
-        }
-        let slot = state.free_slots.pop().unwrap_or_else(|| {
-            state.next_slot += 1;
-            state.next_slot - 1
-        });
-        state.connections += 1;
-        let room = state.room(opening.payload_bytes());
-        record::append_open(&mut room.bytes, slot, opening);
-        Some((slot, state.events >= QUIET_EVENTS))
-    }
-
-    /// Takes back the slot of a connection that was refused, so had no CLOSE record.
-    pub(crate) fn free_slot(&self, slot: u32) {
-        let mut state = self.state.lock();
-        state.free_slots.push(slot);
-        state.connections -= 1;
-    }
-
     /// Appends a DRAIN record.
     pub(crate) fn drained(&self, slot: u32) {
         let mut state = self.state.lock();
         if !state.retired {
             record::append_empty(&mut state.room(0).bytes, RecordKind::Drain, slot);
         }
-    }
-
-    /// Appends a CLOSE record, outside the bound: there is one per connection. `claimable` closes
-    /// are remembered until a handler starts. Gives the close back once the worker is retired; the flag
-    /// is as in [`open`](Self::open).
-    pub(crate) fn close(
-        &self,
-        slot: u32,
-        close: PendingClose,
-        claimable: bool,
-    ) -> Result<bool, PendingClose> {
-        let mut state = self.state.lock();
-        if state.retired {
-            return Err(close);
-        }
-        let length = 20 + close.token.as_ref().map_or(0, Bytes::len) + close.reason.len();
-        let closing = Closing {
-            socket: close.socket,
-            code: close.code,
-            token: close.token.as_deref(),
-            reason: &close.reason,
-        };
-        record::append_close(&mut state.room(length).bytes, slot, &closing);
-        if slot != NO_SLOT {
-            state.free_slots.push(slot);
-            state.connections -= 1;
-        }
-        if claimable {
-            state.closes.insert(close.socket, close);
-        }
-        Ok(state.events >= QUIET_EVENTS)
-    }
-
-    /// Whether the caller may run the close handler of `socket`: true once.
-    pub(crate) fn claim_close(&self, socket: SocketId) -> bool {
-        self.state.lock().closes.remove(&socket).is_some()
     }
 
     /// Takes the oldest batch, and which I/O shards wait for the room that it leaves.
@@ -183,6 +127,7 @@ impl Queue {
         let chunk = state.chunks.pop_front()?;
         state.events -= chunk.events;
         state.bytes -= chunk.bytes.len() + chunk.sidecar_bytes;
+        state.lives.subtract(chunk.lives);
         drop(state);
         let batch = Batch {
             bytes: chunk.bytes,
@@ -277,7 +222,7 @@ impl Queue {
         state.retired = true;
         state.chunks.clear();
         state.spare.clear();
-        (state.events, state.bytes) = (0, 0);
+        (state.events, state.bytes, state.lives) = (0, 0, Load::default());
         std::mem::take(&mut state.closes).into_values().collect()
     }
 }
@@ -337,6 +282,15 @@ impl State {
         self.events < events.max(1) && self.bytes < bytes.max(1)
     }
 
+    /// The chunk that takes an OPEN or CLOSE record with this payload, already counted.
+    fn room_for_life(&mut self, payload: usize) -> &mut Chunk {
+        let bytes = record::record_bytes(payload);
+        self.lives.add(bytes);
+        let chunk = self.room(payload);
+        chunk.lives.add(bytes);
+        chunk
+    }
+
     /// The chunk that takes a record with this payload, already counted.
     fn room(&mut self, payload: usize) -> &mut Chunk {
         let needed = record::record_bytes(payload);
@@ -353,6 +307,7 @@ impl State {
                 sidecar_bytes: 0,
                 has_binary: false,
                 events: 0,
+                lives: Load::default(),
             });
         }
         self.events += 1;
@@ -374,8 +329,11 @@ const SPARE_CHUNKS: usize = 4;
 /// Sidecar bytes after which a new batch is begun, so that one drain stays short.
 const CHUNK_SIDECAR_BYTES: usize = 1024 * 1024;
 
+mod lives;
+mod load;
 mod requests;
 
+use load::Load;
 pub(crate) use requests::Taken;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Every interleaving of the queue's protocols, each also in the wrong order.
 
 use super::*;
+use crate::event::record::NO_SLOT;
 use loom::sync::Arc;
 use loom::thread;
 

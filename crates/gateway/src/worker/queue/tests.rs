@@ -1,6 +1,7 @@
 //! The queue on one thread: batches, slots, closes and the bell.
 
 use super::*;
+use crate::event::record::{NO_SLOT, Opening};
 
 fn message(queue: &Queue, kind: RecordKind, ascii: bool, payload: &[u8]) -> u64 {
     queue
@@ -89,8 +90,8 @@ fn slots_are_reused_after_the_close_record() {
         target: "/",
         ..Opening::unseen(socket)
     };
-    assert_eq!(queue.open(&opening), Some((0, false)));
-    assert_eq!(queue.open(&opening), Some((1, false)));
+    assert_eq!(queue.open(&opening, (100, 1000)), Some((0, false)));
+    assert_eq!(queue.open(&opening, (100, 1000)), Some((1, false)));
     queue
         .close(
             0,
@@ -103,7 +104,45 @@ fn slots_are_reused_after_the_close_record() {
             false,
         )
         .unwrap();
-    assert_eq!(queue.open(&opening), Some((0, false)));
+    assert_eq!(queue.open(&opening, (100, 1000)), Some((0, false)));
+}
+
+#[test]
+fn an_open_finds_no_room_while_others_comings_and_goings_wait() {
+    let queue = Queue::new();
+    let socket = SocketId::new(1).unwrap();
+    let opening = Opening {
+        socket,
+        target: "/",
+        ..Opening::unseen(socket)
+    };
+    let close = PendingClose {
+        socket,
+        code: 1005,
+        reason: "".into(),
+        token: None,
+    };
+    let bounds = (3, 1000);
+    // messages are bounded on their own
+    for _ in 0..5 {
+        message(&queue, RecordKind::Text, true, b"a message");
+    }
+    assert_eq!(queue.open(&opening, bounds), Some((0, false)));
+    queue.close(0, close.clone(), false).unwrap();
+    assert_eq!(queue.open(&opening, bounds), Some((0, false)));
+    assert!(!queue.has_room_to_open(bounds.0, bounds.1));
+    assert_eq!(queue.open(&opening, bounds), None);
+    assert_eq!(queue.connections(), 1);
+    // a close is never refused
+    queue.close(0, close, false).unwrap();
+    let (batch, _) = queue.take().unwrap();
+    queue.finish(batch);
+    assert!(queue.has_room_to_open(bounds.0, bounds.1));
+    // one always fits, however small the bound
+    assert_eq!(queue.open(&opening, (0, 0)), Some((0, false)));
+    assert_eq!(queue.open(&opening, (100, 1)), None);
+    drop(queue.retire());
+    assert_eq!(queue.open(&opening, bounds), None);
 }
 
 #[test]

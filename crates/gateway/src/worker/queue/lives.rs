@@ -1,0 +1,82 @@
+//! Connections in a worker's queue: how they begin, how they end, and the bound of both.
+
+use bytes::Bytes;
+use millrace_core::SocketId;
+
+use super::{PendingClose, QUIET_EVENTS, Queue};
+use crate::event::record::{self, Closing, NO_SLOT, Opening};
+
+impl Queue {
+    /// Whether a connection may be told: what waits of others' beginnings and ends has not met a bound. Messages do not
+    /// count, or else those who are in could keep others out.
+    pub(crate) fn has_room_to_open(&self, events: usize, bytes: usize) -> bool {
+        let state = self.state.lock();
+        !state.retired && state.lives.has_room(events, bytes)
+    }
+
+    /// Appends an OPEN record and gives the connection its slot; `None` once the worker is retired, or has
+    /// [no room](Self::has_room_to_open) within `bounds`. The flag says that the worker should be rung even if no handler
+    /// waits for the record.
+    pub(crate) fn open(
+        &self,
+        opening: &Opening<'_>,
+        (events, bytes): (usize, usize),
+    ) -> Option<(u32, bool)> {
+        let mut state = self.state.lock();
+        if state.retired || !state.lives.has_room(events, bytes) {
+            return None;
+        }
+        let slot = state.free_slots.pop().unwrap_or_else(|| {
+            state.next_slot += 1;
+            state.next_slot - 1
+        });
+        state.connections += 1;
+        let room = state.room_for_life(opening.payload_bytes());
+        record::append_open(&mut room.bytes, slot, opening);
+        Some((slot, state.events >= QUIET_EVENTS))
+    }
+
+    /// Takes back the slot of a connection that was refused, so had no CLOSE record.
+    pub(crate) fn free_slot(&self, slot: u32) {
+        let mut state = self.state.lock();
+        state.free_slots.push(slot);
+        state.connections -= 1;
+    }
+
+    /// Appends a CLOSE record, outside the bound: there is one per connection, and while they take too much, no other
+    /// connection opens. `claimable` closes
+    /// are remembered until a handler starts. Gives the close back once the worker is retired; the flag
+    /// is as in [`open`](Self::open).
+    pub(crate) fn close(
+        &self,
+        slot: u32,
+        close: PendingClose,
+        claimable: bool,
+    ) -> Result<bool, PendingClose> {
+        let mut state = self.state.lock();
+        if state.retired {
+            return Err(close);
+        }
+        let length = 20 + close.token.as_ref().map_or(0, Bytes::len) + close.reason.len();
+        let closing = Closing {
+            socket: close.socket,
+            code: close.code,
+            token: close.token.as_deref(),
+            reason: &close.reason,
+        };
+        record::append_close(&mut state.room_for_life(length).bytes, slot, &closing);
+        if slot != NO_SLOT {
+            state.free_slots.push(slot);
+            state.connections -= 1;
+        }
+        if claimable {
+            state.closes.insert(close.socket, close);
+        }
+        Ok(state.events >= QUIET_EVENTS)
+    }
+
+    /// Whether the caller may run the close handler of `socket`: true once.
+    pub(crate) fn claim_close(&self, socket: SocketId) -> bool {
+        self.state.lock().closes.remove(&socket).is_some()
+    }
+}

@@ -1,0 +1,27 @@
+//! How much waits of one sort: events, and their bytes.
+
+/// See the module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Load {
+    events: usize,
+    bytes: usize,
+}
+
+impl Load {
+    /// One more event.
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.events += 1;
+        self.bytes += bytes;
+    }
+
+    /// These wait no more.
+    pub(super) fn subtract(&mut self, taken: Self) {
+        self.events -= taken.events;
+        self.bytes -= taken.bytes;
+    }
+
+    /// Whether another event may follow; one always fits.
+    pub(super) fn has_room(self, events: usize, bytes: usize) -> bool {
+        self.events < events.max(1) && self.bytes < bytes.max(1)
+    }
+}
