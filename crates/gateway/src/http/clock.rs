@@ -276,6 +276,7 @@ mod tests {
         assert_eq!(due(&clock, 21_999), Due::Later(22_000));
         assert_eq!(due(&clock, 22_000), Due::Refuse(Refusal::BodyTooSlow));
         clock.stop();
+        clock.received(30_000, 5);
         clock.wait(30_000, Waits::Head, false);
         assert!(matches!(due(&clock, 32_000), Due::Later(_)));
     }
