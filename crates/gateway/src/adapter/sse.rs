@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -241,8 +242,9 @@ impl HttpBody for Pipe {
         if pipe.left.as_mut().poll(cx).is_ready() {
             return Poll::Ready(None);
         }
-        let mut piece = [0; PIPE_BYTES];
-        let mut buffer = ReadBuf::new(&mut piece);
+        // not zeroed: an event is short
+        let mut piece = [MaybeUninit::uninit(); PIPE_BYTES];
+        let mut buffer = ReadBuf::uninit(&mut piece);
         ready!(Pin::new(&mut pipe.stream).poll_read(cx, &mut buffer))?;
         let filled = buffer.filled();
         if filled.is_empty() {
