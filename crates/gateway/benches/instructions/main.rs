@@ -7,6 +7,8 @@
 //!
 //! `instructions` lists the cases, `instructions CASE OPERATIONS` performs one.
 
+mod application;
+mod carriers;
 mod codec;
 mod core;
 mod parts;
@@ -36,7 +38,13 @@ const fn case(name: &'static str, operations: u64, run: fn(u64)) -> Case {
     }
 }
 
-const GROUPS: [&[Case]; 4] = [codec::CASES, core::CASES, parts::CASES, server::CASES];
+const GROUPS: [&[Case]; 5] = [
+    codec::CASES,
+    core::CASES,
+    parts::CASES,
+    server::CASES,
+    carriers::CASES,
+];
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
