@@ -24,8 +24,12 @@ impl<T> Frames<T> {
     }
 
     /// What belongs to this encoding, made where it is asked for first.
+    #[inline]
     pub(crate) fn get_or_make(&self, encoding: Encoding, make: impl FnOnce() -> T) -> &T {
         if let Some(first) = self.0.get() {
+            if first.encoding == encoding {
+                return &first.frame;
+            }
             return first.get_or_make(encoding, make);
         }
         let entry = Entry::new(encoding, make());

@@ -32,10 +32,16 @@ impl<'a> Outbound<'a> {
     }
 
     /// `None`: the encoding cannot carry it.
+    #[inline]
     fn frame(&self, encoding: Encoding) -> Option<&Frame> {
         if encoding == Encodings::LEAD {
             return Some(self.publication.lead());
         }
+        self.other(encoding)
+    }
+
+    #[inline]
+    fn other(&self, encoding: Encoding) -> Option<&Frame> {
         self.others
             .get_or_make(encoding, || {
                 self.publication

@@ -252,6 +252,7 @@ impl Outbox {
     }
 
     /// Appends a message, or none: a control frame.
+    #[inline]
     fn append_counted<const MESSAGES: u32>(
         &mut self,
         ledger: &Arc<Ledger>,

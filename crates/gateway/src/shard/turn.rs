@@ -3,15 +3,18 @@
 
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
+use std::vec::Drain;
 
 use millrace_core::{ChannelId, SocketId};
+use smallvec::{SmallVec, smallvec};
 
 use super::Shard;
 use super::connection::Shared;
 use super::recipients::Local;
 use crate::close::CloseReason;
-use crate::frame::Message;
+use crate::frame::{Message, Publication};
 use crate::inbox::{Command, Mail};
 
 /// Runs turns for as long as the shard lives.
@@ -60,33 +63,44 @@ impl Shard {
         }
     }
 
-    /// Applies commands in their order. Publications that follow each other on one channel go to its
-    /// recipients together.
+    /// Applies commands in their order.
     fn apply_all(self: &Rc<Self>, commands: &mut Vec<Command>, arena: &[u8]) {
-        let mut commands = commands.drain(..).peekable();
-        let mut run = Vec::new();
-        while let Some(command) = commands.next() {
-            let Command::Publish {
+        let mut commands = commands.drain(..);
+        let mut next = commands.next();
+        while let Some(command) = next {
+            next = commands.next();
+            if let Command::Publish {
                 channel,
                 publication,
                 except: None,
             } = command
-            else {
-                self.apply(command, arena);
-                continue;
-            };
-            let mut bytes = publication.payload().len();
-            run.push(publication);
-            while bytes < RUN_BYTES
-                && let Some(Command::Publish { publication, .. }) =
-                    commands.next_if(|next| follows(next, channel))
             {
+                next = self.apply_run(channel, publication, next, &mut commands);
+            } else {
+                self.apply(command, arena);
+            }
+        }
+    }
+
+    /// Publications that follow each other on one channel go to its recipients together. Returns the command behind them.
+    fn apply_run(
+        &self,
+        channel: ChannelId,
+        first: Arc<Publication>,
+        mut next: Option<Command>,
+        commands: &mut Drain<'_, Command>,
+    ) -> Option<Command> {
+        let mut bytes = first.payload().len();
+        let mut run: SmallVec<[_; 1]> = smallvec![first];
+        while bytes < RUN_BYTES && next.as_ref().is_some_and(|next| follows(next, channel)) {
+            if let Some(Command::Publish { publication, .. }) = next {
                 bytes += publication.payload().len();
                 run.push(publication);
             }
-            self.publish_run(channel, &run);
-            run.clear();
+            next = commands.next();
         }
+        self.publish_run(channel, &run);
+        next
     }
 
     fn apply(self: &Rc<Self>, command: Command, arena: &[u8]) {
