@@ -1,7 +1,7 @@
 //! Requests whose parts come apart, as HTTP/2 has them: the rules of [`Inspector`](super::Inspector) that are left,
 //! since where a message ends is the protocol's to say.
 
-use super::inspector::InspectorConfig;
+use super::config::InspectorConfig;
 use super::refusal::Refusal;
 use super::request_line;
 

@@ -1,8 +1,8 @@
 //! A chunked body (RFC 9112 §7.1): followed byte by byte between its chunks, by count inside them.
 
+use super::config::InspectorConfig;
 use super::field;
 use super::head::without_cr;
-use super::inspector::InspectorConfig;
 use super::refusal::Refusal;
 
 /// Where a chunked body stands.

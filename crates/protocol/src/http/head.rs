@@ -1,7 +1,7 @@
 //! A request's head: judged line by line, each as soon as it is whole.
 
+use super::config::InspectorConfig;
 use super::field::{Body, Fields};
-use super::inspector::InspectorConfig;
 use super::refusal::Refusal;
 use super::request_line::{self, RequestLine};
 

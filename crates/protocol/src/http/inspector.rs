@@ -2,33 +2,10 @@
 //! next begins.
 
 use super::chunked::Chunked;
+use super::config::InspectorConfig;
 use super::field::Body;
 use super::head::Head;
 use super::refusal::Refusal;
-
-/// The bounds of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InspectorConfig {
-    /// Bytes of a request line with its headers; also of a chunked body's trailers.
-    pub head_bytes: usize,
-    /// Header lines, and trailers.
-    pub headers: usize,
-    /// Bytes of a request's target.
-    pub target_bytes: usize,
-    /// Bytes of a request's body.
-    pub body_bytes: u64,
-}
-
-impl Default for InspectorConfig {
-    fn default() -> Self {
-        Self {
-            head_bytes: 16 * 1024,
-            headers: 100,
-            target_bytes: 8 * 1024,
-            body_bytes: 16 * 1024 * 1024,
-        }
-    }
-}
 
 /// Follows the requests of one connection. Keeps no bytes: those of a head that is not whole are given again.
 #[derive(Debug, Default)]

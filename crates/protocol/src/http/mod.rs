@@ -20,6 +20,7 @@
 pub mod apart;
 mod bytes;
 mod chunked;
+mod config;
 mod field;
 mod head;
 mod inspector;
@@ -27,6 +28,7 @@ mod refusal;
 mod request_line;
 
 pub use bytes::lists;
-pub use inspector::{Inspector, InspectorConfig, Outcome, Progress};
+pub use config::InspectorConfig;
+pub use inspector::{Inspector, Outcome, Progress};
 pub use refusal::Refusal;
 pub use request_line::METHODS;

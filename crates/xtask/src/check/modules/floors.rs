@@ -192,14 +192,11 @@ pub(super) const CIRCLES: [(&str, &[&[&str]]); 2] = [
     ),
     (
         "crates/protocol/src/",
-        &[
-            &["http/chunked.rs", "http/head.rs", "http/inspector.rs"],
-            &[
-                "websocket/decoder.rs",
-                "websocket/head.rs",
-                "websocket/partial.rs",
-            ],
-        ],
+        &[&[
+            "websocket/decoder.rs",
+            "websocket/head.rs",
+            "websocket/partial.rs",
+        ]],
     ),
 ];
 
