@@ -5,6 +5,7 @@
 //! announced length, never reads a clock.
 
 use super::assembly;
+use super::config::DecoderConfig;
 use super::error::DecodeError;
 use super::head::{self, Expect};
 use super::input::Input;
@@ -13,40 +14,6 @@ use super::mask;
 use super::opcode::{Kind, Opcode};
 use super::partial::{Frame, Partial};
 use super::rate::Rate;
-
-/// Which side of the connection we are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// Frames must be masked (RFC 6455 §5.1).
-    Server,
-    /// Frames must not be masked.
-    Client,
-}
-
-/// What a decoder accepts. Shared by many decoders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DecoderConfig {
-    /// The most bytes of a message, inclusive, fragmented or not. An empty fragment that is not the last
-    /// counts 16 bytes. Default 16 MiB.
-    pub message_bytes: usize,
-    /// Our side. Default [`Role::Server`].
-    pub role: Role,
-    /// Pings and pongs per second, sustained; 0 is off. Default 100.
-    pub control_per_second: u32,
-    /// Pings and pongs at once, at least 1. Default 1000.
-    pub control_burst: u32,
-}
-
-impl Default for DecoderConfig {
-    fn default() -> Self {
-        Self {
-            message_bytes: 16 << 20,
-            role: Role::Server,
-            control_per_second: 100,
-            control_burst: 1000,
-        }
-    }
-}
 
 /// The reading half of one WebSocket connection.
 #[derive(Debug, Default)]
@@ -255,6 +222,7 @@ enum Step<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::config::Role;
     use super::super::encode::{append_close, append_part};
     use super::*;
 

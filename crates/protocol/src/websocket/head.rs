@@ -3,7 +3,7 @@
 //! Never looks at a payload and never waits for a byte that cannot change the verdict: a bad first byte
 //! is refused before the second arrives, a length too big before the masking key does.
 
-use super::decoder::{DecoderConfig, Role};
+use super::config::{DecoderConfig, Role};
 use super::error::DecodeError;
 use super::mask::Key;
 use super::opcode::Opcode;

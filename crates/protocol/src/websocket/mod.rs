@@ -22,6 +22,7 @@ pub mod close;
 pub mod handshake;
 
 mod assembly;
+mod config;
 mod decoder;
 mod encode;
 mod error;
@@ -33,7 +34,8 @@ mod opcode;
 mod partial;
 mod rate;
 
-pub use decoder::{Decoder, DecoderConfig, Role};
+pub use config::{DecoderConfig, Role};
+pub use decoder::Decoder;
 pub use encode::{append_close, append_frame, append_masked_close, append_part, header};
 pub use error::DecodeError;
 pub use input::Input;

@@ -3,7 +3,7 @@
 //! Owns the bytes that cannot be lent from the input. Never exists while nothing is unfinished.
 
 use super::assembly::Assembly;
-use super::decoder::DecoderConfig;
+use super::config::DecoderConfig;
 use super::error::DecodeError;
 use super::head::{self, Expect, Head};
 use super::input::Input;
