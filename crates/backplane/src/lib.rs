@@ -22,6 +22,7 @@ mod members;
 mod node;
 mod outlet;
 mod sequence;
+mod source;
 mod task;
 mod tls;
 mod topic;

@@ -19,8 +19,9 @@ use crate::local::{Destination, Local, Trouble};
 use crate::members::{HEARTBEAT, Members};
 use crate::outlet::{Outgoing, Outlet};
 use crate::sequence::{Seen, Tracker};
+use crate::source::Source;
 use crate::topic::{Prefix, Topic};
-use crate::wire::{Event, SlotRange, Source};
+use crate::wire::{Event, SlotRange};
 use comeback::Comeback;
 use talk::ANSWERS;
 

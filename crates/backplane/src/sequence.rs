@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use ahash::RandomState;
 
 use crate::envelope::Stamp;
+use crate::source::Source;
 use crate::topic::Topic;
-use crate::wire::Source;
 
 /// The numbers a node gives out.
 #[derive(Debug, Default)]

@@ -10,6 +10,7 @@ mod subject;
 use std::fmt;
 
 use crate::outlet::Outgoing;
+use crate::source::Source;
 use crate::topic::Topic;
 
 /// One protocol's side of one connection.
@@ -75,21 +76,6 @@ pub(crate) enum Event<'a> {
     Slots(Vec<SlotRange>),
     /// What we asked this server for belongs to another one.
     Moved,
-}
-
-/// Where a message comes from, by names as they are here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source<'a> {
-    /// The subscription to the channel.
-    Channel(&'a [u8]),
-    /// … of the other name space.
-    Sharded(&'a [u8]),
-    /// The subscription to this pattern, which the channel fits.
-    Pattern(&'a [u8], &'a [u8]),
-    /// A subscription to everything, on behalf of all patterns.
-    Any(&'a [u8]),
-    /// What nodes tell each other.
-    Control,
 }
 
 /// The slots that one node of a cluster has.

@@ -185,10 +185,7 @@ const CORE: Crate = Crate {
 };
 
 /// Circles in crates without floors, as they were when the check was made. Never add to it.
-pub(super) const CIRCLES: [(&str, &[&[&str]]); 1] = [(
-    "crates/backplane/src/",
-    &[&["outlet.rs", "sequence.rs", "wire/mod.rs"]],
-)];
+pub(super) const CIRCLES: [(&str, &[&[&str]]); 0] = [];
 
 #[cfg(test)]
 mod tests {
