@@ -119,3 +119,15 @@ test('a request on a unix socket has no address', async (t) => {
   t.is(about.ip, '');
   t.is(about.url, 'http://named/about');
 });
+
+test('visitors with one request and one socket each are dealt to all workers', async (t) => {
+  const server = await ownServer(t, { ...options, threads: 2 });
+  for (let visitor = 0; visitor < 6; visitor++) {
+    t.is((await ask(server.addresses[0], '/hello')).text, 'hello');
+    await open(t, server);
+  }
+  const sockets = Object.values(await server.call('getDebugState', 'sockets'));
+  const [one] = sockets;
+  t.is(sockets.length, 6);
+  t.is(sockets.filter(({ workerId }) => workerId === one.workerId).length, 3);
+});

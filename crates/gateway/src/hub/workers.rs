@@ -12,7 +12,10 @@ use crate::worker::queue::PendingClose;
 #[derive(Debug)]
 pub(crate) struct Workers {
     lists: Mutex<Lists>,
-    next: AtomicUsize,
+    /// Each kind is dealt by itself: whoever comes with a request and a socket would get every socket to one of two workers.
+    sockets: Turns,
+    requests: Turns,
+    closes: Turns,
     /// Some worker took requests, now or before.
     takes_requests: AtomicBool,
     /// Closes of dead workers' connections, until somebody can handle them.
@@ -33,7 +36,9 @@ impl Workers {
     pub(crate) fn new() -> Self {
         Self {
             lists: Mutex::new(Lists::default()),
-            next: AtomicUsize::new(0),
+            sockets: Turns::default(),
+            requests: Turns::default(),
+            closes: Turns::default(),
             takes_requests: AtomicBool::new(false),
             orphans: Mutex::new(Vec::new()),
             none: Arc::new(Worker::none()),
@@ -82,7 +87,8 @@ impl Workers {
     /// The next worker in turn whose queue has room for a connection within these bounds.
     pub(crate) fn pick(&self, events: usize, bytes: usize) -> Option<Arc<Worker>> {
         let workers = self.lists.lock();
-        self.in_turn(&workers)
+        workers
+            .in_turn(&self.sockets)
             .find(|worker| worker.queue().has_room_to_open(events, bytes))
             .cloned()
     }
@@ -90,17 +96,10 @@ impl Workers {
     /// The next worker in turn that takes requests and has fewer than `most` to answer.
     pub(crate) fn pick_for_request(&self, most: usize) -> Option<Arc<Worker>> {
         let workers = self.lists.lock();
-        self.in_turn(&workers)
+        workers
+            .in_turn(&self.requests)
             .find(|worker| worker.handlers().request && worker.requests() < most)
             .cloned()
-    }
-
-    /// Those that take connections, from the one whose turn it is on.
-    fn in_turn<'l>(&self, lists: &'l Lists) -> impl Iterator<Item = &'l Arc<Worker>> {
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        let first = turn.checked_rem(lists.active.len()).unwrap_or_default();
-        let (before, after) = lists.active.split_at(first);
-        after.iter().chain(before)
     }
 
     /// Whether there are requests for workers at all.
@@ -128,10 +127,8 @@ impl Workers {
             let active = workers.active.iter();
             active.filter(|worker| worker.handlers().close)
         };
-        let turn = self.next.fetch_add(1, Ordering::Relaxed);
-        let heir = turn
-            .checked_rem(able().count())
-            .and_then(|index| able().nth(index).map(Arc::clone));
+        let turn = self.closes.next(able().count());
+        let heir = turn.and_then(|index| able().nth(index).map(Arc::clone));
         let Some(heir) = heir else {
             // with the list still locked: a worker that is activated now will find it
             self.orphans.lock().push(close);
@@ -168,8 +165,89 @@ impl Workers {
     }
 }
 
+/// Whose turn it is, round and round.
+#[derive(Debug)]
+struct Turns(AtomicUsize);
+
+impl Turns {
+    /// One of `count`, if there are any.
+    fn next(&self, count: usize) -> Option<usize> {
+        self.0.fetch_add(1, Ordering::Relaxed).checked_rem(count)
+    }
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(AtomicUsize::new(0))
+    }
+}
+
 impl Lists {
     fn all(&self) -> impl Iterator<Item = &Arc<Worker>> {
         self.active.iter().chain(&self.leaving)
+    }
+
+    /// Those that take connections, from the one whose turn it is on.
+    fn in_turn(&self, turns: &Turns) -> impl Iterator<Item = &Arc<Worker>> {
+        let first = turns.next(self.active.len()).unwrap_or_default();
+        let (before, after) = self.active.split_at(first);
+        after.iter().chain(before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use super::*;
+    use crate::doorbell::Doorbell;
+    use crate::event::Handlers;
+
+    struct Silent;
+
+    impl Doorbell for Silent {
+        fn ring(&self) {}
+    }
+
+    fn workers(count: u32) -> Workers {
+        let workers = Workers::new();
+        let handlers = Handlers {
+            request: true,
+            close: true,
+            ..Handlers::default()
+        };
+        for id in 1..=count {
+            let worker = Worker::new(id, handlers, Arc::new(Silent), Weak::new());
+            workers.activate(&Arc::new(worker));
+        }
+        workers
+    }
+
+    #[test]
+    fn sockets_are_dealt_evenly_however_many_requests_come_between() {
+        for requests in 0..4 {
+            let workers = workers(2);
+            let mut sockets = [0; 2];
+            for _visitor in 0..10 {
+                for _ in 0..requests {
+                    assert!(workers.pick_for_request(1).is_some());
+                }
+                let worker = workers.pick(1, 1).expect("there are two");
+                sockets[usize::from(worker.id() == 2)] += 1;
+            }
+            assert_eq!(sockets, [5, 5], "{requests} requests of each visitor");
+        }
+    }
+
+    #[test]
+    fn requests_are_dealt_evenly_however_many_sockets_come_between() {
+        let workers = workers(2);
+        let mut requests = [0; 2];
+        for _visitor in 0..10 {
+            assert!(workers.pick(1, 1).is_some());
+            let worker = workers.pick_for_request(1).expect("there are two");
+            requests[usize::from(worker.id() == 2)] += 1;
+        }
+        assert_eq!(requests, [5, 5]);
     }
 }
