@@ -1,6 +1,7 @@
 //! Byte streams before anybody speaks: bind addresses, streams, TLS, and the preamble of a connection (a PROXY protocol
 //! header, then the TLS handshake). Knows no protocol of ours and no shard.
 
+pub(crate) mod accept_errors;
 pub(crate) mod address;
 pub(crate) mod preamble;
 pub(crate) mod proxy;

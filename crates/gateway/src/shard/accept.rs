@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use millrace_core::ShardIndex;
 use tokio::net::TcpListener;
@@ -14,6 +13,7 @@ use super::Shard;
 use crate::hub::Hub;
 use crate::inbox::Command;
 use crate::listener::{Incoming, ListenerState, Listening, Peer};
+use crate::net::accept_errors::AcceptErrors;
 use crate::net::address::Bound;
 use crate::net::stream::Stream;
 
@@ -41,23 +41,17 @@ pub(crate) fn listen(shard: &Rc<Shard>, listening: Listening) {
 async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Arc<ListenerState>) {
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => {
-            return shard
-                .hub()
-                .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
-        }
+        Err(error) => return tell(&shard, &error),
     };
+    let mut errors = AcceptErrors::default();
     loop {
         shard.hub().permits().room().await;
-        match listener.accept().await {
-            Ok((stream, address)) => {
-                // a peer that is gone already fails at its first read
-                #[cfg(not(target_os = "linux"))]
-                let _gone = stream.set_nodelay(true);
-                deal(&shard, Stream::Tcp(stream), Some(address), &state);
-            }
-            Err(error) => accept_failed(&shard, &error).await,
-        }
+        let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&shard, error));
+        let (stream, address) = accepted.await;
+        // a peer that is gone already fails at its first read
+        #[cfg(not(target_os = "linux"))]
+        let _gone = stream.set_nodelay(true);
+        deal(&shard, Stream::Tcp(stream), Some(address), &state);
     }
 }
 
@@ -70,18 +64,14 @@ async fn accept_unix(
 ) {
     let listener = match UnixListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => {
-            return shard
-                .hub()
-                .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
-        }
+        Err(error) => return tell(&shard, &error),
     };
+    let mut errors = AcceptErrors::default();
     loop {
         shard.hub().permits().room().await;
-        match listener.accept().await {
-            Ok((stream, _)) => deal(&shard, Stream::Unix(stream), None, &state),
-            Err(error) => accept_failed(&shard, &error).await,
-        }
+        let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&shard, error));
+        let (stream, _) = accepted.await;
+        deal(&shard, Stream::Unix(stream), None, &state);
     }
 }
 
@@ -97,15 +87,11 @@ impl Drop for UnixFile {
     }
 }
 
-/// Out of descriptors, or a peer that left the backlog: neither may spin.
-async fn accept_failed(shard: &Shard, error: &std::io::Error) {
+fn tell(shard: &Shard, error: &std::io::Error) {
     shard
         .hub()
         .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
-    tokio::time::sleep(ACCEPT_PAUSE).await;
 }
-
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 fn deal(
     shard: &Rc<Shard>,
