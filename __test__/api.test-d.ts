@@ -38,7 +38,7 @@ const options: StartOptions = {
   workerArg: { any: 'thing' },
   ioThreads: 1,
   ioUring: false,
-  limits: { messageBytes: 1024, outboxPolicy: 'dropOldest', handlerTimeoutMs: 100 },
+  limits: { messageBytes: 1024, outboxPolicy: 'dropOldest', backplaneFull: 'drop', handlerTimeoutMs: 100 },
   origins: ['https://a.example'],
   onError: (error: MillraceError) => {
     const code: string = error.code;

@@ -291,6 +291,8 @@ test('limits that are none are TypeErrors that name them', async (t) => {
     ['messageBytes', Number.NaN],
     ['outboxBytes', 1.5],
     ['outboxPolicy', 'explode'],
+    ['backplaneFull', 'close'],
+    ['backplaneFull', true],
     ['connections', null],
     ['handlerTimeoutMs', Number.POSITIVE_INFINITY],
     ['noSuchLimit', 1],

@@ -246,11 +246,17 @@ test('the gateway is given what was given, nothing else', (t) => {
       bind: ':0',
       ...MODULE,
       ioThreads: 2,
-      limits: { outboxPolicy: 'dropOldest', handlerTimeoutMs: 7, workerStartTimeoutMs: 0, messageBytes: 5 },
+      limits: {
+        outboxPolicy: 'dropOldest',
+        backplaneFull: 'drop',
+        handlerTimeoutMs: 7,
+        workerStartTimeoutMs: 0,
+        messageBytes: 5,
+      },
     },
     true,
   );
-  t.deepEqual(plan.gateway, { ioThreads: 2, outboxPolicy: 'dropOldest' });
+  t.deepEqual(plan.gateway, { ioThreads: 2, outboxPolicy: 'dropOldest', backplaneFull: 'drop' });
   t.is(plan.handlerTimeoutMs, 7);
   t.is(plan.workerStartTimeoutMs, 0);
 });

@@ -65,6 +65,15 @@ export class Redis {
     await this.#exited;
   }
 
+  /** Lets the process do nothing until `goOn`; its connections stay. */
+  pause() {
+    this.#child.kill('SIGSTOP');
+  }
+
+  goOn() {
+    this.#child.kill('SIGCONT');
+  }
+
   /** Starts it again after `stop`, on the same port. */
   async launchAgain() {
     await this.#launch();

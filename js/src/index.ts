@@ -15,7 +15,7 @@ export type { BackplaneOptions, BackplaneTls } from './backplane.js';
 export type { ClusterInfo, ClusterNode } from './cluster.js';
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
 export type { Gateway, Server } from './gateway.js';
-export type { GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './limits.js';
+export type { BackplaneFull, GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './limits.js';
 export type { LogLevel, LogLine } from './log.js';
 export type { Listener, Origins, StartOptions } from './options.js';
 export type { PathOptions } from './paths.js';

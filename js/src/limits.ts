@@ -1,7 +1,12 @@
 /** The names and ranges of `options.limits`. The defaults and what happens at each bound are the gateway's. */
 
+import { type Fields, shown } from './fields.js';
+
 /** What happens to a socket whose outbox is full. */
 export type OutboxPolicy = 'close' | 'dropNewest' | 'dropOldest';
+
+/** What happens while much waits for the backplane. */
+export type BackplaneFull = 'wait' | 'drop';
 
 /** Bounds of the connections of one listener. 0 switches a bound off where it says so. */
 export interface ListenerLimits {
@@ -107,6 +112,11 @@ export interface GatewayLimits {
   backplaneQueue?: number;
   /** Bytes of these, each charged its length + 64. Default 64 MiB. */
   backplaneQueueBytes?: number;
+  /**
+   * What happens while more than a quarter of these waits: workers take no events and Redis clients wait, for a second at
+   * most (default), or nobody does. `send` never waits.
+   */
+  backplaneFull?: BackplaneFull;
   /** Bytes of one message to or from other nodes; dropped or passed over, and counted above. Default 16 MiB. */
   backplaneMessageBytes?: number;
   /**
@@ -163,7 +173,7 @@ export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
   staticCheckMs: TIME_OR_OFF,
 };
 
-export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy'>, Range> = {
+export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy' | 'backplaneFull'>, Range> = {
   connections: COUNT,
   connectionsPerAddress: COUNT_OR_OFF,
   outboxBytes: BYTES,
@@ -186,7 +196,25 @@ export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy'>
   handlerTimeoutMs: TIME_OR_OFF,
 };
 
-export const OUTBOX_POLICIES: readonly string[] = ['close', 'dropNewest', 'dropOldest'];
+/** What is no number: the words it may be. */
+export const GATEWAY_WORDS: Readonly<Record<'outboxPolicy' | 'backplaneFull', readonly string[]>> = {
+  outboxPolicy: ['close', 'dropNewest', 'dropOldest'],
+  backplaneFull: ['wait', 'drop'],
+};
+
+/** Checks these. */
+export function readWords(given: Fields, at: string, problems: string[]): Record<string, string> {
+  const words: Record<string, string> = {};
+  for (const [name, known] of Object.entries(GATEWAY_WORDS)) {
+    const word = given[name];
+    if (typeof word === 'string' && known.includes(word)) words[name] = word;
+    else if (word !== undefined) {
+      const quoted = known.map((one) => `'${one}'`).join(', ');
+      problems.push(`${at}.${name} must be ${quoted.replace(/, (?=[^,]*$)/, ' or ')}, not ${shown(word)}`);
+    }
+  }
+  return words;
+}
 
 /** The limits that JavaScript keeps itself: the native side is not told. */
 export const OWN_LIMITS: readonly string[] = ['handlerTimeoutMs', 'workerStartTimeoutMs'];

@@ -16,12 +16,13 @@ import {
 } from './fields.js';
 import {
   GATEWAY_RANGES,
+  GATEWAY_WORDS,
   LISTENER_RANGES,
   type Limits,
   type ListenerLimits,
-  OUTBOX_POLICIES,
   OWN_LIMITS,
   type Range,
+  readWords,
 } from './limits.js';
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
 import { PATH_KEYS, type PathOptions, type PathPlan, readPaths } from './paths.js';
@@ -366,7 +367,7 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   if (ioThreads !== undefined) plan['ioThreads'] = ioThreads;
   const ioUring = readFlag(root['ioUring'], 'options.ioUring', problems);
   if (ioUring !== undefined) plan['ioUring'] = ioUring;
-  for (const name of [...Object.keys(GATEWAY_RANGES), 'outboxPolicy']) {
+  for (const name of [...Object.keys(GATEWAY_RANGES), ...Object.keys(GATEWAY_WORDS)]) {
     const value = limits[name];
     if (!OWN_LIMITS.includes(name) && value !== undefined) plan[name] = value as number | string;
   }
@@ -375,19 +376,14 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
 
 function readLimits(value: unknown, at: string, ranges: Record<string, Range>, problems: string[]): Fields {
   if (value === undefined) return NOTHING;
-  const hasPolicy = ranges === ALL_RANGES;
-  const keys = hasPolicy ? [...Object.keys(ranges), 'outboxPolicy'] : Object.keys(ranges);
-  const given = readObject(value, at, keys, problems);
+  const hasWords = ranges === ALL_RANGES;
+  const names = [...Object.keys(ranges), ...(hasWords ? Object.keys(GATEWAY_WORDS) : [])];
+  const given = readObject(value, at, names, problems);
   const limits: Record<string, unknown> = {};
   for (const [name, range] of Object.entries(ranges)) {
     limits[name] = readNumber(given[name], `${at}.${name}`, range, problems);
   }
-  const policy = given['outboxPolicy'];
-  if (hasPolicy && policy !== undefined) {
-    if (typeof policy === 'string' && OUTBOX_POLICIES.includes(policy)) limits['outboxPolicy'] = policy;
-    else problems.push(`${at}.outboxPolicy must be 'close', 'dropNewest' or 'dropOldest', not ${shown(policy)}`);
-  }
-  return limits;
+  return hasWords ? { ...limits, ...readWords(given, at, problems) } : limits;
 }
 
 function readLogLevel(value: unknown, problems: string[]): string | undefined {

@@ -94,6 +94,8 @@ export interface BackplaneStats {
   inFlight: number;
   /** Messages that were not sent: too many waited (the oldest are dropped), one was too large, or the gateway was stopped. */
   dropped: number;
+  /** Times that workers and Redis clients waited, because much was queued (`limits.backplaneFull`). */
+  waits: number;
   /** Messages that were on their way when the link was lost: the server may have taken them or not. */
   unconfirmed: number;
   /** Messages and subscriptions that the server refused. */

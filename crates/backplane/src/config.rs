@@ -96,4 +96,16 @@ pub struct Bounds {
     pub queue_bytes: usize,
     /// Bytes of one message in either direction.
     pub message_bytes: usize,
+    /// What becomes of publishers while much waits.
+    pub full: BackplaneFull,
+}
+
+/// What becomes of publishers while much waits to be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackplaneFull {
+    /// Those that can wait do, for a while.
+    #[default]
+    Wait,
+    /// Nobody waits: what is too much is dropped.
+    Drop,
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use millrace_core::Kind;
 
-use crate::config::{Bounds, Credentials, Protocol};
+use crate::config::{BackplaneFull, Bounds, Credentials, Protocol};
 use crate::control::Census;
 use crate::envelope::Content;
 use crate::gauges::Gauges;
@@ -33,6 +33,7 @@ pub fn feed(protocol: Protocol, server: &[u8], steps: [usize; 2]) -> Vec<String>
         queue_messages: 10,
         queue_bytes: 1000,
         message_bytes: LONGEST,
+        full: BackplaneFull::default(),
     };
     outlet.begin(bounds);
     outlet.open();
@@ -134,6 +135,7 @@ impl Local for Heard {
     fn is_congested(&self) -> bool {
         false
     }
+    fn relieved(&self) {}
     fn report(&self, _: Trouble, _: &str) {}
     fn is_ready(&self) {}
 }

@@ -50,6 +50,8 @@ macro_rules! counters {
             pub queued_bytes: usize,
             /// Messages that were not sent, because too many waited or one was too large.
             pub dropped: u64,
+            /// Times that publishers which can wait were made to, because much was queued.
+            pub waits: u64,
             $($(#[$doc])* pub $name: u64,)*
         }
 

@@ -52,6 +52,9 @@ pub trait Local: Send {
     /// Whether so much is to be delivered already that nothing more should come.
     fn is_congested(&self) -> bool;
 
+    /// Whoever has [waited](crate::Outlet::is_awaited) to publish can go on.
+    fn relieved(&self);
+
     /// Something the application should know.
     fn report(&self, trouble: Trouble, message: &str);
 

@@ -18,6 +18,7 @@ use crate::links::Links;
 use crate::local::{Destination, Local, Trouble};
 use crate::members::{HEARTBEAT, Members};
 use crate::outlet::{Outgoing, Outlet};
+use crate::patience::Patience;
 use crate::sequence::{Seen, Tracker};
 use crate::source::Source;
 use crate::topic::{Prefix, Topic};
@@ -40,6 +41,7 @@ pub(crate) struct Node {
     next: VecDeque<Outgoing>,
     controls: u64,
     comeback: Comeback,
+    patience: Patience,
     beats_at: Duration,
     /// Answers that may still be given now.
     answers_left: u32,
@@ -80,6 +82,7 @@ impl Node {
             next: VecDeque::new(),
             controls: 0,
             comeback: Comeback::default(),
+            patience: Patience::default(),
             beats_at: Duration::ZERO,
             answers_left: ANSWERS,
             slots: None,
@@ -93,6 +96,9 @@ impl Node {
 
     /// Takes up what changed on this node.
     pub(crate) fn heed(&mut self, now: Duration) {
+        if self.patience.look(&self.outlet, now) {
+            self.local.relieved();
+        }
         let notes = self.outlet.take_notes();
         if notes.is_incomplete {
             let mut wanted = HashSet::default();
@@ -187,8 +193,8 @@ impl Node {
             return;
         }
         while !links.is_full() {
-            if self.next.is_empty() {
-                self.outlet.take(BATCH, BATCH_BYTES, &mut self.next);
+            if self.next.is_empty() && self.outlet.take(BATCH, BATCH_BYTES, &mut self.next) {
+                self.local.relieved();
             }
             let Some(message) = self.next.pop_front() else {
                 return;
@@ -342,7 +348,13 @@ impl Node {
         if let Some(expires) = self.members.wakes_at() {
             at = at.min(expires);
         }
-        at.min(self.held_until(now))
+        at = at.min(self.held_until(now));
+        self.patience_ends(now).map_or(at, |ends| at.min(ends))
+    }
+
+    /// When publishers have waited long enough, if some wait.
+    pub(crate) fn patience_ends(&self, now: Duration) -> Option<Duration> {
+        self.patience.wakes_at(now)
     }
 }
 

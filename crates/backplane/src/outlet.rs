@@ -1,6 +1,8 @@
 //! The way out of the node, shared between whoever publishes or subscribes here and the link's task: a bounded
 //! queue of messages, and notes of what has a subscriber here. Adding never blocks; ringing is separate, so that
-//! it happens under no lock. Owns the bounds.
+//! it happens under no lock. Owns the bounds. Whether publishers should wait is in [`pressure`].
+
+mod pressure;
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, Hasher};
@@ -16,12 +18,15 @@ use crate::config::Bounds;
 use crate::envelope::{Content, Stamp};
 use crate::sequence::Numbering;
 use crate::topic::{LONGEST_NAME, Topic};
+pub(crate) use pressure::Pressure;
 
 /// See the module. Closed until somebody takes out what is put in.
 #[derive(Debug)]
 pub struct Outlet {
     node: u64,
     is_open: AtomicBool,
+    /// Whether `Inner::pressure` is high, for whoever looks often.
+    is_awaited: AtomicBool,
     inner: Mutex<Inner>,
     notes: Mutex<Notes>,
     bell: Notify,
@@ -35,6 +40,11 @@ struct Inner {
     numbering: Numbering,
     sharded: Numbering,
     dropped: u64,
+    pressure: Pressure,
+    /// Times that publishers were made to wait.
+    waits: u64,
+    /// Times that something was taken out.
+    takes: u64,
 }
 
 /// A message on its way out.
@@ -80,6 +90,7 @@ pub(crate) struct Backlog {
     pub(crate) messages: usize,
     pub(crate) bytes: usize,
     pub(crate) dropped: u64,
+    pub(crate) waits: u64,
 }
 
 impl Outlet {
@@ -88,6 +99,7 @@ impl Outlet {
         Self {
             node: random(),
             is_open: AtomicBool::new(false),
+            is_awaited: AtomicBool::new(false),
             inner: Mutex::new(Inner::default()),
             notes: Mutex::new(Notes::default()),
             bell: Notify::new(),
@@ -116,6 +128,7 @@ impl Outlet {
         let mut inner = self.inner.lock();
         inner.bounds = bounds;
         inner.dropped = 0;
+        inner.waits = 0;
     }
 
     /// The number that no other node has.
@@ -126,6 +139,10 @@ impl Outlet {
     /// Adds a message to an open outlet. Where the queue is full, the oldest are dropped and counted; false: some were.
     pub fn publish(&self, is_sharded: bool, channel: &[u8], kind: Kind, body: Bytes) -> bool {
         let mut inner = self.inner.lock();
+        if !self.is_open() {
+            // closed since the caller looked: nobody would take it out
+            return true;
+        }
         if channel.len() > LONGEST_NAME {
             inner.dropped += 1;
             return false;
@@ -150,7 +167,9 @@ impl Outlet {
         }
         inner.bytes += message.charge();
         inner.queue.push_back(message);
-        inner.trim()
+        let fits = inner.trim();
+        self.press(&mut inner);
+        fits
     }
 
     /// Notes that a topic has a subscriber here, or none any more; the last word on each holds.
@@ -181,8 +200,14 @@ impl Outlet {
         self.bell.notified().await;
     }
 
-    /// Takes messages out, oldest first: at least one if there is any, and no more than so many messages and bytes.
-    pub(crate) fn take(&self, messages: usize, bytes: usize, into: &mut VecDeque<Outgoing>) {
+    /// Takes messages out, oldest first: at least one if there is any, and no more than so many messages and bytes. True:
+    /// whoever has waited to publish can go on.
+    pub(crate) fn take(
+        &self,
+        messages: usize,
+        bytes: usize,
+        into: &mut VecDeque<Outgoing>,
+    ) -> bool {
         let mut inner = self.inner.lock();
         let mut taken = 0;
         for _ in 0..messages {
@@ -196,6 +221,10 @@ impl Outlet {
             taken += message.body.len();
             into.push_back(message);
         }
+        if !into.is_empty() {
+            inner.takes += 1;
+        }
+        self.relax(&mut inner)
     }
 
     /// What changed since the last call.
@@ -209,6 +238,7 @@ impl Outlet {
         inner.dropped += taken + u64::try_from(inner.queue.len()).unwrap_or(u64::MAX);
         inner.queue.clear();
         inner.bytes = 0;
+        self.relax(&mut inner);
     }
 
     pub(crate) fn backlog(&self) -> Backlog {
@@ -217,6 +247,7 @@ impl Outlet {
             messages: inner.queue.len(),
             bytes: inner.bytes,
             dropped: inner.dropped,
+            waits: inner.waits,
         }
     }
 }
@@ -263,12 +294,14 @@ const NOTES_BYTES: usize = 16 * 1024 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::BackplaneFull;
 
     fn outlet(queue_messages: usize, queue_bytes: usize) -> Outlet {
         let bounds = Bounds {
             queue_messages,
             queue_bytes,
             message_bytes: 1000,
+            full: BackplaneFull::default(),
         };
         let outlet = Outlet::new();
         outlet.begin(bounds);

@@ -94,6 +94,7 @@ impl Backplane {
         stats.queued = backlog.messages;
         stats.queued_bytes = backlog.bytes;
         stats.dropped = backlog.dropped;
+        stats.waits = backlog.waits;
         stats
     }
 
@@ -186,17 +187,22 @@ impl Task {
     async fn meanwhile<T>(&mut self, node: &mut Node, waits: impl Future<Output = T>) -> Option<T> {
         let mut waits = pin!(waits);
         loop {
-            node.heed(self.now());
+            let now = self.now();
+            node.heed(now);
             if self.is_over(node) {
                 return None;
             }
-            let ends_by = self.ends_by.unwrap_or_else(|| Instant::now() + PINGS);
+            let wakes_at = node.patience_ends(now).unwrap_or(now + PINGS);
+            let mut wakes_at = self.epoch + wakes_at;
+            if let Some(deadline) = self.ends_by {
+                wakes_at = wakes_at.min(deadline);
+            }
             tokio::select! {
                 outcome = &mut waits => return Some(outcome),
                 question = self.questions.recv() => self.ask(question, node, false),
                 told = self.end.changed() => self.heed_end(told.is_ok()),
                 () = self.outlet.rung() => {}
-                () = sleep_until(ends_by.into()) => {}
+                () = sleep_until(wakes_at.into()) => {}
             }
         }
     }

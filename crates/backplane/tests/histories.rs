@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use millrace_backplane::{
-    Backplane, Bounds, Census, Config, Credentials, Destination, Local, Outlet, Protocol, Server,
-    State, Stats, Topic, Trouble,
+    Backplane, BackplaneFull, Bounds, Census, Config, Credentials, Destination, Local, Outlet,
+    Protocol, Server, State, Stats, Topic, Trouble,
 };
 use millrace_core::Kind;
 use proptest::prelude::*;
@@ -84,6 +84,7 @@ impl Local for Here {
     fn is_congested(&self) -> bool {
         false
     }
+    fn relieved(&self) {}
     fn report(&self, _: Trouble, _: &str) {}
     fn is_ready(&self) {}
 }
@@ -112,6 +113,7 @@ impl Node {
                 queue_messages: 50,
                 queue_bytes: 100_000,
                 message_bytes: 1000,
+                full: BackplaneFull::default(),
             },
         };
         let outlet = Arc::new(Outlet::new());

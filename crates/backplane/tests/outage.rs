@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use millrace_backplane::{
-    Backplane, Bounds, Census, ClusterInfo, Config, Credentials, Destination, Local, Outlet,
-    Protocol, Server, State, Stats, Topic, Trouble,
+    Backplane, BackplaneFull, Bounds, Census, ClusterInfo, Config, Credentials, Destination, Local,
+    Outlet, Protocol, Server, State, Stats, Topic, Trouble,
 };
 use millrace_core::Kind;
 use tokio::task::{JoinHandle, LocalSet};
@@ -53,6 +53,7 @@ impl Local for Here {
     fn is_congested(&self) -> bool {
         false
     }
+    fn relieved(&self) {}
     fn report(&self, _: Trouble, _: &str) {}
     fn is_ready(&self) {}
 }
@@ -78,6 +79,7 @@ impl Node {
                 queue_messages: 1000,
                 queue_bytes: 1_000_000,
                 message_bytes: 1000,
+                full: BackplaneFull::default(),
             },
         };
         let outlet = Arc::new(Outlet::new());

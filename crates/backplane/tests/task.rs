@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use millrace_backplane::{
-    Backplane, Bounds, Census, Config, Credentials, Destination, Local, Outlet, Protocol, Server,
-    Task, Topic, Trouble,
+    Backplane, BackplaneFull, Bounds, Census, Config, Credentials, Destination, Local, Outlet,
+    Protocol, Server, Task, Topic, Trouble,
 };
 use millrace_core::Kind;
 
@@ -29,6 +29,7 @@ impl Local for Nobody {
     fn is_congested(&self) -> bool {
         false
     }
+    fn relieved(&self) {}
     fn report(&self, _: Trouble, _: &str) {}
     fn is_ready(&self) {}
 }
@@ -52,6 +53,7 @@ fn with_server(port: u16) -> (Backplane, Task) {
             queue_messages: 100,
             queue_bytes: 100_000,
             message_bytes: 1000,
+            full: BackplaneFull::default(),
         },
     };
     let outlet = Arc::new(Outlet::new());

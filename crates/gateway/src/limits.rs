@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+pub use millrace_backplane::BackplaneFull;
+
 /// What happens to a socket whose outbox is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutboxPolicy {
@@ -133,6 +135,8 @@ limits! {
         backplane_queue: usize = 65_536, "the oldest is dropped and counted";
         /// Bytes of these, each charged its length and 64.
         backplane_queue_bytes: usize = 64 * 1024 * 1024, "the oldest are dropped and counted";
+        /// What happens while more than a quarter of `backplane_queue` or `backplane_queue_bytes` waits.
+        backplane_full: BackplaneFull = BackplaneFull::Wait, "workers take no events and Redis clients wait, for a second at most; with `'drop'` nobody waits";
         /// Bytes of one message to or from other nodes.
         backplane_message_bytes: usize = 16 * 1024 * 1024, "it is dropped or passed over, and counted";
         /// Time a closing connection may take: for what was sent before, and for its closing handshake. While a listener stops, what was sent has the time of the stop.
@@ -167,6 +171,8 @@ limits! {
         passwords_waiting: u32 = 20, "the connection is closed with an error";
         /// Addresses that gave wrong passwords lately and are remembered.
         addresses_remembered: usize = 10_000, "further ones count as one";
+        /// Time that workers and Redis clients wait for a backplane that does not keep up.
+        backplane_wait: Duration = Duration::from_secs(1), "they go on, and what does not fit into the queue is dropped and counted";
         /// Lines that the I/O threads log and JavaScript has not taken yet.
         log_lines_waiting: usize = 1_024, "the line is dropped and counted";
         /// Lines that the I/O threads log in one second.
@@ -200,6 +206,12 @@ pub const ASCII_SIDECAR_BYTES: usize = 2 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wait_for_the_backplane_is_its_own() {
+        let limits = FixedLimits::default();
+        assert_eq!(limits.backplane_wait, millrace_backplane::LONGEST_WAIT);
+    }
 
     #[test]
     fn the_bounds_of_patterns_are_the_core_s() {

@@ -8,7 +8,7 @@ mod tls;
 use std::ffi::CStr;
 use std::time::Duration;
 
-use millrace_gateway::limits::{GatewayLimits, ListenerLimits, OutboxPolicy};
+use millrace_gateway::limits::{BackplaneFull, GatewayLimits, ListenerLimits, OutboxPolicy};
 use millrace_gateway::{
     GatewayConfig, Immutable, ListenerConfig, Origins, StaticConfig, StatusPaths, Trusted,
 };
@@ -63,6 +63,13 @@ fn gateway_limits(options: &Options<'_>, limits: &mut GatewayLimits) -> Outcome<
             "dropNewest" => OutboxPolicy::DropNewest,
             "dropOldest" => OutboxPolicy::DropOldest,
             _ => return Err(Failure::internal("unknown outbox policy")),
+        };
+    }
+    if let Some(full) = options.text(c"backplaneFull")? {
+        limits.backplane_full = match full.as_str() {
+            "wait" => BackplaneFull::Wait,
+            "drop" => BackplaneFull::Drop,
+            _ => return Err(Failure::internal("unknown word for a full backplane")),
         };
     }
     Ok(())

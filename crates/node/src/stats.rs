@@ -95,6 +95,7 @@ fn backplane<'s>(js: Js<'s>, stats: &BackplaneStats) -> Outcome<Value<'s>> {
             (c"queuedBytes", from_usize(stats.queued_bytes)),
             (c"inFlight", from_u64(stats.in_flight)),
             (c"dropped", from_u64(stats.dropped)),
+            (c"waits", from_u64(stats.waits)),
             (c"unconfirmed", from_u64(stats.unconfirmed)),
             (c"refused", from_u64(stats.refused)),
             (c"received", from_u64(stats.received)),

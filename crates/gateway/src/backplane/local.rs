@@ -60,6 +60,10 @@ impl Local for LocalNode {
         self.hub.inboxes().congested()
     }
 
+    fn relieved(&self) {
+        self.hub.shards_caught_up();
+    }
+
     fn report(&self, trouble: Trouble, message: &str) {
         let code = match trouble {
             Trouble::Lost => "ERR_MILLRACE_BACKPLANE_LOST",

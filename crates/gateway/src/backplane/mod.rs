@@ -61,6 +61,7 @@ impl BackplaneHandle {
             queue_messages: limits.backplane_queue,
             queue_bytes: limits.backplane_queue_bytes,
             message_bytes: limits.backplane_message_bytes,
+            full: limits.backplane_full,
         };
         let outlet = self.outlet.get_or_init(|| Arc::new(Outlet::new()));
         Backplane::new(config, outlet).map(|(backplane, task)| Prepared { backplane, task })
@@ -93,6 +94,7 @@ impl BackplaneHandle {
                 let _logging = log.as_ref().map(tracing::dispatcher::set_default);
                 let outcome = live(&hub, task);
                 backplane.outlet().close();
+                hub.shards_caught_up();
                 owner.running.lock().take();
                 ended(outcome);
             });

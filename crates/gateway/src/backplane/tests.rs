@@ -1,13 +1,17 @@
-//! That a backplane never ends in silence: by a bug it takes the gateway with it, and says so.
+//! That a backplane never ends in silence: by a bug it takes the gateway with it, and says so. And that workers wait for
+//! one that takes nothing, but not for ever.
 
 use std::sync::{Condvar, Mutex as StdMutex};
 
 use millrace_backplane::{Credentials, Protocol, Server};
+use millrace_core::{Kind, ShardSet, Target};
 
 use super::*;
 use crate::config::GatewayConfig;
 use crate::doorbell::Doorbell;
+use crate::event::Handlers;
 use crate::gateway::Gateway;
+use crate::limits::BackplaneFull;
 use crate::notice::Notice;
 
 /// It only bounds a hang: a busy machine may leave a thread alone for seconds.
@@ -38,17 +42,25 @@ impl Doorbell for Bell {
 /// A gateway whose backplane looks for a server that is nowhere.
 fn started() -> (Arc<Gateway>, Arc<Bell>) {
     let (gateway, bell) = (Gateway::new(), Arc::new(Bell::default()));
-    start(&gateway, &bell);
+    start(&gateway, &bell, BackplaneFull::Wait);
     (gateway, bell)
 }
 
-fn start(gateway: &Arc<Gateway>, bell: &Arc<Bell>) {
+fn start(gateway: &Arc<Gateway>, bell: &Arc<Bell>, full: BackplaneFull) {
+    let limits = GatewayLimits {
+        backplane_queue: 100,
+        backplane_full: full,
+        // who looks whether workers live rings them, too
+        worker_timeout: Duration::ZERO,
+        ..GatewayLimits::default()
+    };
     let server = Server {
         host: "127.0.0.1".to_owned(),
         port: 1,
     };
     let config = GatewayConfig {
         io_threads: 1,
+        limits,
         backplane: Some(Config {
             protocol: Protocol::Redis,
             servers: vec![server],
@@ -93,7 +105,7 @@ fn a_bug_in_the_backplane_s_task_ends_the_gateway_and_is_told() {
     assert!(!backplane.outlet().is_open());
     assert!(gateway.backplane().stats().is_none());
     // a gateway that has ended may be started again
-    start(&gateway, &bell);
+    start(&gateway, &bell, BackplaneFull::Wait);
     gateway.shutdown();
     assert_eq!(last_words(&gateway, &bell), [Notice::Stopped]);
 }
@@ -117,4 +129,68 @@ fn a_task_that_ends_by_itself_ends_the_gateway_and_is_told() {
         "{told:?}"
     );
     assert!(!gateway.is_running());
+}
+
+fn send(gateway: &Gateway, count: usize) {
+    let mut touched = ShardSet::default();
+    for _ in 0..count {
+        gateway.send(
+            &[Target::Channel(b"room")],
+            Kind::Text,
+            b"hello",
+            &[],
+            &mut touched,
+        );
+    }
+}
+
+#[test]
+fn workers_wait_a_second_at_most_for_a_backplane_that_takes_nothing() {
+    let (gateway, _notices) = started();
+    let bell = Arc::new(Bell::default());
+    let door: Arc<dyn Doorbell> = Arc::<Bell>::clone(&bell);
+    let worker = gateway.add_worker(Handlers::default(), door);
+    worker.activate();
+    send(&gateway, 25);
+    assert!(!gateway.is_congested());
+    let since = Instant::now();
+    send(&gateway, 1);
+    assert!(gateway.is_congested());
+    assert!(worker.take().is_none());
+    bell.wait();
+    let waited = since.elapsed();
+    assert!(waited >= millrace_backplane::LONGEST_WAIT, "{waited:?}");
+    worker.begin_drain();
+    assert!(!gateway.is_congested());
+    send(&gateway, 100);
+    assert!(!gateway.is_congested(), "it still takes nothing");
+    let stats = gateway.backplane().stats().unwrap();
+    assert_eq!((stats.waits, stats.queued, stats.dropped), (1, 100, 26));
+    gateway.shutdown();
+}
+
+#[test]
+fn workers_that_wait_go_on_when_the_backplane_ends() {
+    let (gateway, notices) = started();
+    let bell = Arc::new(Bell::default());
+    let door: Arc<dyn Doorbell> = Arc::<Bell>::clone(&bell);
+    let worker = gateway.add_worker(Handlers::default(), door);
+    worker.activate();
+    send(&gateway, 26);
+    assert!(worker.take().is_none());
+    gateway.shutdown();
+    bell.wait();
+    last_words(&gateway, &notices);
+    assert!(!gateway.is_congested());
+}
+
+#[test]
+fn nobody_waits_where_the_application_does_not_want_it() {
+    let (gateway, bell) = (Gateway::new(), Arc::new(Bell::default()));
+    start(&gateway, &bell, BackplaneFull::Drop);
+    send(&gateway, 200);
+    assert!(!gateway.is_congested());
+    let stats = gateway.backplane().stats().unwrap();
+    assert_eq!((stats.waits, stats.queued, stats.dropped), (0, 100, 100));
+    gateway.shutdown();
 }

@@ -75,6 +75,10 @@ impl Uplink for BackplaneUplink {
         }
     }
 
+    fn is_awaited(&self) -> bool {
+        self.outlet.is_awaited()
+    }
+
     fn stats(&self) -> Option<Stats> {
         self.handle.upgrade()?.stats()
     }

@@ -124,6 +124,11 @@ impl Hub {
         &self.inboxes
     }
 
+    /// Whether so much waits, for the I/O shards or for other nodes, that whoever can wait should.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.inboxes.congested() || self.uplink.get().is_some_and(|uplink| uplink.is_awaited())
+    }
+
     pub(crate) fn ledger(&self) -> &Arc<Ledger> {
         &self.ledger
     }
@@ -203,7 +208,7 @@ impl Hub {
         traffic.ended = sum;
     }
 
-    /// No I/O shard has too much to do any more: whoever waited for that goes on.
+    /// No I/O shard, or not the backplane, has too much to do any more: whoever waited for that looks again.
     pub(crate) fn shards_caught_up(&self) {
         for worker in self.workers.all() {
             worker.ring_if_starved();

@@ -22,6 +22,9 @@ pub(crate) trait Uplink: Send + Sync + fmt::Debug {
     /// The locks are released, and something was noted.
     fn wake(&self);
 
+    /// Whether so much waits for the link that whoever can wait should.
+    fn is_awaited(&self) -> bool;
+
     /// How the link is; `None`: there is none now.
     fn stats(&self) -> Option<BackplaneStats>;
 }
@@ -59,6 +62,10 @@ mod tests {
 
         fn wake(&self) {
             self.note("wake".to_owned());
+        }
+
+        fn is_awaited(&self) -> bool {
+            false
         }
 
         fn stats(&self) -> Option<BackplaneStats> {

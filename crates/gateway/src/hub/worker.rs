@@ -35,7 +35,7 @@ pub struct Worker {
     door: Arc<dyn Doorbell>,
     pub(super) hub: Weak<Hub>,
     queue: Queue,
-    /// Set when events stay in the queue because an inbox is above its high water.
+    /// Set when events stay in the queue because an inbox or the backplane is above its high water.
     starved: AtomicBool,
     retired: AtomicBool,
     /// Requests that wait for the rest of their answer.
@@ -107,13 +107,13 @@ impl Worker {
         self.queue.stop_ringing();
     }
 
-    /// The next batch. `None`: nothing now, or the shards have too much to send; the doorbell
-    /// rings when that changes.
+    /// The next batch. `None`: nothing now, or the shards or the backplane have too much to send; the
+    /// doorbell rings when that changes.
     pub fn take(&self) -> Option<Batch> {
         let hub = self.hub.upgrade()?;
-        if hub.inboxes().congested() {
+        if hub.is_congested() {
             self.starved.store(true, Ordering::SeqCst);
-            if hub.inboxes().congested() {
+            if hub.is_congested() {
                 return None;
             }
         }

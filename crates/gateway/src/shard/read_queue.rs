@@ -17,7 +17,7 @@ pub(super) struct ReadQueue<T = Shared> {
     width: usize,
     /// How many were, in the round that runs.
     let_go: usize,
-    /// Those that publish, and wait until no I/O shard has too much to do.
+    /// Those that publish, and wait until no I/O shard and no backplane has too much to do.
     publishers: Vec<T>,
 }
 
@@ -67,7 +67,7 @@ impl Shard {
             .push(Rc::clone(connection), unlucky);
     }
 
-    /// Has a connection wait until the I/O shards have caught up: what it publishes goes to all of them.
+    /// Has a connection wait until the I/O shards and the backplane have caught up: what it publishes goes to all of them.
     pub(super) fn wait_for_shards(&self, connection: &Shared, io: &mut Io) {
         io.wait = Wait::InLine;
         let mut queue = self.read_queue.borrow_mut();
@@ -76,16 +76,15 @@ impl Shard {
         self.schedule();
     }
 
-    /// Lets connections read again that waited for the I/O shards.
+    /// Lets connections read again that waited for the I/O shards or the backplane.
     pub(super) fn resume_publishers(&self) {
         if self.read_queue.borrow().publishers.is_empty() {
             return;
         }
-        let inboxes = self.hub.inboxes();
-        if inboxes.congested() {
-            inboxes.await_room(self.index);
+        if self.hub.is_congested() {
+            self.hub.inboxes().await_room(self.index);
             // the last of them may have caught up between the look and the announcement
-            if inboxes.congested() {
+            if self.hub.is_congested() {
                 return;
             }
         }

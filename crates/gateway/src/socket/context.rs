@@ -181,7 +181,7 @@ impl Context<'_> {
     /// A complete request of so many bytes was answered here and is not for the worker.
     pub(crate) fn done(&mut self, bytes: usize) -> Flow {
         let unhurried = self.count(bytes);
-        if !self.outcome.pauses && self.hub().inboxes().congested() {
+        if !self.outcome.pauses && self.hub().is_congested() {
             // what is published here goes to all of them
             self.outcome.waits_for_shards = true;
             return Flow::Stop;

@@ -87,6 +87,7 @@ fn write_backplane(link: &BackplaneStats, out: &mut String) -> fmt::Result {
         ("sent", link.sent),
         ("inFlight", link.in_flight),
         ("dropped", link.dropped),
+        ("waits", link.waits),
         ("unconfirmed", link.unconfirmed),
         ("refused", link.refused),
         ("received", link.received),

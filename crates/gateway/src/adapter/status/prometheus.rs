@@ -144,6 +144,9 @@ impl State {
             ],
         );
         out.counts("backplane_messages", help, "result", &fates)?;
+        let help =
+            "Times that workers and Redis clients waited because much waited for the backplane";
+        out.count("backplane_waits", help, link.waits)?;
         let help = "Times the link to other nodes was lost";
         out.count("backplane_losses", help, link.losses)
     }

@@ -1,0 +1,4 @@
+// Sends numbered messages to a channel, all in one turn.
+export default function sendMany(millrace, channel, count) {
+  for (let number = 0; number < count; number++) millrace.send(channel, `0a ${number}`);
+}

@@ -1,0 +1,148 @@
+//! How long publishers wait for the link. Owns the rule; time is an argument.
+
+use std::time::Duration;
+
+use crate::outlet::{Outlet, Pressure};
+
+/// What is known of those that wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Patience {
+    /// Nobody waits.
+    #[default]
+    Idle,
+    /// They wait for the time of this number.
+    Waiting { time: u64, until: Duration },
+    /// They have waited long enough, and do so again from then on at the earliest.
+    Over { until: Duration },
+}
+
+impl Patience {
+    /// Looks at the time and the outlet; true: those that have waited were let go.
+    pub(crate) fn look(&mut self, outlet: &Outlet, now: Duration) -> bool {
+        if matches!(self, Self::Idle) && !outlet.is_awaited() {
+            return false;
+        }
+        match (outlet.pressure(), *self) {
+            (Pressure::Low, _) => *self = Self::Idle,
+            (Pressure::High(number), Self::Waiting { time, until }) if number == time => {
+                if now >= until {
+                    outlet.give_up();
+                    *self = Self::Over { until: now + RUN };
+                    return true;
+                }
+            }
+            (Pressure::High(time), _) => {
+                let until = now + LONGEST_WAIT;
+                *self = Self::Waiting { time, until };
+            }
+            (Pressure::Endured(_), Self::Over { until }) if now < until => {}
+            (Pressure::Endured(_), _) => {
+                outlet.wait_again();
+                if let Pressure::High(_) = outlet.pressure() {
+                    *self = Self::Idle;
+                    return self.look(outlet, now);
+                }
+            }
+        }
+        false
+    }
+
+    /// When [`look`](Self::look) is worth calling again; what is taken out until then is a reason, too.
+    pub(crate) fn wakes_at(&self, now: Duration) -> Option<Duration> {
+        match self {
+            Self::Waiting { until, .. } => Some(*until),
+            Self::Over { until } if *until > now => Some(*until),
+            Self::Over { .. } | Self::Idle => None,
+        }
+    }
+}
+
+/// How long publishers wait for a link that does not keep up.
+pub const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+/// How long they then do not wait, so that everybody notices. After it they wait again once the link takes something.
+const RUN: Duration = Duration::from_millis(100);
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use bytes::Bytes;
+    use millrace_core::Kind;
+
+    use super::*;
+    use crate::config::{BackplaneFull, Bounds};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn full() -> Outlet {
+        let outlet = Outlet::new();
+        outlet.begin(Bounds {
+            queue_messages: 320,
+            queue_bytes: 1_000_000,
+            message_bytes: 1000,
+            full: BackplaneFull::Wait,
+        });
+        outlet.open();
+        fill(&outlet);
+        outlet
+    }
+
+    fn fill(outlet: &Outlet) {
+        for _ in 0..320 {
+            outlet.publish(false, b"room", Kind::Text, Bytes::new());
+        }
+    }
+
+    fn take(outlet: &Outlet, count: usize) {
+        outlet.take(count, usize::MAX, &mut VecDeque::new());
+    }
+
+    #[test]
+    fn who_waits_for_a_link_that_takes_nothing_goes_on_after_a_second() {
+        let (outlet, mut patience) = (full(), Patience::default());
+        assert!(!patience.look(&outlet, SECOND));
+        assert_eq!(patience.wakes_at(SECOND), Some(2 * SECOND));
+        assert!(!patience.look(&outlet, SECOND + RUN));
+        assert!(outlet.is_awaited());
+        assert!(patience.look(&outlet, 2 * SECOND));
+        assert!(!outlet.is_awaited());
+        for second in 3..10 {
+            fill(&outlet);
+            assert!(!patience.look(&outlet, second * SECOND));
+            assert!(!outlet.is_awaited(), "nothing has changed");
+            assert_eq!(patience.wakes_at(second * SECOND), None);
+        }
+        take(&outlet, 1);
+        assert!(!patience.look(&outlet, 10 * SECOND));
+        assert!(outlet.is_awaited(), "it is worth waiting for again");
+        assert_eq!(patience.wakes_at(10 * SECOND), Some(11 * SECOND));
+    }
+
+    #[test]
+    fn a_slow_link_lets_everybody_run_for_a_moment_each_second() {
+        let (outlet, mut patience) = (full(), Patience::default());
+        patience.look(&outlet, SECOND);
+        assert!(patience.look(&outlet, 2 * SECOND));
+        take(&outlet, 1);
+        assert!(!patience.look(&outlet, 2 * SECOND + RUN / 2));
+        assert!(!outlet.is_awaited());
+        assert_eq!(patience.wakes_at(2 * SECOND), Some(2 * SECOND + RUN));
+        patience.look(&outlet, 2 * SECOND + RUN);
+        assert!(outlet.is_awaited());
+    }
+
+    #[test]
+    fn each_time_has_a_second_of_its_own() {
+        let (outlet, mut patience) = (full(), Patience::default());
+        patience.look(&outlet, SECOND);
+        take(&outlet, 320);
+        fill(&outlet);
+        assert!(!patience.look(&outlet, 2 * SECOND));
+        assert!(outlet.is_awaited());
+        assert!(patience.look(&outlet, 3 * SECOND));
+        take(&outlet, 320);
+        assert!(!patience.look(&outlet, 4 * SECOND));
+        assert_eq!(patience.wakes_at(4 * SECOND), None);
+    }
+}
