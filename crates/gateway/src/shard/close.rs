@@ -144,7 +144,7 @@ impl Shard {
         if self.limits.outbox_policy != OutboxPolicy::Close {
             let dropped = io.outbox.drop_excess(&self.limits);
             self.stats.dropped_by_overflow.add(dropped);
-            self.charge(io);
+            self.charge(connection, io);
             return;
         }
         self.overflow_close(connection, io);
@@ -156,7 +156,7 @@ impl Shard {
             return self.overflow_close(connection, io);
         }
         self.stats.dropped_by_close.add(io.outbox.truncate());
-        self.charge(io);
+        self.charge(connection, io);
         self.close(connection, io, &CloseReason::ABNORMAL);
     }
 
@@ -171,7 +171,7 @@ impl Shard {
             "slow reader closed"
         );
         self.stats.dropped_by_overflow.add(io.outbox.truncate());
-        self.charge(io);
+        self.charge(connection, io);
         if matches!(io.phase, Phase::Pending(_)) {
             // the goodbye has to wait for the admission
             io.overflown = true;
@@ -222,7 +222,7 @@ impl Shard {
     pub(super) fn release(&self, connection: &Shared, io: &mut Io) {
         self.stats.dropped_by_close.add(io.outbox.messages());
         io.outbox = super::outbox::Outbox::default();
-        self.charge(io);
+        self.charge(connection, io);
         io.stash = Box::default();
         match (io.stream.take(), connection.permit.take()) {
             (Some(Stream::Carried(carried)), Some(permit)) => carried.give_back(permit),

@@ -9,6 +9,7 @@ pub mod bench;
 mod close;
 pub(crate) mod connection;
 mod delivery;
+mod fullest;
 pub(crate) mod outbox;
 mod preamble;
 mod rate;
@@ -56,6 +57,8 @@ pub(crate) struct Shard {
     now: Cell<u64>,
     connections: RefCell<Slab<Shared>>,
     recipients: RefCell<Recipients>,
+    /// Connections with a backlog, by its size.
+    backlogs: RefCell<fullest::Fullest>,
     /// Connections to be written at the end of the turn.
     dirty: RefCell<Vec<Shared>>,
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
@@ -108,6 +111,7 @@ impl Shard {
             now: Cell::new(now),
             connections: RefCell::default(),
             recipients: RefCell::default(),
+            backlogs: RefCell::default(),
             dirty: RefCell::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             send_ring: RefCell::new(send_ring::SendRing::new(config.io_uring)),

@@ -258,22 +258,30 @@ impl Shard {
         if self.hub.ledger().held() <= limit {
             return;
         }
-        let mut backlogged: Vec<Shared> = {
-            let connections = self.connections.borrow();
-            connections
-                .iter()
-                .map(|(_, connection)| connection)
-                .filter(|connection| connection.io.borrow().outbox.is_backlogged())
-                .cloned()
-                .collect()
-        };
-        backlogged.sort_unstable_by_key(|connection| connection.io.borrow().outbox.charge());
+        let mut shed = Vec::new();
         while self.hub.ledger().held() > limit {
-            let Some(fullest) = backlogged.pop() else {
-                return;
+            let Some(fullest) = self.take_fullest() else {
+                break;
             };
             self.shed(&fullest, &mut fullest.io.borrow_mut());
+            self.backlogs.borrow_mut().remove(fullest.slot);
+            shed.push(fullest);
         }
+        // each once: what is left of one is being written, and is looked at again when the next turn ends
+        for connection in shed {
+            self.list_backlog(&connection, &connection.io.borrow());
+        }
+    }
+
+    /// The connection with the largest backlog, which is no longer listed.
+    fn take_fullest(&self) -> Option<Shared> {
+        let mut backlogs = self.backlogs.borrow_mut();
+        let connections = self.connections.borrow();
+        let find = |slot: u32| connections.get(usize::try_from(slot).ok()?);
+        let backlog = |slot| find(slot).map_or(0, |one| one.io.borrow().outbox.charge());
+        let slot = backlogs.first(backlog)?;
+        backlogs.remove(slot);
+        find(slot).cloned()
     }
 }
 

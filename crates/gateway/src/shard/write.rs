@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
 
 use super::Shard;
-use super::connection::{Io, Phase, Shared, Wait};
+use super::connection::{Connection, Io, Phase, Shared, Wait};
 use super::outbox::Outbox;
 use crate::close::CloseReason;
 use crate::frame::{LateReply, Ledger};
@@ -56,7 +56,7 @@ impl Shard {
         } else {
             io.times.blocked = 0;
         }
-        self.charge(io);
+        self.charge(connection, io);
         if io.swollen && io.outbox.charge() <= self.limits.outbox_read_pause_bytes / DRAINED_PART {
             self.drained(connection, io);
         }
@@ -102,8 +102,8 @@ impl Shard {
         }
     }
 
-    /// Keeps the ledger's count of outbox entries.
-    pub(super) fn charge(&self, io: &mut Io) {
+    /// Keeps the ledger's count of outbox entries, and the list of backlogs.
+    pub(super) fn charge(&self, connection: &Connection, io: &mut Io) {
         let entries = io.outbox.entries();
         let before = usize::try_from(io.charged_entries).unwrap_or(usize::MAX);
         let ledger = self.hub.ledger();
@@ -115,6 +115,18 @@ impl Shard {
         }
         // a count of boxes in memory stays far below
         io.charged_entries = u32::try_from(entries).unwrap_or(u32::MAX);
+        if entries > 0 || before > 0 {
+            self.list_backlog(connection, io);
+        }
+    }
+
+    /// Lists a connection by what waits for the kernel, or no longer.
+    pub(super) fn list_backlog(&self, connection: &Connection, io: &Io) {
+        let size = match io.outbox.entries() {
+            0 => 0,
+            _ => io.outbox.charge(),
+        };
+        self.backlogs.borrow_mut().put(connection.slot, size);
     }
 
     fn keep_spare(&self, buffer: Vec<u8>) {
