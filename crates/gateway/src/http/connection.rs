@@ -13,6 +13,7 @@ use super::h2::Session;
 use super::wire::Wire;
 use crate::listener::ListenerState;
 use crate::shard::Shard;
+use crate::shard::wheel::{Timed, Wheel};
 
 /// Where a connection lives.
 pub(super) struct Around {
@@ -36,14 +37,27 @@ pub(crate) struct HttpConnection {
 }
 
 /// The connections of a shard that speak HTTP.
-#[derive(Default)]
 pub(crate) struct HttpConnections {
     all: Slab<Entry>,
+    /// When each is looked at next.
+    wheel: Wheel<Look>,
+    /// Those that are due, for a moment.
+    due: Vec<Look>,
+    /// How many there have been.
+    entered: u64,
+}
+
+/// A look at a connection's deadlines.
+#[derive(Clone, Copy)]
+struct Look {
+    at: u64,
+    key: usize,
+    /// Which of those that have had this key.
+    number: u64,
 }
 
 struct Entry {
-    /// When it is looked at next.
-    at: u64,
+    number: u64,
     listener: u32,
     connection: Rc<HttpConnection>,
     task: Option<AbortHandle>,
@@ -137,15 +151,35 @@ impl HttpConnection {
     }
 }
 
+impl Timed for Look {
+    fn at(&self) -> u64 {
+        self.at
+    }
+}
+
 impl HttpConnections {
+    pub(crate) fn new(now: u64) -> Self {
+        Self {
+            all: Slab::new(),
+            wheel: Wheel::new(now),
+            due: Vec::new(),
+            entered: 0,
+        }
+    }
+
     pub(super) fn enter(connection: &Rc<HttpConnection>) -> Registration {
         let Around { shard, listener } = &connection.around;
-        let key = shard.http_connections().borrow_mut().all.insert(Entry {
-            at: shard.now(),
+        let mut connections = shard.http_connections().borrow_mut();
+        connections.entered += 1;
+        let number = connections.entered;
+        let key = connections.all.insert(Entry {
+            number,
             listener: listener.id,
             connection: Rc::clone(connection),
             task: None,
         });
+        let at = shard.now();
+        connections.wheel.insert(Look { at, key, number });
         Registration {
             shard: Rc::clone(shard),
             key,
@@ -177,15 +211,20 @@ impl HttpConnections {
 
     /// Looks at those that are due.
     pub(crate) fn look(&mut self, now: u64) {
-        for (_, entry) in &mut self.all {
-            if entry.at > now {
+        let mut due = std::mem::take(&mut self.due);
+        self.wheel.advance(now, &mut due);
+        for look in due.drain(..) {
+            let entry = self.all.get(look.key);
+            let Some(entry) = entry.filter(|entry| entry.number == look.number) else {
                 continue;
-            }
-            match entry.connection.look(now) {
-                Ok(at) => entry.at = at,
-                Err(()) => entry.drop_task(),
-            }
+            };
+            let at = entry.connection.look(now).unwrap_or_else(|()| {
+                entry.drop_task();
+                now
+            });
+            self.wheel.insert(Look { at, ..look });
         }
+        self.due = due;
     }
 
     fn of(&self, listeners: &[u32]) -> impl Iterator<Item = &Entry> {

@@ -55,7 +55,7 @@ pub struct ChannelRecipients {
 /// A shard's timer wheel.
 #[derive(Debug)]
 pub struct Timers {
-    wheel: Wheel,
+    wheel: Wheel<Due>,
     fired: Vec<Due>,
 }
 

@@ -21,7 +21,7 @@ mod send_ring;
 mod stop;
 mod timers;
 mod turn;
-mod wheel;
+pub(crate) mod wheel;
 mod write;
 
 use std::cell::{Cell, RefCell};
@@ -71,7 +71,7 @@ pub(crate) struct Shard {
     read_buffer: RefCell<Box<[u8]>>,
     /// Emptied chunk buffers.
     spare: RefCell<Vec<Vec<u8>>>,
-    wheel: RefCell<Wheel>,
+    wheel: RefCell<Wheel<wheel::Due>>,
     wheel_armed: Notify,
     turn_waker: RefCell<Option<Waker>>,
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
@@ -123,7 +123,7 @@ impl Shard {
             wheel_armed: Notify::new(),
             turn_waker: RefCell::new(None),
             acceptors: RefCell::default(),
-            http_connections: RefCell::default(),
+            http_connections: RefCell::new(HttpConnections::new(now)),
             pending_writes: PendingWrites::default(),
             requests: Requests::new(index),
             ended: Notify::new(),

@@ -1,4 +1,4 @@
-//! One timer wheel per I/O shard: coarse deadlines for every connection at the cost of a few bytes
+//! The timer wheels of an I/O shard: coarse deadlines for every connection at the cost of a few bytes
 //! each. Pure: the time is an argument.
 
 use millrace_core::SocketId;
@@ -18,16 +18,28 @@ pub(crate) struct Due {
     pub(crate) at: u64,
 }
 
+/// What a wheel keeps.
+pub(crate) trait Timed: Copy {
+    /// When it is due, in milliseconds.
+    fn at(&self) -> u64;
+}
+
+impl Timed for Due {
+    fn at(&self) -> u64 {
+        self.at
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Wheel {
-    buckets: Vec<Vec<Due>>,
+pub(crate) struct Wheel<T> {
+    buckets: Vec<Vec<T>>,
     /// The first tick not yet turned.
     tick: u64,
     entries: usize,
 }
 
-impl Wheel {
+impl<T: Timed> Wheel<T> {
     pub(crate) fn new(now: u64) -> Self {
         Self {
             buckets: vec![Vec::new(); BUCKETS],
@@ -36,8 +48,8 @@ impl Wheel {
         }
     }
 
-    pub(crate) fn insert(&mut self, due: Due) {
-        let tick = (due.at / TICK_MS).max(self.tick);
+    pub(crate) fn insert(&mut self, due: T) {
+        let tick = (due.at() / TICK_MS).max(self.tick);
         let index = Self::index(tick);
         self.buckets[index].push(due);
         self.entries += 1;
@@ -48,7 +60,7 @@ impl Wheel {
     }
 
     /// Moves to `now` and appends what has come due to `fired`.
-    pub(crate) fn advance(&mut self, now: u64, fired: &mut Vec<Due>) {
+    pub(crate) fn advance(&mut self, now: u64, fired: &mut Vec<T>) {
         let last = now / TICK_MS;
         // an idle wheel may be far behind; one turn visits every bucket
         let first = self
@@ -58,7 +70,7 @@ impl Wheel {
             let bucket = &mut self.buckets[Self::index(tick)];
             let before = bucket.len();
             bucket.retain(|due| {
-                let waits = due.at / TICK_MS > last;
+                let waits = due.at() / TICK_MS > last;
                 if !waits {
                     fired.push(*due);
                 }
@@ -92,7 +104,7 @@ mod tests {
         }
     }
 
-    fn fired(wheel: &mut Wheel, now: u64) -> Vec<u32> {
+    fn fired(wheel: &mut Wheel<Due>, now: u64) -> Vec<u32> {
         let mut list = Vec::new();
         wheel.advance(now, &mut list);
         list.iter().map(|due| due.slot).collect()
