@@ -17,6 +17,19 @@ impl Shard {
         peer: &mut Peer,
         timeout: Duration,
     ) -> Option<Stream> {
+        if peer.listener.tls.is_none() && !peer.listener.config.proxy_protocol {
+            return Some(stream);
+        }
+        // boxed: connections of plain listeners do not carry the state of a handshake around
+        Box::pin(self.pass_in_time(stream, peer, timeout)).await
+    }
+
+    async fn pass_in_time(
+        &self,
+        stream: Stream,
+        peer: &mut Peer,
+        timeout: Duration,
+    ) -> Option<Stream> {
         // the future is dropped when it is late: what it was at stays here
         let mut stage = Stage::ProxyHeader;
         let outcome = tokio::time::timeout(timeout, pass(stream, peer, &mut stage)).await;
