@@ -10,6 +10,7 @@ mod close;
 pub mod config;
 mod doorbell;
 mod event;
+mod fault;
 mod frame;
 mod gateway;
 mod http;

@@ -250,6 +250,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
+        self.shard.count_bug();
         let left = self
             .shard
             .http_connections()

@@ -19,6 +19,7 @@ use super::connection::{Around, HttpConnection, HttpConnections, Registration, s
 use super::hyper_io::HyperIo;
 use super::{Answer, Client, Exchange, h2};
 use crate::adapter;
+use crate::fault::Fault;
 use crate::listener::Peer;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
@@ -39,6 +40,7 @@ async fn serve(
     registration: Registration,
 ) {
     let Around { shard, listener } = &connection.around;
+    shard.hub().faults().hit(Fault::HttpConnection);
     let timeout = listener.config.limits.handshake_timeout;
     let timeout = if peer.over_limit {
         timeout.min(OVER_LIMIT_TIMEOUT)

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ahash::AHashMap;
 
 use super::Hub;
+use crate::fault::Fault;
 use crate::notice::Notice;
 
 /// Rings every worker at each tick and retires those that leave a ring unanswered for `timeout`.
@@ -20,6 +21,7 @@ pub(crate) async fn watch(hub: Arc<Hub>, timeout: Duration) {
     let mut unanswered: AHashMap<u32, u128> = AHashMap::new();
     loop {
         tokio::time::sleep(tick).await;
+        hub.faults().hit(Fault::Liveness);
         let workers = hub.workers().all();
         unanswered.retain(|id, _| workers.iter().any(|worker| worker.id() == *id));
         for worker in workers {

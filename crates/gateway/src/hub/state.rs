@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use millrace_core::{Core, ShardIndex, ShardSet, SocketId, SocketState};
 
 use super::{Poster, Uplink, Worker, Workers};
+use crate::fault::Faults;
 use crate::frame::{Encodings, Ledger};
 use crate::inbox::Inboxes;
 use crate::notice::{Notice, Notices};
@@ -33,6 +34,7 @@ pub struct Hub {
     liveness_suspended: AtomicBool,
     pub(super) counted: Counted,
     reported: Mutex<Vec<(&'static str, Instant)>>,
+    faults: Faults,
 }
 
 /// What is counted beside the shards.
@@ -79,6 +81,7 @@ impl Hub {
             liveness_suspended: AtomicBool::new(false),
             counted: Counted::default(),
             reported: Mutex::new(Vec::new()),
+            faults: Faults::default(),
         }
     }
 
@@ -120,6 +123,11 @@ impl Hub {
 
 /// For the rest of the crate.
 impl Hub {
+    /// For tests.
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
     pub(crate) fn inboxes(&self) -> &Inboxes {
         &self.inboxes
     }

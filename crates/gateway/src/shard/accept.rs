@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::net::UnixListener;
 
 use super::Shard;
+use crate::fault::Fault;
 use crate::hub::Hub;
 use crate::inbox::Command;
 use crate::listener::{Incoming, ListenerState, Listening, Peer};
@@ -24,15 +25,15 @@ pub(crate) fn listen(shard: &Rc<Shard>, listening: Listening) {
         Bound::Tcp(listeners) => listeners
             .into_iter()
             .map(|listener| {
-                let (shard, state) = (Rc::clone(shard), Arc::clone(&state));
-                tokio::task::spawn_local(accept_tcp(shard, listener, state)).abort_handle()
+                let accepting = accept_tcp(Rc::clone(shard), listener, Arc::clone(&state));
+                shard.spawn_vital(accepting)
             })
             .collect(),
         #[cfg(unix)]
         Bound::Unix(listener, path) => {
-            let (shard, state) = (Rc::clone(shard), Arc::clone(&state));
             let file = UnixFile(path);
-            vec![tokio::task::spawn_local(accept_unix(shard, listener, file, state)).abort_handle()]
+            let accepting = accept_unix(Rc::clone(shard), listener, file, Arc::clone(&state));
+            vec![shard.spawn_vital(accepting)]
         }
     };
     shard.keep_acceptors(state.id, tasks);
@@ -100,6 +101,7 @@ fn deal(
     listener: &Arc<ListenerState>,
 ) {
     let hub = shard.hub();
+    hub.faults().hit(Fault::Accept);
     let address = peer.map(|peer| peer.ip().to_canonical());
     // whom a proxy forwards for is known later, and counted then
     let counted = address.filter(|_| !listener.config.trusted.has(address));

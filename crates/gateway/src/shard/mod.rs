@@ -6,6 +6,9 @@ mod accept;
 mod admission;
 #[cfg(feature = "bench")]
 pub mod bench;
+mod bug;
+#[cfg(test)]
+mod bug_tests;
 mod close;
 pub(crate) mod connection;
 mod delivery;
@@ -80,6 +83,8 @@ pub(crate) struct Shard {
     pending_writes: PendingWrites,
     requests: Requests,
     ended: Notify,
+    /// A task that the shard cannot do without was ended by a bug.
+    failed: Notify,
 }
 
 impl fmt::Debug for Shard {
@@ -127,6 +132,7 @@ impl Shard {
             pending_writes: PendingWrites::default(),
             requests: Requests::new(index),
             ended: Notify::new(),
+            failed: Notify::new(),
         }
     }
 
@@ -299,20 +305,19 @@ const WAITING_THREADS: usize = 16;
 /// Time that reads have to end which nobody waits for any more.
 const LAST_READS: Duration = Duration::from_secs(1);
 
-/// Lives until the shard is told to end; false when its turn ended by a bug.
+/// Lives until the shard is told to end; false when a task that it cannot do without was ended by a bug.
 async fn live(shard: Rc<Shard>) -> bool {
     // one turn writes to any number of connections: tokio's budget of 128 operations would make the
     // rest wait for another round through the event loop, each in its own task
-    let turns =
-        tokio::task::spawn_local(tokio::task::unconstrained(turn::turns(Rc::clone(&shard))));
-    tokio::task::spawn_local(timers::timers(Rc::clone(&shard)));
+    shard.spawn_vital(tokio::task::unconstrained(turn::turns(Rc::clone(&shard))));
+    shard.spawn_vital(timers::timers(Rc::clone(&shard)));
     if shard.index.get() == 0 {
         let timeout = shard.limits.worker_timeout;
-        tokio::task::spawn_local(crate::hub::watch(Arc::clone(&shard.hub), timeout));
+        shard.spawn_vital(crate::hub::watch(Arc::clone(&shard.hub), timeout));
     }
     tokio::select! {
         () = shard.ended.notified() => true,
-        _ = turns => false,
+        () = shard.failed.notified() => false,
     }
 }
 

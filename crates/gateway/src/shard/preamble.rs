@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Shard;
+use crate::fault::Fault;
 use crate::listener::Peer;
 use crate::net::preamble::{Preamble, Stage};
 use crate::net::stream::Stream;
@@ -17,6 +18,7 @@ impl Shard {
         peer: &mut Peer,
         timeout: Duration,
     ) -> Option<Stream> {
+        self.hub.faults().hit(Fault::Preamble);
         if peer.listener.tls.is_none() && !peer.listener.config.proxy_protocol {
             return Some(stream);
         }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::Shard;
 use super::connection::{Connection, Phase};
 use crate::close::CloseReason;
+use crate::fault::Fault;
 use crate::listener::Stopping;
 use crate::sync::Ordering;
 
@@ -21,10 +22,11 @@ impl Shard {
             !stops
         });
         let shard = Rc::clone(self);
-        tokio::task::spawn_local(async move {
+        self.spawn_vital(async move {
             let of = |connection: &Connection| stopping.listeners.contains(&connection.listener.id);
             // a handshake that ends meanwhile may still bring a connection, so each look tells all
             loop {
+                shard.hub.faults().hit(Fault::Stop);
                 shard.close_all(&CloseReason::GOING_AWAY, "Server is stopping", u64::MAX, of);
                 let connections = shard.select(of).len();
                 // those that wait for a request end at once, a request that came is still answered

@@ -9,6 +9,7 @@ use super::connection::{Extra, Io, Phase, Shared};
 use super::millis;
 use super::wheel::{Due, TICK_MS};
 use crate::close::CloseReason;
+use crate::fault::Fault;
 use crate::inbox::Command;
 use crate::limits::MESSAGE_RATE_FLOOR;
 use crate::socket::{Liveness, Wake};
@@ -21,6 +22,7 @@ pub(super) async fn timers(shard: Rc<Shard>) {
             shard.wheel_armed.notified().await;
         }
         tokio::time::sleep(Duration::from_millis(TICK_MS)).await;
+        shard.hub.faults().hit(Fault::Timers);
         shard.tick();
         shard
             .wheel

@@ -14,6 +14,7 @@ use super::Shard;
 use super::connection::Shared;
 use super::recipients::Local;
 use crate::close::CloseReason;
+use crate::fault::Fault;
 use crate::frame::{Message, Publication};
 use crate::inbox::{Command, Mail};
 
@@ -46,6 +47,7 @@ pub(super) async fn turns(shard: Rc<Shard>) {
 
 impl Shard {
     fn turn(self: &Rc<Self>, mail: &mut Mail) {
+        self.hub.faults().hit(Fault::Turn);
         self.tick();
         self.hub.inboxes().take(self.index, mail);
         let Mail { commands, arena } = mail;

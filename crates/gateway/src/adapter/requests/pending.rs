@@ -14,6 +14,7 @@ use bytes::Bytes;
 use millrace_core::ShardIndex;
 
 use crate::event::Reply;
+use crate::fault::Fault;
 use crate::http::Incoming;
 use crate::hub::Worker;
 use crate::shard::Shard;
@@ -232,6 +233,7 @@ impl Pending {
 pub(super) async fn watch(shard: Rc<Shard>) {
     loop {
         tokio::time::sleep(LOOK).await;
+        shard.hub().faults().hit(Fault::Requests);
         if shard.requests().look(shard.elapsed()) {
             shard.requests().watched.set(false);
             return;

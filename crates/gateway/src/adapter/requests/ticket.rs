@@ -40,7 +40,7 @@ impl Ticket {
             .borrow_mut()
             .insert(pending.id, Rc::clone(&pending));
         if timeout.is_some() && !requests.watched.replace(true) {
-            tokio::task::spawn_local(watch(Rc::clone(shard)));
+            shard.spawn_vital(watch(Rc::clone(shard)));
         }
         Self {
             shard: Rc::clone(shard),

@@ -10,6 +10,7 @@ use hyper::body::Body;
 
 use super::pending::{Pending, turn};
 use super::ticket::{Ticket, room};
+use crate::fault::Fault;
 use crate::http::Incoming;
 use crate::shard::Shard;
 
@@ -25,27 +26,45 @@ pub(super) fn start(
     tokio::task::spawn_local(run(shard, pending, begun, limit));
 }
 
+/// Tells the worker that no more of a body comes if a bug ends its task.
+struct BugGuard {
+    shard: Rc<Shard>,
+    pending: Rc<Pending>,
+}
+
+impl Drop for BugGuard {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.shard.count_bug();
+            tell(&self.shard, &self.pending, turn::BROKEN);
+        }
+    }
+}
+
 async fn run(shard: Rc<Shard>, pending: Rc<Pending>, mut begun: Vec<u8>, limit: usize) {
+    let guard = BugGuard { shard, pending };
+    let BugGuard { shard, pending } = &guard;
     let mut received = 0_usize;
+    shard.hub().faults().hit(Fault::Upload);
     loop {
-        let Some(most) = credit(&pending).await else {
+        let Some(most) = credit(pending).await else {
             return;
         };
-        if !room(&shard, &pending).await {
+        if !room(shard, pending).await {
             return;
         }
         let mut gathered = std::mem::take(&mut begun);
         let gathering =
-            poll_fn(|cx| poll_gathered(cx, &pending, &mut gathered, most.min(PIECE_BYTES)));
+            poll_fn(|cx| poll_gathered(cx, pending, &mut gathered, most.min(PIECE_BYTES)));
         let last = match gathering.await {
             Some(Ok(last)) => last,
-            Some(Err(_)) => return tell(&shard, &pending, turn::BROKEN),
+            Some(Err(_)) => return tell(shard, pending, turn::BROKEN),
             // nobody waits for the answer any more
             None => return,
         };
         received = received.saturating_add(gathered.len());
         if received > limit {
-            return tell(&shard, &pending, turn::TOO_LARGE);
+            return tell(shard, pending, turn::TOO_LARGE);
         }
         {
             let state = &mut *pending.state.borrow_mut();

@@ -36,6 +36,7 @@ async fn enter(
     mut peer: Peer,
     (terms, local): (Arc<Terms>, Option<SocketAddr>),
 ) {
+    let _guard = shard.guard_connection();
     let timeout = peer.listener.config.limits.handshake_timeout;
     let Some(mut stream) = shard.pass_preamble(stream, &mut peer, timeout).await else {
         return;

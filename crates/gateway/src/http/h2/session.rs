@@ -300,6 +300,7 @@ impl StreamGuard {
 impl Drop for StreamGuard {
     fn drop(&mut self) {
         let session = &self.session;
+        session.shard.count_bug();
         session.streams.borrow_mut().try_remove(self.key);
         session.idle_since.set(session.shard.now());
         if !self.answered.get() {

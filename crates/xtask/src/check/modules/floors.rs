@@ -75,6 +75,7 @@ const GATEWAY: Crate = Crate {
                 "limits.rs",
                 "notice.rs",
                 "permits.rs",
+                "fault.rs",
                 "stats.rs",
                 "sync.rs",
             ],

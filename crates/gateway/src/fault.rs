@@ -1,0 +1,57 @@
+//! Panics on demand, for tests of what becomes of them. In any other build there is nothing here that could.
+
+#[cfg(test)]
+use crate::sync::{AtomicUsize, Ordering};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    /// Where the next panic is, by its number; 0: nowhere.
+    #[cfg(test)]
+    next: AtomicUsize,
+}
+
+/// Where a test may have a panic.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    Turn = 1,
+    Timers,
+    Accept,
+    Liveness,
+    Stop,
+    Requests,
+    HttpConnection,
+    Upload,
+    Preamble,
+}
+
+impl Faults {
+    /// Panics, if a test has asked for it here.
+    #[inline]
+    pub(crate) fn hit(&self, fault: Fault) {
+        #[cfg(test)]
+        {
+            let asked =
+                self.next
+                    .compare_exchange(fault.number(), 0, Ordering::SeqCst, Ordering::SeqCst);
+            assert!(asked.is_err(), "asked for by a test");
+        }
+        #[cfg(not(test))]
+        let _ = (self, fault);
+    }
+}
+
+#[cfg(test)]
+impl Faults {
+    pub(crate) fn ask(&self, fault: Fault) {
+        self.next.store(fault.number(), Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+impl Fault {
+    #[expect(clippy::as_conversions, reason = "the number of a variant")]
+    fn number(self) -> usize {
+        self as usize
+    }
+}
