@@ -7,34 +7,24 @@ use crate::finding::Finding;
 use crate::module_graph::{ModuleGraph, folder_of};
 use crate::tree::Tree;
 
-/// `listed`: the circles that were there before there was a check.
-pub(super) fn check(tree: &Tree, src: &str, listed: &[&[&str]]) -> Vec<Finding> {
+pub(super) fn check(tree: &Tree, src: &str) -> Vec<Finding> {
     let Some(graph) = ModuleGraph::read(tree, src) else {
         return Vec::new();
     };
     let arrows = graph.arrows();
     let beside = |(from, to): &(&str, &str)| !from.starts_with(&folder_of(to));
-    let found = circles(arrows.keys().copied().filter(beside));
-    let listed: BTreeSet<BTreeSet<&str>> = listed
-        .iter()
-        .map(|circle| circle.iter().copied().collect())
-        .collect();
-    let new = found
-        .difference(&listed)
-        .map(|circle| ("a circle of imports", circle));
-    let gone = listed
-        .difference(&found)
-        .map(|circle| ("no longer a circle, take it out of the list", circle));
-    let finding = |(problem, circle): (&str, &BTreeSet<&str>)| {
-        let files: Vec<&str> = circle.iter().copied().collect();
-        let message = format!("{problem}: {} (I15)", files.join(", "));
+    let finding = |circle: BTreeSet<&str>| {
+        let files: Vec<&str> = circle.into_iter().collect();
         Finding::error(
             &format!("{src}{}", files.first().unwrap_or(&"")),
             0,
-            message,
+            format!("a circle of imports: {} (I15)", files.join(", ")),
         )
     };
-    new.chain(gone).map(finding).collect()
+    circles(arrows.keys().copied().filter(beside))
+        .into_iter()
+        .map(finding)
+        .collect()
 }
 
 /// The largest sets in which each reaches each.
@@ -77,7 +67,7 @@ mod tests {
 
     const SRC: &str = "crates/a/src/";
 
-    fn found(files: &[(&str, &str)], listed: &[&[&str]]) -> Vec<String> {
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
         let paths: Vec<String> = files
             .iter()
             .map(|(path, _)| format!("{SRC}{path}"))
@@ -87,7 +77,7 @@ mod tests {
             .map(String::as_str)
             .zip(files.iter().map(|(_, code)| *code))
             .collect();
-        check(&Tree::of(&files), SRC, listed)
+        check(&Tree::of(&files), SRC)
             .into_iter()
             .map(|finding| finding.message)
             .collect()
@@ -104,15 +94,9 @@ mod tests {
     #[test]
     fn a_circle_is_found_with_all_its_files() {
         assert_eq!(
-            found(&THREE, &[]),
+            found(&THREE),
             ["a circle of imports: a.rs, b.rs, c.rs (I15)"]
         );
-    }
-
-    #[test]
-    fn a_listed_circle_is_fine_until_it_is_gone() {
-        assert!(found(&THREE, &[&["a.rs", "b.rs", "c.rs"]]).is_empty());
-        assert_eq!(found(&THREE[..1], &[&["a.rs", "b.rs"]]).len(), 1);
     }
 
     #[test]
@@ -122,6 +106,6 @@ mod tests {
             ("a/mod.rs", "mod b; use b::B; pub struct A;"),
             ("a/b.rs", "use super::A; pub struct B;"),
         ];
-        assert!(found(&files, &[]).is_empty());
+        assert!(found(&files).is_empty());
     }
 }

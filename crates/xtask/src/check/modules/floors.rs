@@ -185,9 +185,6 @@ const CORE: Crate = Crate {
     upward: &[],
 };
 
-/// Circles in crates without floors, as they were when the check was made. Never add to it.
-pub(super) const CIRCLES: [(&str, &[&[&str]]); 0] = [];
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
