@@ -76,6 +76,17 @@ test('a broadcast reaches WebSockets and event streams, text and binary', async 
   t.is((await stream.next()).data, large);
 });
 
+test('handleOpen is told by which transport a client comes, and from which port', async (t) => {
+  const server = await ownServer(t, options());
+  const ws = await open(t, server, { path: '/?name=ws' });
+  const { transport, port } = await key(server, 'open ws');
+  t.deepEqual([transport, port], ['websocket', ws.localPort]);
+  listen(t, at(server, '/events?name=sse'));
+  const told = await key(server, 'open sse');
+  t.is(told.transport, 'sse');
+  t.true(told.port > 0 && told.port !== port);
+});
+
 test('the answer of an accepted stream', async (t) => {
   const server = await ownServer(t, options());
   const response = await request(t, server, '/events?name=a&wish=greet', { headers: { 'last-event-id': '17' } });

@@ -33,6 +33,7 @@ export type {
   OpenAnswer,
   OpenRequest,
   Rejection,
+  Transport,
   WorkerModule,
   /** The name that `warpsocket` gives it. */
   WorkerModule as WorkerInterface,

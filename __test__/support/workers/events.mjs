@@ -5,7 +5,9 @@ export function handleOpen(socketId, _ip, headers, request) {
   const wish = request.query.get('wish');
   if (wish === 'refuse') return { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: 'who are you?' };
   if (wish === 'protocol') return { protocol: 'chat' };
-  setKey(`open ${request.query.get('name')}`, JSON.stringify({ socketId, last: headers['last-event-id'] ?? null }));
+  const { transport, port } = request;
+  const told = { socketId, last: headers['last-event-id'] ?? null, transport, port };
+  setKey(`open ${request.query.get('name')}`, JSON.stringify(told));
   subscribe(socketId, 'news');
   if (wish === 'greet') send(socketId, 'welcome');
   if (wish === 'close') close(socketId, 4001, 'go away');

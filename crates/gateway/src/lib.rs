@@ -20,7 +20,6 @@ pub mod limits;
 mod listener;
 mod net;
 mod notice;
-mod open;
 mod permits;
 mod shard;
 mod socket;

@@ -2,7 +2,7 @@
 
 import { readable } from '../report.js';
 import type { Data } from '../target.js';
-import type { ClientCertificate, OpenRequest } from './module.js';
+import type { ClientCertificate, OpenRequest, Transport } from './module.js';
 import type { Opening } from './record.js';
 
 /** A checked answer. Headers are names and values in turn. */
@@ -28,6 +28,8 @@ export const FAILED: Answer = {
 export class Request implements OpenRequest {
   readonly url: string;
   readonly headers: Record<string, string>;
+  readonly transport: Transport;
+  readonly port: number;
   readonly clientCertificate: ClientCertificate | undefined;
   #query: URLSearchParams | undefined;
   #protocols: readonly string[] | undefined;
@@ -35,6 +37,8 @@ export class Request implements OpenRequest {
   constructor(opening: Opening) {
     this.url = opening.target;
     this.headers = opening.headers;
+    this.transport = opening.transport;
+    this.port = opening.port;
     this.clientCertificate = opening.certificate;
   }
 

@@ -7,6 +7,9 @@ import type { Data } from '../target.js';
 import { EXCHANGE_HANDLER, type ExchangeHandler } from './exchange.js';
 import type { FetchHandler } from './fetch/handler.js';
 
+/** How a socket's bytes travel: as a WebSocket, or one way, as Server-Sent Events. */
+export type Transport = 'websocket' | 'sse';
+
 /** The request that opens a connection. */
 export interface OpenRequest {
   /** Path and query, as sent: `"/chat?room=1"`. */
@@ -19,6 +22,10 @@ export interface OpenRequest {
   readonly headers: Record<string, string>;
   /** The subprotocols that the client offers, in its order of preference. */
   readonly protocols: readonly string[];
+  /** What the socket will speak. */
+  readonly transport: Transport;
+  /** The client's port; 0 on a unix socket, and where a trusted proxy names the client in a header. */
+  readonly port: number;
   /** The client's TLS certificate, where `tls.clientCertificates` asked for one and the client has one. */
   readonly clientCertificate: ClientCertificate | undefined;
 }

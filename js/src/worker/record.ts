@@ -6,7 +6,7 @@
  * `kind | ascii << 4 | sidecar << 5 | length << 8`, word 1 the connection's slot.
  */
 
-import type { ClientCertificate } from './module.js';
+import type { ClientCertificate, Transport } from './module.js';
 
 /** What a record tells: the low four bits of word 0. */
 export const KIND_MASK = 15;
@@ -57,10 +57,16 @@ export function over(memory: ArrayBuffer): RecordBuffer {
   return Buffer.from(memory) as RecordBuffer;
 }
 
+/** By their numbers, which are those of `crates/gateway/src/event/opening.rs`. */
+const TRANSPORTS: readonly Transport[] = ['websocket', 'sse'];
+
 /** A connection that wants to come in. */
 export interface Opening {
   id: number;
   ip: string;
+  /** 0 on a unix socket, and where a proxy names the client in its requests. */
+  port: number;
+  transport: Transport;
   /** Path and query, as sent. */
   target: string;
   headers: Record<string, string>;
@@ -88,9 +94,12 @@ export function readOpening(words: Uint32Array, buffer: RecordBuffer, at: number
   const subject = headers + word(words, at + 5);
   const certificate = subject + word(words, at + 6);
   const end = certificate + word(words, at + 7);
+  const flags = word(words, at + 2);
   return {
     id: socketId(words, at),
     ip: buffer.latin1Slice(ip, target),
+    port: flags >>> 16,
+    transport: TRANSPORTS[(flags >>> 8) & 0xff] as Transport,
     target: buffer.latin1Slice(target, headers),
     headers: readHeaders(buffer.latin1Slice(headers, subject)),
     certificate:

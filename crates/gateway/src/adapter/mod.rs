@@ -14,7 +14,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use crate::frame::Encodings;
-use crate::http::{Answer, Asked, Exchange, plain, refuse_method};
+use crate::http::{Answer, Asked, Exchange, OVER_LIMIT, plain, refuse_method};
 use crate::listener::Peer;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
@@ -80,6 +80,3 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     }
     plain(StatusCode::NOT_FOUND, "Not found")
 }
-
-/// What a peer is told whose address has too many connections.
-pub(crate) const OVER_LIMIT: &str = "Too many connections from this address";

@@ -18,12 +18,13 @@ use millrace_protocol::sse;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
 use crate::close::CloseReason;
-use crate::event::Acceptance;
+use crate::event::{Acceptance, Transport};
 use crate::frame::{Encoding, EncodingDef, Message};
+use crate::http::open;
 use crate::http::{Answer, Asked, Body, BodyError, Client, Exchange, plain};
 use crate::net::stream::{Carried, Stream};
-use crate::open::{self, Opened};
 use crate::permits::Permit;
+use crate::shard::open::Opened;
 use crate::socket::{self, Goodbye, Liveness, Session, Taken, Traits};
 
 /// Whether the request is for a stream of events.
@@ -50,7 +51,8 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     let encodings = exchange.shard.hub().encodings();
     let encoding = encodings.named(ENCODING.name);
     let encoding = encoding.expect("it was registered when the gateway was made");
-    match open::admit(&exchange, &request, Box::new(Sse(encoding))).await {
+    let session = Box::new(Sse(encoding));
+    match open::admit(&exchange, &request, Transport::EventStream, session).await {
         Ok((admitted, acceptance)) => begin(admitted, &acceptance, &exchange.client),
         Err(answer) => answer,
     }
@@ -58,7 +60,10 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
 
 fn begin(admitted: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer {
     if acceptance.protocol.is_some() {
-        return admitted.invalid("handleOpen selected a subprotocol, and an event stream has none");
+        return open::invalid(
+            admitted,
+            "handleOpen selected a subprotocol, and an event stream has none",
+        );
     }
     let (ours, theirs) = duplex(PIPE_BYTES);
     let mut answer = Response::new(Body::Stream(Box::pin(Pipe::new(theirs, client))));
@@ -73,7 +78,7 @@ fn begin(admitted: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answ
         headers.insert(name, HeaderValue::from_static(value));
     }
     if let Err(problem) = open::add_headers(acceptance, &mut answer, &RESERVED) {
-        return admitted.invalid(problem);
+        return open::invalid(admitted, problem);
     }
     let pipe = PipeEnd {
         stream: ours,

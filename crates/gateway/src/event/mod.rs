@@ -3,9 +3,11 @@
 
 mod admission;
 mod handlers;
+mod opening;
 pub(crate) mod record;
 mod reply;
 
 pub use admission::{Acceptance, Rejection};
 pub use handlers::Handlers;
+pub(crate) use opening::{Opening, Transport};
 pub use reply::{AnswerHead, HeadError, Reply};

@@ -8,6 +8,7 @@ mod http;
 
 use millrace_core::SocketId;
 
+use super::opening::Opening;
 pub(crate) use http::{
     Asking, append_asking, append_piece, append_piece_beside, append_turn, asking_bytes,
 };
@@ -61,53 +62,6 @@ const SIDECAR: u32 = 1 << 5;
 const FLAG_LAST: u32 = ASCII;
 const LENGTH_SHIFT: u32 = 8;
 
-/// What an OPEN record carries.
-#[derive(Debug)]
-pub(crate) struct Opening<'a> {
-    pub(crate) socket: SocketId,
-    /// Whether `handleOpen` decides; otherwise the connection is already accepted.
-    pub(crate) answer: bool,
-    pub(crate) address: &'a str,
-    /// Path and query as sent.
-    pub(crate) target: &'a str,
-    /// `name\0value\0…`, visible ASCII.
-    pub(crate) headers: &'a [u8],
-    /// Of the client's TLS certificate, as the headers are written.
-    pub(crate) subject: &'a [u8],
-    /// The certificate in DER; empty where there is none.
-    pub(crate) certificate: &'a [u8],
-}
-
-impl Opening<'_> {
-    /// The bytes of the record's payload.
-    pub(crate) fn payload_bytes(&self) -> usize {
-        8 * 4 + self.parts().iter().map(|part| part.len()).sum::<usize>()
-    }
-
-    fn parts(&self) -> [&[u8]; 5] {
-        [
-            self.address.as_bytes(),
-            self.target.as_bytes(),
-            self.headers,
-            self.subject,
-            self.certificate,
-        ]
-    }
-
-    /// Of a connection that no handler is asked about.
-    pub(crate) const fn unseen(socket: SocketId) -> Self {
-        Self {
-            socket,
-            answer: false,
-            address: "",
-            target: "",
-            headers: &[],
-            subject: &[],
-            certificate: &[],
-        }
-    }
-}
-
 /// What a CLOSE record carries.
 #[derive(Debug)]
 pub(crate) struct Closing<'a> {
@@ -160,7 +114,7 @@ pub(crate) fn append_open(out: &mut Vec<u8>, slot: u32, opening: &Opening<'_>) {
     let length = opening.payload_bytes();
     append_header(out, RecordKind::Open, 0, slot, length);
     append_socket(out, opening.socket);
-    append_word(out, u32::from(opening.answer));
+    append_word(out, opening.flags());
     for part in opening.parts() {
         append_word(out, word(part.len()));
     }
@@ -217,6 +171,7 @@ fn word(length: usize) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Transport;
 
     #[test]
     fn a_message_is_padded_to_words() {
@@ -277,6 +232,8 @@ mod tests {
             &mut out,
             3,
             &Opening {
+                transport: Transport::WebSocket,
+                port: 0,
                 socket,
                 answer: true,
                 address: "::1",

@@ -14,6 +14,7 @@ mod h2;
 mod hyper_io;
 mod incoming;
 mod methods;
+pub(crate) mod open;
 mod serve;
 mod signal;
 mod wire;
@@ -43,6 +44,9 @@ pub(crate) use methods::refuse_method;
 pub(crate) use serve::adopt;
 pub(crate) use signal::Signal;
 pub(crate) use write_buffer::{PendingWrites, send as send_pending_writes};
+
+/// What a peer is told whose address has too many connections.
+pub(crate) const OVER_LIMIT: &str = "Too many connections from this address";
 
 /// What an endpoint answers with.
 pub(crate) type Answer = Response<Body>;

@@ -13,6 +13,7 @@ mod close;
 pub(crate) mod connection;
 mod delivery;
 mod fullest;
+pub(crate) mod open;
 pub(crate) mod outbox;
 mod preamble;
 mod rate;

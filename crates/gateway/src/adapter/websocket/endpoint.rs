@@ -13,9 +13,10 @@ use hyper::{Method, Response, StatusCode, Version};
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 
 use super::session::WebSocket;
-use crate::event::Acceptance;
+use crate::event::{Acceptance, Transport};
+use crate::http::open;
 use crate::http::{Answer, Asked, Body, Client, Exchange, plain};
-use crate::open::{self, Opened};
+use crate::shard::open::Opened;
 
 /// Whether a request asks for a WebSocket, well or badly.
 pub(crate) fn is_meant(request: &Asked) -> bool {
@@ -38,8 +39,9 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
         return plain(StatusCode::BAD_REQUEST, "A body is not allowed");
     }
     let client = &exchange.client;
-    let adapter = Box::new(WebSocket::new(Arc::clone(&client.listener.decoder)));
-    match open::admit(&exchange, &request, adapter).await {
+    let session = Box::new(WebSocket::new(Arc::clone(&client.listener.decoder)));
+    let transport = Transport::WebSocket;
+    match open::admit(&exchange, &request, transport, session).await {
         Ok((admitted, acceptance)) => begin(admitted, &acceptance, client, &offered),
         Err(answer) => answer,
     }
@@ -49,7 +51,7 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
 fn begin(admitted: Opened, acceptance: &Acceptance, client: &Client, offered: &Offered) -> Answer {
     let mut response = switching(&offered.accept);
     if let Err(problem) = apply(acceptance, &mut response, &offered.protocols) {
-        return admitted.invalid(problem);
+        return open::invalid(admitted, problem);
     }
     *client.upgrade.borrow_mut() = Some(Box::new(move |stream, early| {
         admitted.connected(stream, &early);

@@ -19,8 +19,7 @@ use slab::Slab;
 use tokio::task::AbortHandle;
 
 use super::inflow::Inflow;
-use crate::adapter::OVER_LIMIT;
-use crate::http::{Body, BodyError, Client};
+use crate::http::{Body, BodyError, Client, OVER_LIMIT};
 use crate::listener::ListenerState;
 use crate::permits::Permit;
 use crate::shard::Shard;

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use millrace_core::SocketId;
 
 use super::{PendingClose, QUIET_EVENTS, Queue};
-use crate::event::record::{self, Closing, NO_SLOT, Opening};
+use crate::event::Opening;
+use crate::event::record::{self, Closing, NO_SLOT};
 
 impl Queue {
     /// Whether a connection may be told: what waits of others' beginnings and ends has not met a bound. Messages do not

@@ -1,7 +1,8 @@
 //! The queue on one thread: batches, slots, closes and the bell.
 
 use super::*;
-use crate::event::record::{NO_SLOT, Opening};
+use crate::event::Opening;
+use crate::event::record::NO_SLOT;
 
 fn message(queue: &Queue, kind: RecordKind, ascii: bool, payload: &[u8]) -> u64 {
     queue

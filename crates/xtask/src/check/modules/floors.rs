@@ -41,7 +41,7 @@ const GATEWAY: Crate = Crate {
         ("the crate's face", &["lib.rs", "bench", "shard/bench.rs"]),
         ("gateway", &["gateway"]),
         ("adapter", &["adapter"]),
-        ("http", &["http", "open"]),
+        ("http", &["http"]),
         ("contract", &["contract.rs"]),
         ("shard", &["shard"]),
         (
@@ -83,13 +83,11 @@ const GATEWAY: Crate = Crate {
     ],
     upward: &[
         ("http/h2/mod.rs", "adapter/mod.rs"),
-        ("http/h2/session.rs", "adapter/mod.rs"),
         ("http/serve.rs", "adapter/mod.rs"),
         ("listener.rs", "adapter/files/mod.rs"),
         ("shard/accept.rs", "adapter/mod.rs"),
         ("listener.rs", "adapter/resp/session.rs"),
         ("listener.rs", "http/answer.rs"),
-        ("open/mod.rs", "adapter/mod.rs"),
         ("shard/close.rs", "shard/mod.rs"),
         ("shard/mod.rs", "adapter/requests/pending.rs"),
         ("shard/mod.rs", "http/connection.rs"),

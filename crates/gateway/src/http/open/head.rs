@@ -2,8 +2,6 @@
 
 use hyper::header::{COOKIE, HOST, HeaderMap, ORIGIN};
 
-use millrace_protocol::certificate::subject;
-
 use crate::config::Origins;
 
 /// Headers as `name\0value\0…`: names in lower case, repeated ones joined, values that are not
@@ -30,19 +28,6 @@ pub(super) fn header_block(headers: &HeaderMap) -> Vec<u8> {
         if first {
             block.truncate(start);
         } else {
-            block.push(0);
-        }
-    }
-    block
-}
-
-/// A certificate's subject, written as the headers are.
-pub(super) fn subject_block(certificate: &[u8]) -> Vec<u8> {
-    let mut block = Vec::new();
-    // what rustls took is a certificate
-    for (name, value) in subject(certificate).unwrap_or_default() {
-        for text in [name, value] {
-            block.extend_from_slice(text.as_bytes());
             block.push(0);
         }
     }

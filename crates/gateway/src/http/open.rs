@@ -1,0 +1,129 @@
+//! How a request becomes a socket, whatever that will speak: judged by the listener's rules, shown to `handleOpen` by its
+//! shard, answered with a status.
+
+mod head;
+
+use std::borrow::Cow;
+
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Response, StatusCode};
+
+use super::{Answer, Asked, Body, Client, Exchange, OVER_LIMIT, plain};
+use crate::event::{Acceptance, Rejection, Transport};
+use crate::shard::open::{Candidate, Opened, Refusal, Shown};
+use crate::socket::Session;
+
+/// Has the worker decide. `Err`: the answer to a peer that may not come in.
+pub(crate) async fn admit(
+    exchange: &Exchange,
+    request: &Asked,
+    transport: Transport,
+    session: Box<dyn Session>,
+) -> Result<(Opened, Box<Acceptance>), Answer> {
+    let Exchange { shard, client } = exchange;
+    if !head::origin_allowed(&client.listener.config.origins, request.headers()) {
+        return Err(unwelcome(
+            client,
+            StatusCode::FORBIDDEN,
+            "Origin not allowed",
+        ));
+    }
+    if client.over_limit {
+        return Err(unwelcome(
+            client,
+            StatusCode::SERVICE_UNAVAILABLE,
+            OVER_LIMIT,
+        ));
+    }
+    if client.listener.is_stopping() {
+        return Err(unwelcome(
+            client,
+            StatusCode::SERVICE_UNAVAILABLE,
+            "Server is stopping",
+        ));
+    }
+    let worker = shard.pick_worker().map_err(refused)?;
+    let permit = client.take_permit();
+    let mut permit = permit.map_err(|(status, text)| plain(status, text))?;
+    let address = exchange.client_address(request.headers());
+    if address != client.address && address.is_some_and(|address| permit.count_for(address)) {
+        permit.forget_address();
+        *client.permit.borrow_mut() = Some(permit);
+        return Err(refused(Refusal::OverLimit));
+    }
+    let candidate = Candidate {
+        worker,
+        listener: &client.listener,
+        transport,
+        address,
+        port: exchange.client_port(request.headers()),
+        certificate: client.certificate.as_deref(),
+        permit,
+    };
+    let show = || Shown {
+        target: request
+            .uri()
+            .path_and_query()
+            .map_or(Cow::Borrowed("/"), |target| Cow::Borrowed(target.as_str())),
+        headers: head::header_block(request.headers()),
+    };
+    shard.open(candidate, session, show).await.map_err(refused)
+}
+
+/// `handleOpen` accepted with something that cannot be said.
+pub(crate) fn invalid(opened: Opened, problem: &str) -> Answer {
+    opened.report_invalid(problem);
+    plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
+}
+
+/// Adds the headers that `handleOpen` gave, except that `reserved` ones are ours to write.
+pub(crate) fn add_headers(
+    acceptance: &Acceptance,
+    response: &mut Answer,
+    reserved: &[&str],
+) -> Result<(), &'static str> {
+    for (name, value) in &acceptance.headers {
+        let name =
+            HeaderName::try_from(name).map_err(|_| "handleOpen returned an invalid header name")?;
+        let value = HeaderValue::try_from(value)
+            .map_err(|_| "handleOpen returned an invalid header value")?;
+        if reserved.contains(&name.as_str()) {
+            return Err("handleOpen returned a header that belongs to the handshake");
+        }
+        response.headers_mut().append(name, value);
+    }
+    Ok(())
+}
+
+fn unwelcome(client: &Client, status: StatusCode, text: &'static str) -> Answer {
+    let address = client.address.map(tracing::field::display);
+    tracing::warn!(target: "millrace::connection", address, status = status.as_u16(), reason = text, "refused");
+    plain(status, text)
+}
+
+fn refused(refusal: Refusal) -> Answer {
+    match refusal {
+        Refusal::NoWorker => plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available"),
+        Refusal::OverLimit => plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT),
+        Refusal::Late => plain(StatusCode::GATEWAY_TIMEOUT, "No answer in time"),
+        Refusal::Rejected(rejection) => rejected(*rejection),
+    }
+}
+
+fn rejected(rejection: Rejection) -> Answer {
+    let mut answer = Response::new(Body::from(rejection.body));
+    *answer.status_mut() = StatusCode::from_u16(rejection.status).unwrap_or(StatusCode::FORBIDDEN);
+    for (name, value) in rejection.headers {
+        // the length and the end of the answer are ours to say
+        if OURS.iter().any(|ours| name.eq_ignore_ascii_case(ours)) {
+            continue;
+        }
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            answer.headers_mut().append(name, value);
+        }
+    }
+    answer
+}
+
+/// Headers of a refusal that are ours to write.
+const OURS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];

@@ -1,0 +1,213 @@
+//! How a connection becomes a socket that a worker knows, whatever it speaks: a worker is found, told, and answers within a
+//! time. Owns the connection until its stream is there.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use millrace_protocol::certificate::subject;
+
+use super::Shard;
+use super::connection::Shared;
+use crate::event::{Acceptance, Opening, Rejection, Transport};
+use crate::hub::Worker;
+use crate::listener::ListenerState;
+use crate::net::stream::Stream;
+use crate::permits::Permit;
+use crate::socket::Session;
+
+/// A connection that was accepted and whose stream is on its way. Dropping it tells the shard that it never came.
+pub(crate) struct Opened {
+    shard: Rc<Shard>,
+    connection: Option<Shared>,
+}
+
+/// Why a peer may not come in.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// No worker takes connections, or none has room in its queue.
+    NoWorker,
+    /// Its address has too many connections.
+    OverLimit,
+    /// `handleOpen` did not answer in time.
+    Late,
+    /// `handleOpen` refused.
+    Rejected(Box<Rejection>),
+}
+
+/// Who wants to come in.
+pub(crate) struct Candidate<'a> {
+    pub(crate) worker: Arc<Worker>,
+    pub(crate) listener: &'a Arc<ListenerState>,
+    pub(crate) transport: Transport,
+    /// The peer, or the client that a trusted proxy names; `None` on a unix socket.
+    pub(crate) address: Option<IpAddr>,
+    /// 0 on a unix socket, and where a proxy names the client in its requests.
+    pub(crate) port: u16,
+    /// The client's TLS certificate in DER, checked.
+    pub(crate) certificate: Option<&'a [u8]>,
+    pub(crate) permit: Permit,
+}
+
+/// What it has said of itself, for `handleOpen`.
+pub(crate) struct Shown<'a> {
+    /// Path and query as sent; empty where there is none.
+    pub(crate) target: Cow<'a, str>,
+    /// `name\0value\0…`, visible ASCII; empty where there are none.
+    pub(crate) headers: Vec<u8>,
+}
+
+impl Shard {
+    /// The worker whose turn it is to take a connection.
+    pub(crate) fn pick_worker(&self) -> Result<Arc<Worker>, Refusal> {
+        let limits = &self.limits;
+        let (events, bytes) = (limits.worker_queue_events, limits.worker_queue_bytes);
+        self.hub.workers().pick(events, bytes).ok_or_else(|| {
+            tracing::warn!(target: "millrace::connection", "refused: there is no worker with room in its queue");
+            Refusal::NoWorker
+        })
+    }
+
+    /// Has the worker decide; `show` is asked where there is a `handleOpen`.
+    pub(crate) async fn open<'a>(
+        self: &Rc<Self>,
+        candidate: Candidate<'a>,
+        session: Box<dyn Session>,
+        show: impl FnOnce() -> Shown<'a>,
+    ) -> Result<(Opened, Box<Acceptance>), Refusal> {
+        let Candidate {
+            worker,
+            listener,
+            permit,
+            address,
+            ..
+        } = candidate;
+        let (connection, admission) =
+            self.reserve(worker, listener, (address, permit), |_| session);
+        let asking = Asking {
+            transport: candidate.transport,
+            address,
+            port: candidate.port,
+            certificate: candidate.certificate,
+        };
+        if !asking.announce(self, &connection, show) {
+            return Err(Refusal::NoWorker);
+        }
+        // whoever waits for this may be dropped when the client leaves; the connection must then not be forgotten
+        let mut guard = Leaving {
+            shard: Rc::clone(self),
+            connection: Some(connection),
+        };
+        let timeout = listener
+            .config
+            .limits
+            .handshake_timeout
+            .mul_f32(ANSWER_PART);
+        let answer = match tokio::time::timeout(timeout, admission).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => return Err(Refusal::NoWorker),
+            Err(_) => return Err(Refusal::Late),
+        };
+        let connection = guard.connection.take();
+        match answer {
+            Ok(acceptance) => {
+                let shard = Rc::clone(self);
+                Ok((Opened { shard, connection }, acceptance))
+            }
+            Err(rejection) => Err(Refusal::Rejected(rejection)),
+        }
+    }
+}
+
+/// What a worker is told of a connection.
+struct Asking<'a> {
+    transport: Transport,
+    address: Option<IpAddr>,
+    port: u16,
+    certificate: Option<&'a [u8]>,
+}
+
+impl Asking<'_> {
+    /// Tells the worker; `handleOpen`, where there is one, is shown more.
+    fn announce<'s>(
+        &self,
+        shard: &Shard,
+        connection: &Shared,
+        show: impl FnOnce() -> Shown<'s>,
+    ) -> bool {
+        let socket = connection.socket;
+        if !connection.worker.handlers().open {
+            return shard.announce(connection, &Opening::unseen(socket));
+        }
+        let shown = show();
+        let address = self.address.map(|address| address.to_string());
+        let opening = Opening {
+            socket,
+            answer: true,
+            transport: self.transport,
+            address: address.as_deref().unwrap_or_default(),
+            port: self.port,
+            target: &shown.target,
+            headers: &shown.headers,
+            subject: &self.certificate.map(subject_block).unwrap_or_default(),
+            certificate: self.certificate.unwrap_or_default(),
+        };
+        shard.announce(connection, &opening)
+    }
+}
+
+/// A certificate's subject, written as headers are.
+fn subject_block(certificate: &[u8]) -> Vec<u8> {
+    let mut block = Vec::new();
+    // what rustls took is a certificate
+    for (name, value) in subject(certificate).unwrap_or_default() {
+        for text in [name, value] {
+            block.extend_from_slice(text.as_bytes());
+            block.push(0);
+        }
+    }
+    block
+}
+
+impl Opened {
+    /// The stream is there: messages may flow. `early` came before anybody could read it.
+    pub(crate) fn connected(mut self, stream: Stream, early: &Bytes) {
+        if let Some(connection) = self.connection.take() {
+            self.shard.connected(&connection, stream, early);
+        }
+    }
+
+    /// `handleOpen` accepted with something that cannot be said.
+    pub(crate) fn report_invalid(self, problem: &str) {
+        self.shard
+            .hub
+            .report("ERR_MILLRACE_INVALID_ACCEPTANCE", problem);
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.shard.lost(&connection);
+        }
+    }
+}
+
+/// The part of the handshake timeout left to `handleOpen`, so that there is time to answer.
+const ANSWER_PART: f32 = 0.9;
+
+/// Tells the shard when the client leaves while its admission is pending.
+struct Leaving {
+    shard: Rc<Shard>,
+    connection: Option<Shared>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.shard.abandoned(&connection);
+        }
+    }
+}
