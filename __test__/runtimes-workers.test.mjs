@@ -84,15 +84,24 @@ async function terminated(t, runtime, server) {
 async function hundred(t, runtime, server, round) {
   for (let index = 0; index < 2; index++) await round();
   const before = await server.usage();
+  const counted = await server.run('native-counts');
   for (let index = 0; index < ROUNDS; index++) await round();
   const allowed = before.descriptors + ROUNDS * WORKERS * DESCRIPTORS_LEFT[runtime];
   const after = await until(async () => {
     const usage = await server.usage();
     return usage.descriptors <= allowed && usage.threads <= before.threads && usage;
   }, `at most ${allowed} descriptors and ${before.threads} threads`);
+  let native;
+  await until(
+    async () => {
+      native = await server.run('native-counts');
+      return Object.keys(counted).every((name) => native[name] <= counted[name]);
+    },
+    () => `what the native side makes for a thread to be gone: ${JSON.stringify(native)}`,
+  );
   const [first, last] = [before, after].map(({ rss }) => rss / MIB);
-  const counted = `descriptors ${before.descriptors} → ${after.descriptors}, threads ${before.threads} → ${after.threads}`;
-  t.log(`${runtime}: resident ${first.toFixed(1)} → ${last.toFixed(1)} MiB, ${counted}`);
+  const text = `descriptors ${before.descriptors} → ${after.descriptors}, threads ${before.threads} → ${after.threads}`;
+  t.log(`${runtime}: resident ${first.toFixed(1)} → ${last.toFixed(1)} MiB, ${text}`);
   t.true(last - first < MOST_MIB, `grew by ${(last - first).toFixed(1)} MiB`);
 }
 
