@@ -121,7 +121,7 @@ export interface GatewayLimits {
   backplaneMessageBytes?: number;
   /**
    * Time for what was sent before a close and for the closing handshake, then the connection is cut; while a listener stops,
-   * what was sent has the time of the stop. Default 5,000.
+   * what was sent has the time of the stop. A goodbye waits as long for handlers of what came before it. Default 5,000.
    */
   closeTimeoutMs?: number;
   /** Time for an asynchronous handler before its connection is closed with 1011; 0 is off. Default 5,000. */

@@ -139,7 +139,7 @@ limits! {
         backplane_full: BackplaneFull = BackplaneFull::Wait, "workers take no events and Redis clients wait, for a second at most; with `'drop'` nobody waits";
         /// Bytes of one message to or from other nodes.
         backplane_message_bytes: usize = 16 * 1024 * 1024, "it is dropped or passed over, and counted";
-        /// Time a closing connection may take: for what was sent before, and for its closing handshake. While a listener stops, what was sent has the time of the stop.
+        /// Time a closing connection may take: for what was sent before, and for its closing handshake. A goodbye waits as long for handlers of what came before it. While a listener stops, what was sent has the time of the stop.
         close_timeout: Duration = Duration::from_secs(5), "the connection is cut";
     }
 }

@@ -43,25 +43,38 @@ impl Shard {
                 }
                 return;
             }
+            Phase::Ending(_) => return self.cut_ending_short(connection, io, reason, deadline),
             Phase::Pending(_) | Phase::Admitted | Phase::Open => {}
         }
-        let cut = reason.mode == CloseMode::Cut;
-        self.leave_core(connection, io, reason);
-        if cut {
+        if reason.mode == CloseMode::Cut {
+            self.leave_core(connection, io, reason);
             return self.cut(connection, io);
         }
-        io.phase = Phase::Closing {
-            peer_close: PeerClose::of(reason),
-        };
-        // the stash stays: the peer's goodbye may lie in it, or behind the end of what is cut there
-        io.outbox
-            .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
-        let Io {
-            outbox, session, ..
-        } = io;
-        outbox.append_control(self.hub.ledger(), |out| {
-            session.append_close(reason, out);
-        });
+        self.part(connection, io, reason, PeerClose::of(reason), deadline);
+    }
+
+    /// Takes the socket out of the core and says goodbye, if there is one for this reason.
+    pub(super) fn part(
+        &self,
+        connection: &Shared,
+        io: &mut Io,
+        reason: &CloseReason,
+        peer_close: PeerClose,
+        deadline: u64,
+    ) {
+        self.leave_core(connection, io, reason);
+        io.phase = Phase::Closing { peer_close };
+        if reason.mode != CloseMode::Cut {
+            // the stash stays: the peer's goodbye may lie in it, or behind the end of what is cut there
+            io.outbox
+                .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
+            let Io {
+                outbox, session, ..
+            } = io;
+            outbox.append_control(self.hub.ledger(), |out| {
+                session.append_close(reason, out);
+            });
+        }
         io.times.deadline = deadline;
         self.arm(connection, io, deadline);
         self.mark_dirty(connection);
@@ -190,7 +203,7 @@ impl Shard {
         self.arm(connection, io, io.times.deadline);
         match peer_close {
             PeerClose::Nothing if connection.traits.goodbye == Goodbye::Answered => return,
-            PeerClose::Nothing | PeerClose::Goodbye => {
+            PeerClose::Nothing | PeerClose::Goodbye | PeerClose::StreamEnd => {
                 // nothing can follow, so the stream is closed without another look at it
                 io.phase = Phase::Gone;
                 if io.stream.as_ref().is_none_or(Stream::is_plain) {

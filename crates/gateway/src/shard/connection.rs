@@ -126,6 +126,8 @@ pub(crate) enum Phase {
     Admitted,
     /// Messages flow.
     Open,
+    /// The peer said its last, and what came before it is being handled.
+    Ending(Box<Ending>),
     /// Our goodbye is said or queued.
     Closing { peer_close: PeerClose },
     /// Everything is said; the peer's end of the stream is awaited, because it may still be sending:
@@ -133,6 +135,14 @@ pub(crate) enum Phase {
     Draining,
     /// Nothing left to do.
     Gone,
+}
+
+/// An end that waits for the handlers of what came before it.
+pub(crate) struct Ending {
+    pub(crate) reason: CloseReason,
+    pub(crate) peer_close: PeerClose,
+    /// All its events are handled, or held behind promises.
+    pub(crate) handled: bool,
 }
 
 /// What a closing connection has heard of its peer.
@@ -144,6 +154,8 @@ pub(crate) enum PeerClose {
     Mistake,
     /// Its goodbye, the last it may send: with ours, the conversation is over.
     Goodbye,
+    /// The end of its stream, so nothing is read any more; it may still read.
+    StreamEnd,
 }
 
 /// `handleOpen`'s answer.
@@ -158,6 +170,23 @@ pub(crate) struct Credit {
     bytes: usize,
     held_events: u32,
     held_bytes: usize,
+}
+
+impl Phase {
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self, Self::Open)
+    }
+
+    /// Takes what an end is; a new phase has to follow.
+    pub(crate) fn take_ending(&mut self) -> Option<Ending> {
+        match std::mem::replace(self, Self::Gone) {
+            Self::Ending(ending) => Some(*ending),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
 }
 
 impl PeerClose {
@@ -246,7 +275,7 @@ impl Io {
         !self.overflown
             && matches!(
                 self.phase,
-                Phase::Pending(_) | Phase::Admitted | Phase::Open
+                Phase::Pending(_) | Phase::Admitted | Phase::Open | Phase::Ending(_)
             )
     }
 }
@@ -257,6 +286,16 @@ impl Credit {
         self.batch = batch;
         self.events += 1;
         self.bytes += bytes;
+    }
+
+    /// The newest batch that holds one of its events, if there was any.
+    pub(crate) fn newest(&self) -> Option<u64> {
+        (self.batch > 0).then_some(self.batch)
+    }
+
+    /// Whether events wait behind a promise.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.held_events > 0
     }
 
     /// Whether another event may be taken from the wire. `handled` is the newest batch that the

@@ -236,7 +236,7 @@ impl Shard {
             .lend(|| self.spare.borrow_mut().pop().unwrap_or_default());
         append(io, self.hub.ledger());
         io.times.message = self.now.get();
-        if io.outbox.wants_flush() && matches!(io.phase, Phase::Open) {
+        if io.outbox.wants_flush() && matches!(io.phase, Phase::Open | Phase::Ending(_)) {
             self.flush(connection, io);
         }
         self.mark_dirty(connection);

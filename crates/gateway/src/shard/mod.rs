@@ -1,6 +1,6 @@
 //! An I/O shard: one thread, one event loop, and the connections it owns for life. This file holds
 //! the shard itself; its siblings hold what it does: [`turn`], [`read`], [`write`], [`admission`],
-//! [`delivery`], [`close`], [`timers`].
+//! [`delivery`], [`ending`], [`close`], [`timers`].
 
 mod accept;
 mod admission;
@@ -12,6 +12,7 @@ mod bug_tests;
 mod close;
 pub(crate) mod connection;
 mod delivery;
+mod ending;
 mod fullest;
 pub(crate) mod open;
 pub(crate) mod outbox;
@@ -69,6 +70,8 @@ pub(crate) struct Shard {
     send_ring: RefCell<send_ring::SendRing>,
     /// Connections that wait for their worker.
     read_queue: RefCell<read_queue::ReadQueue>,
+    /// Ends that wait for their worker.
+    endings: RefCell<ending::Endings>,
     /// Workers to ring at the end of the turn.
     to_ring: RefCell<Vec<Arc<Worker>>>,
     /// What every connection reads into.
@@ -122,6 +125,7 @@ impl Shard {
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             send_ring: RefCell::new(send_ring::SendRing::new(config.io_uring)),
             read_queue: RefCell::default(),
+            endings: RefCell::default(),
             to_ring: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
             spare: RefCell::default(),

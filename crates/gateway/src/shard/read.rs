@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use super::Shard;
-use super::connection::{Io, Phase, Shared, Wait};
+use super::connection::{Io, PeerClose, Phase, Shared, Wait};
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
 use crate::socket::context::{Outcome, Parts, Replied};
@@ -69,7 +69,12 @@ impl Shard {
         for _ in 0..READS {
             let readable = match io.phase {
                 Phase::Open => self.may_read(connection, io),
-                Phase::Closing { .. } | Phase::Draining => true,
+                Phase::Closing { peer_close } => peer_close != PeerClose::StreamEnd,
+                // what comes behind its last word is nobody's
+                Phase::Ending(ref ending) => {
+                    matches!(ending.peer_close, PeerClose::Goodbye | PeerClose::Mistake)
+                }
+                Phase::Draining => true,
                 Phase::Pending(_) | Phase::Admitted | Phase::Gone => false,
             };
             if !readable {
@@ -98,14 +103,14 @@ impl Shard {
                     if !carried {
                         self.count_read(count);
                     }
-                    if matches!(io.phase, Phase::Draining) {
+                    if matches!(io.phase, Phase::Draining | Phase::Ending(_)) {
                         continue;
                     }
                     self.decode(connection, io, buffer.filled_mut());
                 }
-                Poll::Ready(_) => {
-                    self.close(connection, io, &CloseReason::ABNORMAL);
-                    return;
+                Poll::Ready(Ok(())) => return self.input_ended(connection, io),
+                Poll::Ready(Err(_)) => {
+                    return self.close(connection, io, &CloseReason::ABNORMAL);
                 }
             }
         }
@@ -161,7 +166,7 @@ impl Shard {
             self.call_session(connection, io, |session, cx| session.input(bytes, cx));
         let taken = match result {
             Ok(taken) => taken,
-            Err(reason) => return self.close(connection, io, &reason),
+            Err(reason) => return self.peer_ended(connection, io, reason),
         };
         if taken.unfinished {
             if io.times.unfinished == 0 || progressed {

@@ -148,8 +148,11 @@ impl Shard {
         if times.blocked > 0 && now >= times.blocked + millis(self.limits.write_timeout) {
             return Some(CloseReason::STALLED);
         }
-        match io.phase {
+        match &io.phase {
             Phase::Open => {}
+            Phase::Ending(ending) => {
+                return (now >= times.deadline).then(|| ending.reason.clone());
+            }
             Phase::Closing { .. } | Phase::Draining => {
                 return (now >= times.deadline).then_some(CloseReason::ABNORMAL);
             }
@@ -234,7 +237,7 @@ impl Shard {
                     io.extra.as_deref().and_then(Extra::next),
                 ]
             }
-            Phase::Closing { .. } | Phase::Draining => {
+            Phase::Ending(_) | Phase::Closing { .. } | Phase::Draining => {
                 [Some(times.deadline.max(now + TICK_MS)), None, None, None]
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,

@@ -49,12 +49,14 @@ impl Shard {
     fn turn(self: &Rc<Self>, mail: &mut Mail) {
         self.hub.faults().hit(Fault::Turn);
         self.tick();
+        let handled = self.take_handled_endings();
         self.hub.inboxes().take(self.index, mail);
         let Mail { commands, arena } = mail;
         self.apply_all(commands, arena);
         if self.hub.inboxes().processed(self.index, mail) {
             self.hub.shards_caught_up();
         }
+        self.finish_endings(handled);
         self.resume_publishers();
         self.resume_read_queue();
         self.requests().resume();
@@ -140,6 +142,7 @@ impl Shard {
             Command::Reply { request, reply } => self.requests().apply(request, reply),
             Command::WorkerGone { worker } => {
                 self.requests().worker_gone(worker);
+                self.forget_endings(worker);
                 self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
             }
             Command::WorkerLeaves { worker } => {
@@ -220,7 +223,9 @@ impl Shard {
                 connection.io.borrow_mut().credit.hold(events, bytes);
             }
             Command::Release { events, bytes, .. } => {
-                connection.io.borrow_mut().credit.release(events, bytes);
+                let io = &mut *connection.io.borrow_mut();
+                io.credit.release(events, bytes);
+                self.finish_ending(connection, io);
             }
             Command::Close { code, reason, .. } => {
                 self.close_by_application(connection, code, reason);
