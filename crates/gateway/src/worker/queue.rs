@@ -337,6 +337,8 @@ use load::Load;
 pub(crate) use requests::Taken;
 
 #[cfg(test)]
+mod accounting_tests;
+#[cfg(test)]
 mod tests;
 
 /// Run with `RUSTFLAGS="--cfg millrace_loom"`: every interleaving of the protocols below.
