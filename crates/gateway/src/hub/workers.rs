@@ -251,3 +251,7 @@ mod tests {
         assert_eq!(requests, [5, 5]);
     }
 }
+
+/// Run with `RUSTFLAGS="--cfg millrace_loom"`: every interleaving of the protocols above.
+#[cfg(all(test, millrace_loom))]
+mod loom_tests;

@@ -1,0 +1,131 @@
+//! Every interleaving of workers that come, leave and die: a close always finds exactly one of them.
+
+use std::sync::Weak;
+
+use loom::sync::Arc as LoomArc;
+use loom::thread;
+use millrace_core::SocketId;
+
+use super::*;
+use crate::doorbell::Doorbell;
+use crate::event::Handlers;
+
+struct Silence;
+
+impl Doorbell for Silence {
+    fn ring(&self) {}
+}
+
+fn worker(id: u32) -> Arc<Worker> {
+    let handlers = Handlers {
+        close: true,
+        ..Handlers::default()
+    };
+    Arc::new(Worker::new(id, handlers, Arc::new(Silence), Weak::new()))
+}
+
+fn socket() -> SocketId {
+    SocketId::new(1).expect("1 is an id")
+}
+
+/// A close that nobody has begun to handle.
+fn close() -> PendingClose {
+    PendingClose {
+        socket: socket(),
+        code: 1006,
+        reason: "".into(),
+        token: None,
+    }
+}
+
+/// One that is told of a close.
+fn told(id: u32) -> Arc<Worker> {
+    let worker = worker(id);
+    let delivered = worker.queue().close(NO_SLOT, close(), true);
+    assert!(delivered.is_ok());
+    worker
+}
+
+/// As [`Worker::retire`] does it, which needs a gateway for this.
+fn die(workers: &Workers, worker: &Arc<Worker>, listed_last: bool) {
+    worker.retire();
+    let closes = if listed_last {
+        let closes = worker.queue().retire();
+        workers.remove(worker.id());
+        closes
+    } else {
+        workers.remove(worker.id());
+        worker.queue().retire()
+    };
+    workers.inherit(closes);
+}
+
+#[test]
+fn a_worker_that_comes_while_another_dies_gets_its_close() {
+    loom::model(|| {
+        let workers = LoomArc::new(Workers::new());
+        let (old, new) = (told(1), worker(2));
+        workers.activate(&old);
+        let death = {
+            let workers = LoomArc::clone(&workers);
+            thread::spawn(move || die(&workers, &old, false))
+        };
+        workers.activate(&new);
+        death.join().expect("it dies");
+        assert_eq!(workers.drop_orphans(), 0, "a close waits beside a worker");
+        assert!(new.queue().claim_close(socket()));
+        assert!(!new.queue().claim_close(socket()));
+    });
+}
+
+#[test]
+fn a_close_goes_to_one_that_leaves_or_to_the_next() {
+    loom::model(|| {
+        let workers = LoomArc::new(Workers::new());
+        let (old, leaving, next) = (told(1), worker(2), worker(3));
+        workers.activate(&old);
+        workers.activate(&leaving);
+        let death = {
+            let workers = LoomArc::clone(&workers);
+            thread::spawn(move || die(&workers, &old, false))
+        };
+        workers.leave(leaving.id());
+        death.join().expect("it dies");
+        workers.activate(&next);
+        assert_eq!(workers.drop_orphans(), 0);
+        let claimed = [leaving, next].map(|worker| worker.queue().claim_close(socket()));
+        assert_eq!(claimed.iter().filter(|claimed| **claimed).count(), 1);
+    });
+}
+
+/// An heir that dies as well, the moment it inherits.
+fn both_die(listed_last: bool) {
+    loom::model(move || {
+        let workers = LoomArc::new(Workers::new());
+        let (one, other) = (told(1), worker(2));
+        workers.activate(&one);
+        workers.activate(&other);
+        let death = {
+            let workers = LoomArc::clone(&workers);
+            thread::spawn(move || die(&workers, &one, false))
+        };
+        die(&workers, &other, listed_last);
+        death.join().expect("it dies");
+        assert_eq!(
+            workers.drop_orphans(),
+            1,
+            "the close waits for a worker, once"
+        );
+    });
+}
+
+#[test]
+fn a_close_whose_heir_dies_waits_for_the_next() {
+    both_die(false);
+}
+
+#[test]
+fn an_heir_that_takes_nothing_while_it_is_listed_is_asked_for_ever() {
+    let outcome = std::panic::catch_unwind(|| both_die(true));
+    assert!(outcome.is_err(), "the model should see the endless loop");
+}
