@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use proptest::prelude::*;
 
 use super::*;
-use crate::event::record::{NO_SLOT, Opening, record_bytes};
+use crate::event::Opening;
+use crate::event::record::{NO_SLOT, record_bytes};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
