@@ -13,7 +13,7 @@ use super::h2::Session;
 use super::wire::Wire;
 use crate::listener::ListenerState;
 use crate::shard::Shard;
-use crate::shard::wheel::{Timed, Wheel};
+use crate::socket::wheel::{Timed, Wheel};
 
 /// Where a connection lives.
 pub(super) struct Around {

@@ -10,16 +10,16 @@ use millrace_core::{SocketId, SocketInfo};
 use tokio::sync::oneshot;
 
 use super::Shard;
-use super::connection::{Admission, Connection, Io, Phase, Shared};
-use super::outbox::Outbox;
-use super::rate::Rate;
-use super::read::Driver;
+use super::driver::Driver;
 use crate::close::CloseReason;
 use crate::event::{Acceptance, Opening, Rejection};
 use crate::hub::Worker;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 use crate::permits::Permit;
+use crate::socket::connection::{Admission, Connection, Io, Phase, Shared};
+use crate::socket::outbox::Outbox;
+use crate::socket::rate::Rate;
 use crate::socket::{Session, Wake};
 
 impl Shard {

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use millrace_core::{ChannelId, Kind, Name, ShardIndex, SocketId, Space};
 
-use super::outbox::Outbox;
 use super::recipients::{Local, Recipients};
-use super::wheel::{Due, Wheel};
 use crate::event::record::RecordKind;
 use crate::frame::Message;
 use crate::frame::{Encodings, Frame, Ledger};
 use crate::hub::Hub;
 use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
+use crate::socket::outbox::Outbox;
+use crate::socket::wheel::{Due, Wheel};
 use crate::worker::queue::Queue;
 
 /// A worker's queue between a shard that reads and a worker that drains.

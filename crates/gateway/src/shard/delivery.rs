@@ -7,10 +7,10 @@ use std::sync::Arc;
 use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
 
 use super::Shard;
-use super::connection::{Io, Phase, Shared};
 use super::recipients::{List, Local};
 use crate::frame::{Encoding, Encodings, Frame, Frames, Ledger, Message, Origin, Publication, Via};
 use crate::limits::OutboxPolicy;
+use crate::socket::connection::{Io, Phase, Shared};
 
 /// A publication on its way to the recipients of a list.
 struct Outbound<'a> {

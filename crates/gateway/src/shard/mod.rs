@@ -9,78 +9,43 @@ pub mod bench;
 mod bug;
 #[cfg(test)]
 mod bug_tests;
-mod close;
-pub(crate) mod connection;
+mod closing;
 mod delivery;
-mod ending;
-mod fullest;
+mod driver;
 pub(crate) mod open;
-pub(crate) mod outbox;
 mod preamble;
-mod rate;
-mod read;
-mod read_queue;
 mod recipients;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 mod stop;
 mod timers;
 mod turn;
-pub(crate) mod wheel;
-mod write;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use millrace_core::{ShardIndex, ShardSet};
-use slab::Slab;
+use millrace_core::ShardIndex;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, LocalSet};
 
 use crate::adapter::Requests;
 use crate::config::GatewayConfig;
 use crate::http::{HttpConnection, HttpConnections, PendingWrites};
-use crate::hub::{Hub, Poster, Worker};
-use crate::limits::GatewayLimits;
+use crate::hub::Hub;
+use crate::socket::env::Env;
 use crate::stats::ShardStats;
-use connection::Shared;
 use recipients::Recipients;
-use wheel::Wheel;
 
 /// See the module. Lives on its thread, shared by the thread's tasks.
 pub(crate) struct Shard {
-    index: ShardIndex,
-    hub: Arc<Hub>,
-    limits: GatewayLimits,
-    stats: Arc<ShardStats>,
-    epoch: Instant,
-    /// Milliseconds since the epoch, as of this turn.
-    now: Cell<u64>,
-    connections: RefCell<Slab<Shared>>,
+    env: Env,
     recipients: RefCell<Recipients>,
-    /// Connections with a backlog, by its size.
-    backlogs: RefCell<fullest::Fullest>,
-    /// Connections to be written at the end of the turn.
-    dirty: RefCell<Vec<Shared>>,
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     send_ring: RefCell<send_ring::SendRing>,
-    /// Connections that wait for their worker.
-    read_queue: RefCell<read_queue::ReadQueue>,
-    /// Ends that wait for their worker.
-    endings: RefCell<ending::Endings>,
-    /// Workers to ring at the end of the turn.
-    to_ring: RefCell<Vec<Arc<Worker>>>,
-    /// What every connection reads into.
-    read_buffer: RefCell<Box<[u8]>>,
-    /// Emptied chunk buffers.
-    spare: RefCell<Vec<Vec<u8>>>,
-    wheel: RefCell<Wheel<wheel::Due>>,
-    wheel_armed: Notify,
-    turn_waker: RefCell<Option<Waker>>,
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
     /// Connections that speak HTTP.
     http_connections: RefCell<HttpConnections>,
@@ -91,6 +56,15 @@ pub(crate) struct Shard {
     failed: Notify,
 }
 
+/// A shard is what its connections need, and more.
+impl Deref for Shard {
+    type Target = Env;
+
+    fn deref(&self) -> &Env {
+        &self.env
+    }
+}
+
 impl fmt::Debug for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shard")
@@ -99,9 +73,6 @@ impl fmt::Debug for Shard {
     }
 }
 
-/// Bytes read at once.
-const READ_BYTES: usize = 64 * 1024;
-
 impl Shard {
     fn new(
         index: ShardIndex,
@@ -109,29 +80,13 @@ impl Shard {
         config: &GatewayConfig,
         stats: Arc<ShardStats>,
     ) -> Self {
-        let epoch = hub.epoch();
-        let now = millis(epoch.elapsed());
+        let env = Env::new(index, hub, config.limits.clone(), stats);
+        let now = env.now();
         Self {
-            index,
-            hub,
-            limits: config.limits.clone(),
-            stats,
-            epoch,
-            now: Cell::new(now),
-            connections: RefCell::default(),
+            env,
             recipients: RefCell::default(),
-            backlogs: RefCell::default(),
-            dirty: RefCell::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             send_ring: RefCell::new(send_ring::SendRing::new(config.io_uring)),
-            read_queue: RefCell::default(),
-            endings: RefCell::default(),
-            to_ring: RefCell::default(),
-            read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
-            spare: RefCell::default(),
-            wheel: RefCell::new(Wheel::new(now)),
-            wheel_armed: Notify::new(),
-            turn_waker: RefCell::new(None),
             acceptors: RefCell::default(),
             http_connections: RefCell::new(HttpConnections::new(now)),
             pending_writes: PendingWrites::default(),
@@ -141,36 +96,9 @@ impl Shard {
         }
     }
 
-    pub(crate) fn index(&self) -> ShardIndex {
-        self.index
-    }
-
-    pub(crate) fn hub(&self) -> &Arc<Hub> {
-        &self.hub
-    }
-
-    pub(crate) fn limits(&self) -> &GatewayLimits {
-        &self.limits
-    }
-
-    /// Memory for what a connection is about to write.
-    pub(crate) fn spare_buffer(&self) -> Vec<u8> {
-        self.spare.borrow_mut().pop().unwrap_or_default()
-    }
-
-    /// A peer may not come in.
-    pub(crate) fn count_refused(&self) {
-        self.stats.refused.add(1);
-    }
-
     /// The requests that wait for their answers.
     pub(crate) fn requests(&self) -> &Requests {
         &self.requests
-    }
-
-    /// Milliseconds since the epoch.
-    pub(crate) fn elapsed(&self) -> u64 {
-        millis(self.epoch.elapsed())
     }
 
     /// Remembers the accepting tasks of a listener, to abort them when it stops.
@@ -183,51 +111,6 @@ impl Shard {
         &self.http_connections
     }
 
-    /// Milliseconds since the gateway was made, as of this turn.
-    pub(crate) fn now(&self) -> u64 {
-        self.now.get()
-    }
-
-    /// Time without progress of a blocked write.
-    pub(crate) fn write_timeout(&self) -> Duration {
-        self.limits.write_timeout
-    }
-
-    /// Lends what every connection reads into.
-    pub(crate) fn with_read_buffer<R>(&self, read: impl FnOnce(&mut [u8]) -> R) -> R {
-        read(&mut self.read_buffer.borrow_mut())
-    }
-
-    fn tick(&self) {
-        self.now.set(millis(self.epoch.elapsed()));
-    }
-
-    /// Makes the turn run once the event loop has done what is ready.
-    fn schedule(&self) {
-        if let Some(waker) = &*self.turn_waker.borrow() {
-            waker.wake_by_ref();
-        }
-    }
-
-    /// Bytes were read from a connection.
-    pub(crate) fn count_read(&self, bytes: usize) {
-        self.stats
-            .bytes_in
-            .add(u64::try_from(bytes).unwrap_or_default());
-    }
-
-    /// Bytes were written to a connection.
-    pub(crate) fn count_written(&self, bytes: usize) {
-        self.stats
-            .bytes_out
-            .add(u64::try_from(bytes).unwrap_or_default());
-    }
-
-    /// An HTTP request was answered.
-    pub(crate) fn count_request(&self) {
-        self.stats.requests.add(1);
-    }
-
     /// Those that wait for the end of the turn with what they wrote.
     pub(crate) fn pending_writes(&self) -> &PendingWrites {
         &self.pending_writes
@@ -237,36 +120,6 @@ impl Shard {
     pub(crate) fn write_later(&self, connection: &Rc<HttpConnection>) {
         self.pending_writes.add(connection);
         self.schedule();
-    }
-
-    /// Lists a connection for the writes at the end of the turn.
-    fn mark_dirty(&self, connection: &Shared) {
-        if !connection.dirty.replace(true) {
-            self.dirty.borrow_mut().push(Rc::clone(connection));
-            self.schedule();
-        }
-    }
-
-    pub(crate) fn ring_later(&self, worker: &Arc<Worker>) {
-        let mut to_ring = self.to_ring.borrow_mut();
-        if !to_ring.iter().any(|known| Arc::ptr_eq(known, worker)) {
-            to_ring.push(Arc::clone(worker));
-            self.schedule();
-        }
-    }
-
-    /// Runs a change of the core from this thread and wakes the shards that it made dirty.
-    fn with_core<R>(
-        &self,
-        change: impl FnOnce(&millrace_core::Core, &mut Poster<'_, '_>) -> R,
-    ) -> R {
-        let mut dirty = ShardSet::default();
-        let result = {
-            let mut poster = self.hub.poster(&mut dirty);
-            change(self.hub.core(), &mut poster)
-        };
-        self.hub.wake(&mut dirty);
-        result
     }
 }
 
@@ -325,10 +178,3 @@ async fn live(shard: Rc<Shard>) -> bool {
         () = shard.failed.notified() => false,
     }
 }
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).map_or(LONGEST_MS, |ms| ms.min(LONGEST_MS))
-}
-
-/// Longer times mean this one, so that sums of times never overflow: more than 30,000 years.
-const LONGEST_MS: u64 = 1 << 50;

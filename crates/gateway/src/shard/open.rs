@@ -10,13 +10,13 @@ use bytes::Bytes;
 use millrace_protocol::certificate::subject;
 
 use super::Shard;
-use super::connection::Shared;
 use crate::event::{Acceptance, Opening, Rejection, Transport};
 use crate::hub::Worker;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 use crate::permits::Permit;
 use crate::socket::Session;
+use crate::socket::connection::Shared;
 
 /// A connection that was accepted and whose stream is on its way. Dropping it tells the shard that it never came.
 pub(crate) struct Opened {

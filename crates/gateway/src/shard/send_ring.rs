@@ -7,7 +7,7 @@ use std::cell::RefMut;
 use millrace_sockets::{SendRing as Ring, Sent};
 
 use super::Shard;
-use super::connection::{Io, Shared};
+use crate::socket::connection::{Io, Shared};
 
 /// A shard's ring.
 #[derive(Debug)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Shard;
-use super::connection::{Connection, Phase};
 use crate::close::CloseReason;
 use crate::fault::Fault;
 use crate::listener::Stopping;
+use crate::socket::connection::{Connection, Phase};
 use crate::sync::Ordering;
 
 impl Shard {

@@ -7,16 +7,16 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::vec::Drain;
 
-use millrace_core::{ChannelId, SocketId};
+use millrace_core::ChannelId;
 use smallvec::{SmallVec, smallvec};
 
 use super::Shard;
-use super::connection::Shared;
 use super::recipients::Local;
 use crate::close::CloseReason;
 use crate::fault::Fault;
 use crate::frame::{Message, Publication};
 use crate::inbox::{Command, Mail};
+use crate::socket::connection::Shared;
 
 /// Runs turns for as long as the shard lives.
 pub(super) async fn turns(shard: Rc<Shard>) {
@@ -234,13 +234,6 @@ impl Shard {
             Command::Answer { answer, .. } => self.answer(connection, answer),
             _ => {}
         }
-    }
-
-    /// The connection in this slot, if it is still the one meant.
-    pub(super) fn find(&self, slot: u32, socket: SocketId) -> Option<Shared> {
-        let connections = self.connections.borrow();
-        let connection = connections.get(usize::try_from(slot).ok()?)?;
-        (connection.socket == socket).then(|| Rc::clone(connection))
     }
 
     fn flush_dirty(&self) {

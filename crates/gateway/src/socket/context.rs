@@ -8,19 +8,19 @@ use std::sync::Arc;
 use millrace_core::{Kind, ShardSet, SocketId};
 
 use super::Flow;
+use super::connection::{Connection, Credit, Extra};
+use super::env::Env;
+use super::outbox::Outbox;
 use crate::close::CloseReason;
 use crate::event::record::{RecordKind, record_bytes};
 use crate::frame::{Charge, Encoding, Frame, LateReply};
 use crate::hub::Hub;
 use crate::inbox::Command;
-use crate::shard::Shard;
-use crate::shard::connection::{Connection, Credit, Extra};
-use crate::shard::outbox::Outbox;
 use crate::worker::queue;
 
 /// See the module.
 pub(crate) struct Context<'a> {
-    shard: &'a Shard,
+    env: &'a Env,
     connection: &'a Connection,
     /// The worker's queue, locked from the first message on.
     appender: Option<queue::Appender<'a>>,
@@ -71,13 +71,13 @@ pub(crate) enum Replied {
 
 impl<'a> Context<'a> {
     pub(crate) fn new(
-        shard: &'a Shard,
+        env: &'a Env,
         connection: &'a Connection,
         parts: Parts<'a>,
         discard: bool,
     ) -> Self {
         Self {
-            shard,
+            env,
             connection,
             appender: None,
             parts,
@@ -96,11 +96,11 @@ impl<'a> Context<'a> {
 impl Context<'_> {
     /// Milliseconds since the gateway was made, as of this turn.
     pub(crate) fn now(&self) -> u64 {
-        self.shard.now()
+        self.env.now()
     }
 
     pub(crate) fn hub(&self) -> &Arc<Hub> {
-        self.shard.hub()
+        self.env.hub()
     }
 
     /// Whether the connection is closing: what comes counts no more.
@@ -130,7 +130,7 @@ impl Context<'_> {
 
     /// The peer is about to be closed because it may not come in.
     pub(crate) fn count_refused(&self) {
-        self.shard.count_refused();
+        self.env.count_refused();
     }
 
     fn extra(&mut self) -> &mut Extra {
@@ -170,7 +170,7 @@ impl Context<'_> {
         let slot = self.connection.worker_slot.get();
         let batch = appender.message(record, slot, ascii, payload);
         self.parts.credit.spend(batch, record_bytes(length));
-        let limits = self.shard.limits();
+        let limits = self.env.limits();
         let room = appender.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
         let unhurried = self.count(length);
         Ok(Flow::go_if(
@@ -186,7 +186,7 @@ impl Context<'_> {
             self.outcome.waits_for_shards = true;
             return Flow::Stop;
         }
-        let limit = self.shard.limits().outbox_read_pause_bytes;
+        let limit = self.env.limits().outbox_read_pause_bytes;
         Flow::go_if(
             unhurried
                 && self.outcome.replied != Replied::Long
@@ -199,7 +199,7 @@ impl Context<'_> {
     fn count(&mut self, bytes: usize) -> bool {
         self.outcome.delivered += 1;
         self.outcome.delivered_bytes += u64::try_from(bytes).unwrap_or_default();
-        let now = self.shard.now();
+        let now = self.env.now();
         let extra = self.parts.extra.as_deref_mut();
         let rate = extra.and_then(|extra| extra.rate.as_mut());
         !rate.is_some_and(|rate| {
@@ -217,11 +217,9 @@ impl Context<'_> {
             return;
         }
         self.outcome.replied = self.outcome.replied.max(Replied::Short);
-        let shard = self.shard;
-        self.parts.outbox.lend(|| shard.spare_buffer());
-        self.parts
-            .outbox
-            .append_control(shard.hub().ledger(), encode);
+        let env = self.env;
+        self.parts.outbox.lend(|| env.spare_buffer());
+        self.parts.outbox.append_control(env.hub().ledger(), encode);
     }
 
     /// The same, which may be long: in a frame that was counted before it was made.
@@ -232,13 +230,13 @@ impl Context<'_> {
         self.outcome.replied = Replied::Long;
         self.parts
             .outbox
-            .append_asked(self.shard.hub().ledger(), reply);
+            .append_asked(self.env.hub().ledger(), reply);
     }
 
     /// What a long reply is counted with before it is made.
     pub(crate) fn charge(&self) -> Charge {
-        let limit = self.shard.limits().outboxes_total_bytes;
-        Charge::new(self.shard.hub().ledger(), limit)
+        let limit = self.env.limits().outboxes_total_bytes;
+        Charge::new(self.env.hub().ledger(), limit)
     }
 
     /// Answers behind everything that was posted to this shard so far, and not before `at`, in milliseconds since the gateway
@@ -255,7 +253,7 @@ impl Context<'_> {
             socket: self.connection.socket,
             answer,
         };
-        let shard = self.shard.index();
+        let shard = self.env.index();
         self.hub().inboxes().post(shard, command);
         self.outcome.dirty.insert(shard);
     }
@@ -266,6 +264,6 @@ impl Context<'_> {
     /// Changes something. Shards that this made dirty are woken when the call is over.
     pub(crate) fn post<R>(&mut self, change: impl FnOnce(&Hub, SocketId, &mut ShardSet) -> R) -> R {
         let socket = self.connection.socket;
-        change(self.shard.hub(), socket, &mut self.outcome.dirty)
+        change(self.env.hub(), socket, &mut self.outcome.dirty)
     }
 }

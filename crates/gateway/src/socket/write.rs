@@ -8,17 +8,17 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 
-use super::Shard;
 use super::connection::{Connection, Io, Phase, Shared, Wait};
+use super::env::Env;
 use super::outbox::Outbox;
 use crate::close::CloseReason;
 use crate::frame::{LateReply, Ledger};
 use crate::net::stream::Stream;
 use crate::socket::Wake;
 
-impl Shard {
+impl Env {
     /// Writes what the kernel takes, then judges what is left.
-    pub(super) fn flush(&self, connection: &Shared, io: &mut Io) {
+    pub(crate) fn flush(&self, connection: &Shared, io: &mut Io) {
         let ledger = self.hub.ledger();
         let outbox = &mut io.outbox;
         let written = io.stream.as_mut().and_then(|stream| {
@@ -46,7 +46,7 @@ impl Shard {
                 self.arm(
                     connection,
                     io,
-                    io.times.blocked + super::millis(self.limits.write_timeout),
+                    io.times.blocked + super::env::millis(self.limits.write_timeout),
                 );
             }
             io.swollen |= io.outbox.charge() > self.limits.outbox_read_pause_bytes;
@@ -66,7 +66,7 @@ impl Shard {
     }
 
     /// What the adapter said behind everything that was posted before is appended, and reading goes on.
-    pub(super) fn answer(&self, connection: &Shared, answer: LateReply) {
+    pub(crate) fn answer(&self, connection: &Shared, answer: LateReply) {
         let io = &mut *connection.io.borrow_mut();
         if !io.is_live() {
             return;
@@ -103,7 +103,7 @@ impl Shard {
     }
 
     /// Keeps the ledger's count of outbox entries, and the list of backlogs.
-    pub(super) fn charge(&self, connection: &Connection, io: &mut Io) {
+    pub(crate) fn charge(&self, connection: &Connection, io: &mut Io) {
         let entries = io.outbox.entries();
         let before = usize::try_from(io.charged_entries).unwrap_or(usize::MAX);
         let ledger = self.hub.ledger();
@@ -121,7 +121,7 @@ impl Shard {
     }
 
     /// Lists a connection by what waits for the kernel, or no longer.
-    pub(super) fn list_backlog(&self, connection: &Connection, io: &Io) {
+    pub(crate) fn list_backlog(&self, connection: &Connection, io: &Io) {
         let size = match io.outbox.entries() {
             0 => 0,
             _ => io.outbox.charge(),

@@ -5,7 +5,7 @@ use ahash::AHashMap;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Fullest {
+pub(crate) struct Fullest {
     /// The slots of each size class, in no order.
     classes: Vec<Vec<u32>>,
     /// Where each slot is listed: its class, and the place in it.
@@ -14,7 +14,7 @@ pub(super) struct Fullest {
 
 impl Fullest {
     /// This slot holds so much now; 0 is nothing.
-    pub(super) fn put(&mut self, slot: u32, size: usize) {
+    pub(crate) fn put(&mut self, slot: u32, size: usize) {
         let class = class(size);
         if self.places.get(&slot).is_some_and(|place| place.0 == class) {
             return;
@@ -32,7 +32,7 @@ impl Fullest {
     }
 
     /// It holds nothing, or is gone.
-    pub(super) fn remove(&mut self, slot: u32) {
+    pub(crate) fn remove(&mut self, slot: u32) {
         let Some((class, place)) = self.places.remove(&slot) else {
             return;
         };
@@ -50,7 +50,7 @@ impl Fullest {
     }
 
     /// The slot that holds the most, or nearly: the largest, by `size`, of some in the highest class.
-    pub(super) fn first(&self, size: impl Fn(u32) -> usize) -> Option<u32> {
+    pub(crate) fn first(&self, size: impl Fn(u32) -> usize) -> Option<u32> {
         let highest = self.classes.iter().rev().find(|list| !list.is_empty())?;
         let some = highest.iter().take(LOOKED_AT).copied();
         some.max_by_key(|slot| size(*slot))

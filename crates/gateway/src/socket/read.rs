@@ -1,51 +1,20 @@
 //! Bytes from one connection: its task reads and decodes while there is credit, and lets the writing go on when the
 //! kernel has room again.
 
-use std::future::Future;
-use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::Shard;
 use super::connection::{Io, PeerClose, Phase, Shared, Wait};
+use super::env::Env;
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
 use crate::socket::context::{Outcome, Parts, Replied};
 use crate::socket::{self as session, Session, Wake};
 
-/// A connection's task. Ends when the connection is gone.
-pub(super) struct Driver {
-    pub(super) shard: Rc<Shard>,
-    pub(super) connection: Shared,
-}
-
-impl Future for Driver {
-    type Output = ();
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let Self { shard, connection } = &*self;
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| shard.drive(connection, cx)));
-        outcome.unwrap_or_else(|_| {
-            shard.stats.panics.add(1);
-            tracing::error!(
-                target: "millrace::connection",
-                socket = connection.socket.get(),
-                "closed by a bug"
-            );
-            let io = &mut *connection.io.borrow_mut();
-            shard.close(connection, io, &CloseReason::INTERNAL);
-            io.phase = Phase::Gone;
-            shard.release(connection, io);
-            Poll::Ready(())
-        })
-    }
-}
-
-impl Shard {
-    fn drive(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
+impl Env {
+    pub(crate) fn drive(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
         let io = &mut *connection.io.borrow_mut();
         if connection.with_waker(|waker| waker.will_wake(cx.waker())) != Some(true) {
             connection.waker.set(Some(cx.waker().clone()));
@@ -144,7 +113,7 @@ impl Shard {
 
     /// Whether the worker can take another event of this connection; where not, the worker will
     /// wake this shard when it has caught up.
-    pub(super) fn worker_has_room(&self, connection: &Shared, io: &mut Io) -> bool {
+    pub(crate) fn worker_has_room(&self, connection: &Shared, io: &mut Io) -> bool {
         let queue = connection.worker.queue();
         let limits = &self.limits;
         let mut room = || {
@@ -173,7 +142,7 @@ impl Shard {
                 io.times.unfinished = self.now.get().max(1);
             }
             let limit = connection.listener.config.limits.message_deadline;
-            let at = io.times.unfinished + super::millis(limit);
+            let at = io.times.unfinished + super::env::millis(limit);
             self.arm(connection, io, at);
         } else {
             io.times.unfinished = 0;
@@ -184,7 +153,7 @@ impl Shard {
     }
 
     /// Wakes the session of an open connection.
-    pub(super) fn wake_session(&self, connection: &Shared, io: &mut Io, why: Wake) {
+    pub(crate) fn wake_session(&self, connection: &Shared, io: &mut Io, why: Wake) {
         if !matches!(io.phase, Phase::Open) {
             return;
         }

@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use millrace_core::SocketId;
 
-use super::Shard;
 use super::connection::{Ending, Io, PeerClose, Phase, Shared};
+use super::env::Env;
 use crate::close::{CloseMode, CloseReason};
 use crate::hub::Worker;
 use crate::socket::Goodbye;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Endings {
+pub(crate) struct Endings {
     lines: Vec<Line>,
 }
 
@@ -83,9 +83,9 @@ impl Endings {
     }
 }
 
-impl Shard {
+impl Env {
     /// The peer said goodbye, or did wrong.
-    pub(super) fn peer_ended(&self, connection: &Shared, io: &mut Io, reason: CloseReason) {
+    pub(crate) fn peer_ended(&self, connection: &Shared, io: &mut Io, reason: CloseReason) {
         let peer_close = PeerClose::of(&reason);
         self.end_after_events(connection, io, reason, peer_close);
     }
@@ -120,7 +120,7 @@ impl Shard {
     }
 
     /// The peer has sent its last byte. It may still read.
-    pub(super) fn input_ended(&self, connection: &Shared, io: &mut Io) {
+    pub(crate) fn input_ended(&self, connection: &Shared, io: &mut Io) {
         let is_behind = io.is_behind() || !io.outbox.is_empty();
         match &mut io.phase {
             Phase::Open if io.credit.newest().is_some() => {
@@ -138,13 +138,13 @@ impl Shard {
     }
 
     /// Those whose events are handled; to be asked before the inbox is taken, so that all their handlers sent is in it.
-    pub(super) fn take_handled_endings(&self) -> Vec<(u32, SocketId)> {
+    pub(crate) fn take_handled_endings(&self) -> Vec<(u32, SocketId)> {
         let mut endings = self.endings.borrow_mut();
         endings.take_handled(1 << self.index.get())
     }
 
     /// Parts from them, but for those whose handlers returned promises: they follow when these are settled.
-    pub(super) fn finish_endings(&self, handled: Vec<(u32, SocketId)>) {
+    pub(crate) fn finish_endings(&self, handled: Vec<(u32, SocketId)>) {
         for (slot, socket) in handled {
             if let Some(connection) = self.find(slot, socket) {
                 let io = &mut *connection.io.borrow_mut();
@@ -157,7 +157,7 @@ impl Shard {
     }
 
     /// Parts from a connection if that is all it waits for.
-    pub(super) fn finish_ending(&self, connection: &Shared, io: &mut Io) {
+    pub(crate) fn finish_ending(&self, connection: &Shared, io: &mut Io) {
         if !matches!(&io.phase, Phase::Ending(ending) if ending.handled) || io.credit.is_holding() {
             return;
         }
@@ -170,7 +170,7 @@ impl Shard {
     }
 
     /// Something else ends a connection before its events are handled.
-    pub(super) fn cut_ending_short(
+    pub(crate) fn cut_ending_short(
         &self,
         connection: &Shared,
         io: &mut Io,
@@ -188,7 +188,7 @@ impl Shard {
     }
 
     /// Nobody waits for this worker any more.
-    pub(super) fn forget_endings(&self, worker: u32) {
+    pub(crate) fn forget_endings(&self, worker: u32) {
         self.endings.borrow_mut().forget(worker);
     }
 }

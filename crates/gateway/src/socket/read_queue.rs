@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::Shard;
 use super::connection::{Io, Shared, Wait};
+use super::env::Env;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct ReadQueue<T = Shared> {
+pub(crate) struct ReadQueue<T = Shared> {
     line: VecDeque<T>,
     /// Those that were let go and found the worker's queue full again before they read anything, in order.
     unlucky: Vec<T>,
@@ -58,9 +58,9 @@ impl<T> ReadQueue<T> {
     }
 }
 
-impl Shard {
+impl Env {
     /// Has a connection wait until its worker has caught up.
-    pub(super) fn wait_for_worker(&self, connection: &Shared, io: &mut Io) {
+    pub(crate) fn wait_for_worker(&self, connection: &Shared, io: &mut Io) {
         let unlucky = std::mem::replace(&mut io.wait, Wait::InLine) == Wait::LetGo;
         self.read_queue
             .borrow_mut()
@@ -68,7 +68,7 @@ impl Shard {
     }
 
     /// Has a connection wait until the I/O shards and the backplane have caught up: what it publishes goes to all of them.
-    pub(super) fn wait_for_shards(&self, connection: &Shared, io: &mut Io) {
+    pub(crate) fn wait_for_shards(&self, connection: &Shared, io: &mut Io) {
         io.wait = Wait::InLine;
         let mut queue = self.read_queue.borrow_mut();
         queue.publishers.push(Rc::clone(connection));
@@ -77,7 +77,7 @@ impl Shard {
     }
 
     /// Lets connections read again that waited for the I/O shards or the backplane.
-    pub(super) fn resume_publishers(&self) {
+    pub(crate) fn resume_publishers(&self) {
         if self.read_queue.borrow().publishers.is_empty() {
             return;
         }
@@ -98,7 +98,7 @@ impl Shard {
     }
 
     /// Lets connections read again whose worker has caught up.
-    pub(super) fn resume_read_queue(&self) {
+    pub(crate) fn resume_read_queue(&self) {
         let (mut line, width) = {
             let mut waiting = self.read_queue.borrow_mut();
             if waiting.line.is_empty() && waiting.unlucky.is_empty() {

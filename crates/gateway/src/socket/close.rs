@@ -1,8 +1,8 @@
 //! A connection's end: leaving the core at once, telling the worker, saying goodbye in the
 //! protocol's words, and cutting the stream when that takes too long.
 
-use super::Shard;
-use super::connection::{Connection, Io, PeerClose, Phase, Shared};
+use super::connection::{Io, PeerClose, Phase, Shared};
+use super::env::Env;
 use crate::close::{CloseMode, CloseReason};
 use crate::limits::OutboxPolicy;
 use crate::net::stream::Stream;
@@ -13,20 +13,26 @@ use std::pin::Pin;
 use std::task::Context;
 use tokio::io::AsyncWrite;
 
-impl Shard {
+impl Env {
     /// Begins the end: the socket is gone for the application, the peer is told. On a connection
     /// that is closing already, only what makes the end come sooner counts.
-    pub(super) fn close(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
+    pub(crate) fn close(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
         self.close_until(connection, io, reason, self.closing_deadline());
     }
 
     /// When a connection is cut whose end begins now.
-    pub(super) fn closing_deadline(&self) -> u64 {
-        self.now.get() + super::millis(self.limits.close_timeout)
+    pub(crate) fn closing_deadline(&self) -> u64 {
+        self.now.get() + super::env::millis(self.limits.close_timeout)
     }
 
     /// [`close`](Self::close) with a time of its own for what was sent before.
-    fn close_until(&self, connection: &Shared, io: &mut Io, reason: &CloseReason, deadline: u64) {
+    pub(crate) fn close_until(
+        &self,
+        connection: &Shared,
+        io: &mut Io,
+        reason: &CloseReason,
+        deadline: u64,
+    ) {
         match io.phase {
             Phase::Gone => return,
             Phase::Closing { .. } | Phase::Draining => {
@@ -54,7 +60,7 @@ impl Shard {
     }
 
     /// Takes the socket out of the core and says goodbye, if there is one for this reason.
-    pub(super) fn part(
+    pub(crate) fn part(
         &self,
         connection: &Shared,
         io: &mut Io,
@@ -81,53 +87,8 @@ impl Shard {
         connection.wake();
     }
 
-    /// The application closes a socket; one that waits for `handleOpen` is refused.
-    pub(super) fn close_by_application(&self, connection: &Shared, code: u16, reason: Box<str>) {
-        let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
-        if pending {
-            self.refuse(connection, 403, "Connection rejected");
-        } else {
-            self.close(
-                connection,
-                &mut connection.io.borrow_mut(),
-                &CloseReason::by_application(code, reason),
-            );
-        }
-    }
-
-    /// Closes every connection that matches; pending ones are refused with 503 and `refusal`. What was sent to them has
-    /// until `deadline` to leave.
-    pub(super) fn close_all(
-        &self,
-        reason: &CloseReason,
-        refusal: &'static str,
-        deadline: u64,
-        matches: impl Fn(&Connection) -> bool,
-    ) {
-        for connection in self.select(matches) {
-            let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
-            if pending {
-                self.refuse(&connection, 503, refusal);
-            } else {
-                let io = &mut *connection.io.borrow_mut();
-                self.close_until(&connection, io, reason, deadline);
-            }
-        }
-    }
-
-    /// The connections that match.
-    pub(super) fn select(&self, matches: impl Fn(&Connection) -> bool) -> Vec<Shared> {
-        let connections = self.connections.borrow();
-        connections
-            .iter()
-            .map(|(_, connection)| connection)
-            .filter(|connection| matches(connection))
-            .cloned()
-            .collect()
-    }
-
     /// Takes the socket out of the core and tells its worker.
-    pub(super) fn leave_core(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
+    pub(crate) fn leave_core(&self, connection: &Shared, io: &mut Io, reason: &CloseReason) {
         let closed = self.with_core(|core, poster| core.close(connection.socket, poster));
         self.stats.closed.add(1);
         tracing::debug!(
@@ -153,7 +114,7 @@ impl Shard {
     }
 
     /// The outbox is full: what the application chose happens.
-    pub(super) fn overflow(&self, connection: &Shared, io: &mut Io) {
+    pub(crate) fn overflow(&self, connection: &Shared, io: &mut Io) {
         if self.limits.outbox_policy != OutboxPolicy::Close {
             let dropped = io.outbox.drop_excess(&self.limits);
             self.stats.dropped_by_overflow.add(dropped);
@@ -164,7 +125,7 @@ impl Shard {
     }
 
     /// All outboxes together hold too much: this one is emptied, whatever the application chose.
-    pub(super) fn shed(&self, connection: &Shared, io: &mut Io) {
+    pub(crate) fn shed(&self, connection: &Shared, io: &mut Io) {
         if io.is_live() {
             return self.overflow_close(connection, io);
         }
@@ -194,7 +155,7 @@ impl Shard {
     }
 
     /// Everything queued is written: goes on with the end, if there is one.
-    pub(super) fn output_drained(&self, connection: &Shared, io: &mut Io) {
+    pub(crate) fn output_drained(&self, connection: &Shared, io: &mut Io) {
         let Phase::Closing { peer_close } = io.phase else {
             return;
         };
@@ -222,7 +183,7 @@ impl Shard {
     }
 
     /// Nothing more is read or written.
-    pub(super) fn cut(&self, connection: &Shared, io: &mut Io) {
+    pub(crate) fn cut(&self, connection: &Shared, io: &mut Io) {
         io.phase = Phase::Gone;
         if io.stream.is_none() {
             // no task of its own yet
@@ -232,7 +193,7 @@ impl Shard {
     }
 
     /// Drops what a connection that is gone still holds, and frees its slot.
-    pub(super) fn release(&self, connection: &Shared, io: &mut Io) {
+    pub(crate) fn release(&self, connection: &Shared, io: &mut Io) {
         self.stats.dropped_by_close.add(io.outbox.messages());
         io.outbox = super::outbox::Outbox::default();
         self.charge(connection, io);

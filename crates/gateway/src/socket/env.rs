@@ -1,0 +1,209 @@
+//! What a connection needs of its thread. Made by a shard, or by a test: it has no task, no runtime and no socket of its own.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use millrace_core::{ShardIndex, ShardSet, SocketId};
+use slab::Slab;
+use tokio::sync::Notify;
+
+use super::connection::Shared;
+use super::ending::Endings;
+use super::fullest::Fullest;
+use super::read_queue::ReadQueue;
+use super::wheel::{Due, Wheel};
+use crate::hub::{Hub, Poster, Worker};
+use crate::limits::GatewayLimits;
+use crate::stats::ShardStats;
+
+/// See the module. Lives on its thread.
+pub(crate) struct Env {
+    pub(crate) index: ShardIndex,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) limits: GatewayLimits,
+    pub(crate) stats: Arc<ShardStats>,
+    epoch: Instant,
+    /// Milliseconds since the epoch, as of this turn.
+    pub(crate) now: Cell<u64>,
+    pub(crate) connections: RefCell<Slab<Shared>>,
+    /// Connections with a backlog, by its size.
+    pub(crate) backlogs: RefCell<Fullest>,
+    /// Connections to be written at the end of the turn.
+    pub(crate) dirty: RefCell<Vec<Shared>>,
+    /// Connections that wait for their worker.
+    pub(crate) read_queue: RefCell<ReadQueue>,
+    /// Ends that wait for their worker.
+    pub(crate) endings: RefCell<Endings>,
+    /// Workers to ring at the end of the turn.
+    pub(crate) to_ring: RefCell<Vec<Arc<Worker>>>,
+    /// What every connection reads into.
+    pub(crate) read_buffer: RefCell<Box<[u8]>>,
+    /// Emptied chunk buffers.
+    pub(crate) spare: RefCell<Vec<Vec<u8>>>,
+    pub(crate) wheel: RefCell<Wheel<Due>>,
+    pub(crate) wheel_armed: Notify,
+    /// Runs the turn.
+    pub(crate) turn_waker: RefCell<Option<Waker>>,
+}
+
+impl fmt::Debug for Env {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Env")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Env {
+    pub(crate) fn new(
+        index: ShardIndex,
+        hub: Arc<Hub>,
+        limits: GatewayLimits,
+        stats: Arc<ShardStats>,
+    ) -> Self {
+        let epoch = hub.epoch();
+        let now = millis(epoch.elapsed());
+        Self {
+            index,
+            hub,
+            limits,
+            stats,
+            epoch,
+            now: Cell::new(now),
+            connections: RefCell::default(),
+            backlogs: RefCell::default(),
+            dirty: RefCell::default(),
+            read_queue: RefCell::default(),
+            endings: RefCell::default(),
+            to_ring: RefCell::default(),
+            read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
+            spare: RefCell::default(),
+            wheel: RefCell::new(Wheel::new(now)),
+            wheel_armed: Notify::new(),
+            turn_waker: RefCell::new(None),
+        }
+    }
+
+    pub(crate) fn index(&self) -> ShardIndex {
+        self.index
+    }
+
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
+    }
+
+    pub(crate) fn limits(&self) -> &GatewayLimits {
+        &self.limits
+    }
+
+    /// Memory for what a connection is about to write.
+    pub(crate) fn spare_buffer(&self) -> Vec<u8> {
+        self.spare.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// A peer may not come in.
+    pub(crate) fn count_refused(&self) {
+        self.stats.refused.add(1);
+    }
+
+    /// Milliseconds since the epoch.
+    pub(crate) fn elapsed(&self) -> u64 {
+        millis(self.epoch.elapsed())
+    }
+
+    /// Milliseconds since the gateway was made, as of this turn.
+    pub(crate) fn now(&self) -> u64 {
+        self.now.get()
+    }
+
+    /// Time without progress of a blocked write.
+    pub(crate) fn write_timeout(&self) -> Duration {
+        self.limits.write_timeout
+    }
+
+    /// Lends what every connection reads into.
+    pub(crate) fn with_read_buffer<R>(&self, read: impl FnOnce(&mut [u8]) -> R) -> R {
+        read(&mut self.read_buffer.borrow_mut())
+    }
+
+    pub(crate) fn tick(&self) {
+        self.now.set(millis(self.epoch.elapsed()));
+    }
+
+    /// Makes the turn run once the event loop has done what is ready.
+    pub(crate) fn schedule(&self) {
+        if let Some(waker) = &*self.turn_waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// Bytes were read from a connection.
+    pub(crate) fn count_read(&self, bytes: usize) {
+        self.stats
+            .bytes_in
+            .add(u64::try_from(bytes).unwrap_or_default());
+    }
+
+    /// Bytes were written to a connection.
+    pub(crate) fn count_written(&self, bytes: usize) {
+        self.stats
+            .bytes_out
+            .add(u64::try_from(bytes).unwrap_or_default());
+    }
+
+    /// An HTTP request was answered.
+    pub(crate) fn count_request(&self) {
+        self.stats.requests.add(1);
+    }
+
+    /// The connection in this slot, if it is still the one meant.
+    pub(crate) fn find(&self, slot: u32, socket: SocketId) -> Option<Shared> {
+        let connections = self.connections.borrow();
+        let connection = connections.get(usize::try_from(slot).ok()?)?;
+        (connection.socket == socket).then(|| Rc::clone(connection))
+    }
+
+    /// Lists a connection for the writes at the end of the turn.
+    pub(crate) fn mark_dirty(&self, connection: &Shared) {
+        if !connection.dirty.replace(true) {
+            self.dirty.borrow_mut().push(Rc::clone(connection));
+            self.schedule();
+        }
+    }
+
+    pub(crate) fn ring_later(&self, worker: &Arc<Worker>) {
+        let mut to_ring = self.to_ring.borrow_mut();
+        if !to_ring.iter().any(|known| Arc::ptr_eq(known, worker)) {
+            to_ring.push(Arc::clone(worker));
+            self.schedule();
+        }
+    }
+
+    /// Runs a change of the core from this thread and wakes the shards that it made dirty.
+    pub(crate) fn with_core<R>(
+        &self,
+        change: impl FnOnce(&millrace_core::Core, &mut Poster<'_, '_>) -> R,
+    ) -> R {
+        let mut dirty = ShardSet::default();
+        let result = {
+            let mut poster = self.hub.poster(&mut dirty);
+            change(self.hub.core(), &mut poster)
+        };
+        self.hub.wake(&mut dirty);
+        result
+    }
+}
+
+/// Bytes read at once.
+const READ_BYTES: usize = 64 * 1024;
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).map_or(LONGEST_MS, |ms| ms.min(LONGEST_MS))
+}
+
+/// Longer times mean this one, so that sums of times never overflow: more than 30,000 years.
+const LONGEST_MS: u64 = 1 << 50;

@@ -1,0 +1,227 @@
+//! Deadlines of connections: pings, pongs, unfinished messages, blocked writes, unauthenticated clients, idleness and
+//! closing. One look per connection and deadline, no timer per message.
+
+use super::connection::{Extra, Io, Phase, Shared};
+use super::env::Env;
+use super::env::millis;
+use super::wheel::{Due, TICK_MS};
+use super::{Liveness, Wake};
+use crate::close::CloseReason;
+use crate::inbox::Command;
+use crate::limits::MESSAGE_RATE_FLOOR;
+
+impl Env {
+    /// Something came that has deadlines; they count from the time given back.
+    pub(crate) fn arm_timers(&self) -> u64 {
+        self.wheel_armed.notify_one();
+        // the shard may have slept since its last turn
+        self.tick();
+        self.now.get()
+    }
+
+    /// Sets a deadline unless an earlier one is set already.
+    pub(crate) fn arm(&self, connection: &Shared, io: &mut Io, at: u64) {
+        if at >= io.armed {
+            return;
+        }
+        let before = std::mem::replace(&mut io.armed, at);
+        if at == io.armed_before {
+            // it is in the wheel already
+            io.armed_before = u64::MAX;
+            return;
+        }
+        if before != u64::MAX {
+            io.armed_before = before;
+        }
+        let mut wheel = self.wheel.borrow_mut();
+        if wheel.is_empty() {
+            self.wheel_armed.notify_one();
+        }
+        wheel.insert(Due {
+            slot: connection.slot,
+            socket: connection.socket,
+            at,
+        });
+    }
+
+    /// Sets the deadlines of a connection that just opened.
+    pub(crate) fn arm_first(&self, connection: &Shared, io: &mut Io) {
+        if let Some(at) = self.next(connection, io) {
+            self.arm(connection, io, at);
+        }
+    }
+
+    /// Time passed while nothing was read does not count against the peer.
+    pub(crate) fn restart_clocks(&self, io: &mut Io) {
+        let now = self.now.get().max(1);
+        if io.times.ping > 0 {
+            io.times.ping = now;
+        }
+        if io.times.unfinished > 0 {
+            io.times.unfinished = now;
+        }
+    }
+
+    pub(crate) fn due(&self, connection: &Shared, at: u64) {
+        let io = &mut *connection.io.borrow_mut();
+        if io.armed != at {
+            // an earlier deadline was set since, and has fired or will
+            if io.armed_before == at {
+                io.armed_before = u64::MAX;
+            }
+            return;
+        }
+        io.armed = u64::MAX;
+        self.wake_due(connection, io);
+        if let Some(reason) = self.judge(connection, io) {
+            self.close(connection, io, &reason);
+        }
+        if let Some(at) = self.next(connection, io) {
+            // a look that is set already may come a little early, but need not be set again
+            let at = if io.armed_before <= at {
+                io.armed_before
+            } else {
+                at
+            };
+            self.arm(connection, io, at);
+        }
+        if matches!(io.phase, Phase::Open) {
+            // a pause for the message rate may be over
+            connection.wake();
+        }
+    }
+
+    /// Does what was asked for a time that has come.
+    fn wake_due(&self, connection: &Shared, io: &mut Io) {
+        let now = self.now.get();
+        let Some(extra) = io.extra.as_deref_mut() else {
+            return;
+        };
+        if let Some((_, answer)) = extra.late.take_if(|(at, _)| *at <= now) {
+            let command = Command::Answer {
+                slot: connection.slot,
+                socket: connection.socket,
+                answer,
+            };
+            self.hub.inboxes().post(self.index, command);
+            self.schedule();
+        }
+        if extra.wake_at > 0 && now >= extra.wake_at {
+            extra.wake_at = 0;
+            self.wake_session(connection, io, Wake::Time);
+        }
+    }
+
+    /// Looks at every deadline; sends the ping that is due.
+    fn judge(&self, connection: &Shared, io: &mut Io) -> Option<CloseReason> {
+        let now = self.now.get();
+        let limits = &connection.listener.config.limits;
+        let paused = io.is_paused();
+        let times = &mut io.times;
+        if times.blocked > 0 && now >= times.blocked + millis(self.limits.write_timeout) {
+            return Some(CloseReason::STALLED);
+        }
+        match &io.phase {
+            Phase::Open => {}
+            Phase::Ending(ending) => {
+                return (now >= times.deadline).then(|| ending.reason.clone());
+            }
+            Phase::Closing { .. } | Phase::Draining => {
+                return (now >= times.deadline).then_some(CloseReason::ABNORMAL);
+            }
+            Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
+        }
+        let idle = millis(limits.idle_timeout);
+        if idle > 0 && now >= times.message + idle {
+            return Some(CloseReason::IDLE);
+        }
+        if paused {
+            // not reading: the peer cannot show that it lives
+            return None;
+        }
+        if times.unfinished > 0 {
+            let age = now.saturating_sub(times.unfinished);
+            let received = bytes_of(io.session.unfinished());
+            if age >= millis(limits.message_deadline) && received < age * MESSAGE_RATE_FLOOR / 1000
+            {
+                return Some(CloseReason::MESSAGE_DEADLINE);
+            }
+        }
+        if times.ping > 0 {
+            if now < times.ping + millis(limits.pong_timeout) {
+                return None;
+            }
+            let received = bytes_of(io.session.unfinished());
+            let due = (now - times.ping) * MESSAGE_RATE_FLOOR / 1000;
+            if received >= times.ping_received.saturating_add(due) {
+                // no pong fits into a frame that takes this long; its bytes show that the peer lives
+                (times.ping, times.ping_received) = (now, received);
+                return None;
+            }
+            self.stats.ping_timeouts.add(1);
+            return Some(CloseReason::ABNORMAL);
+        }
+        let interval = millis(limits.ping_interval);
+        if interval > 0 && now + TICK_MS >= times.alive + interval {
+            match connection.traits.liveness {
+                Liveness::Asks => times.ping = now.max(1),
+                Liveness::Tells => times.alive = now,
+                Liveness::Kernel => return None,
+            }
+            times.ping_received = bytes_of(io.session.unfinished());
+            let Io {
+                outbox, session, ..
+            } = io;
+            outbox.append_control(self.hub.ledger(), |out| session.append_ping(out));
+            self.mark_dirty(connection);
+        }
+        None
+    }
+
+    /// The next moment worth a look.
+    fn next(&self, connection: &Shared, io: &Io) -> Option<u64> {
+        let now = self.now.get();
+        let limits = &connection.listener.config.limits;
+        let times = &io.times;
+        let blocked =
+            (times.blocked > 0).then(|| times.blocked + millis(self.limits.write_timeout));
+        let others = match io.phase {
+            Phase::Open => {
+                let interval = millis(limits.ping_interval);
+                let alive = if times.ping > 0 {
+                    times.ping + millis(limits.pong_timeout)
+                } else {
+                    times.alive + interval
+                };
+                let idle = millis(limits.idle_timeout);
+                let unfinished = times.unfinished + millis(limits.message_deadline);
+                // while nothing is read these two are not judged, so they need no haste
+                let soonest = now
+                    + if io.is_paused() {
+                        RATE_LOOK_MS
+                    } else {
+                        TICK_MS
+                    };
+                [
+                    (interval > 0 && connection.traits.liveness != Liveness::Kernel)
+                        .then(|| alive.saturating_sub(TICK_MS).max(soonest)),
+                    (idle > 0).then_some(times.message + idle),
+                    (times.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),
+                    io.extra.as_deref().and_then(Extra::next),
+                ]
+            }
+            Phase::Ending(_) | Phase::Closing { .. } | Phase::Draining => {
+                [Some(times.deadline.max(now + TICK_MS)), None, None, None]
+            }
+            Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
+        };
+        others.into_iter().chain([blocked]).flatten().min()
+    }
+}
+
+fn bytes_of(unfinished: usize) -> u64 {
+    u64::try_from(unfinished).unwrap_or(u64::MAX)
+}
+
+/// How often a message that outlived its deadline is looked at.
+const RATE_LOOK_MS: u64 = 1000;
