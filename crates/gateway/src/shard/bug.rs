@@ -49,7 +49,8 @@ impl Drop for BugGuard {
 impl Drop for VitalGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.failed.notify_one();
+            self.0.failed.set(true);
+            self.0.ended.notify_one();
         }
     }
 }

@@ -21,7 +21,7 @@ mod stop;
 mod timers;
 mod turn;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -53,7 +53,7 @@ pub(crate) struct Shard {
     requests: Requests,
     ended: Notify,
     /// A task that the shard cannot do without was ended by a bug.
-    failed: Notify,
+    failed: Cell<bool>,
 }
 
 /// A shard is what its connections need, and more.
@@ -92,7 +92,7 @@ impl Shard {
             pending_writes: PendingWrites::default(),
             requests: Requests::new(index),
             ended: Notify::new(),
-            failed: Notify::new(),
+            failed: Cell::new(false),
         }
     }
 
@@ -173,8 +173,6 @@ async fn live(shard: Rc<Shard>) -> bool {
         let timeout = shard.limits.worker_timeout;
         shard.spawn_vital(crate::hub::watch(Arc::clone(&shard.hub), timeout));
     }
-    tokio::select! {
-        () = shard.ended.notified() => true,
-        () = shard.failed.notified() => false,
-    }
+    shard.ended.notified().await;
+    !shard.failed.get()
 }

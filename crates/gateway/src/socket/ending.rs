@@ -138,12 +138,17 @@ impl Env {
     }
 
     /// Those whose events are handled; to be asked before the inbox is taken, so that all their handlers sent is in it.
+    #[inline]
     pub(crate) fn take_handled_endings(&self) -> Vec<(u32, SocketId)> {
         let mut endings = self.endings.borrow_mut();
+        if endings.lines.is_empty() {
+            return Vec::new();
+        }
         endings.take_handled(1 << self.index.get())
     }
 
     /// Parts from them, but for those whose handlers returned promises: they follow when these are settled.
+    #[inline]
     pub(crate) fn finish_endings(&self, handled: Vec<(u32, SocketId)>) {
         for (slot, socket) in handled {
             if let Some(connection) = self.find(slot, socket) {

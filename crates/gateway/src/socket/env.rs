@@ -130,6 +130,7 @@ impl Env {
         read(&mut self.read_buffer.borrow_mut())
     }
 
+    #[inline]
     pub(crate) fn tick(&self) {
         self.now.set(millis(self.epoch.elapsed()));
     }
