@@ -49,14 +49,14 @@ impl Shard {
     fn turn(self: &Rc<Self>, mail: &mut Mail) {
         self.hub.faults().hit(Fault::Turn);
         self.tick();
-        let handled = self.take_handled_endings();
+        self.look_at_endings();
         self.hub.inboxes().take(self.index, mail);
         let Mail { commands, arena } = mail;
         self.apply_all(commands, arena);
         if self.hub.inboxes().processed(self.index, mail) {
             self.hub.shards_caught_up();
         }
-        self.finish_endings(handled);
+        self.finish_endings();
         self.resume_publishers();
         self.resume_read_queue();
         self.requests().resume();

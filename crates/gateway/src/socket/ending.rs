@@ -17,6 +17,8 @@ use crate::socket::Goodbye;
 #[derive(Debug, Default)]
 pub(crate) struct Endings {
     lines: Vec<Line>,
+    /// Whose events are handled, as of this turn.
+    handled: Vec<(u32, SocketId)>,
 }
 
 /// Who waits for one worker, in the order of batches.
@@ -50,10 +52,10 @@ impl Endings {
         }
     }
 
-    /// Takes out those whose events are handled or held. Workers that others still wait for will wake the shard of this
-    /// bit.
-    fn take_handled(&mut self, bit: u64) -> Vec<(u32, SocketId)> {
-        let mut handled = Vec::new();
+    /// Finds those whose events are handled or held. Workers that others still wait for will wake the shard of this bit.
+    #[cold]
+    fn look(&mut self, bit: u64) {
+        let handled = &mut self.handled;
         self.lines.retain_mut(|line| {
             let queue = line.worker.queue();
             loop {
@@ -74,7 +76,6 @@ impl Endings {
                 }
             }
         });
-        handled
     }
 
     /// This worker handles nothing any more.
@@ -137,19 +138,25 @@ impl Env {
         }
     }
 
-    /// Those whose events are handled; to be asked before the inbox is taken, so that all their handlers sent is in it.
-    #[inline]
-    pub(crate) fn take_handled_endings(&self) -> Vec<(u32, SocketId)> {
-        let mut endings = self.endings.borrow_mut();
-        if endings.lines.is_empty() {
-            return Vec::new();
+    /// Looks whose events are handled; before the inbox is taken, so that all their handlers sent is in it.
+    pub(crate) fn look_at_endings(&self) {
+        if !self.endings.borrow().lines.is_empty() {
+            let bit = 1 << self.index.get();
+            self.endings.borrow_mut().look(bit);
         }
-        endings.take_handled(1 << self.index.get())
     }
 
-    /// Parts from them, but for those whose handlers returned promises: they follow when these are settled.
-    #[inline]
-    pub(crate) fn finish_endings(&self, handled: Vec<(u32, SocketId)>) {
+    /// Parts from those, but for some whose handlers returned promises: they follow when these are settled.
+    pub(crate) fn finish_endings(&self) {
+        if !self.endings.borrow().handled.is_empty() {
+            self.part_from_handled();
+        }
+    }
+
+    /// Apart, because most turns have none.
+    #[cold]
+    fn part_from_handled(&self) {
+        let handled = std::mem::take(&mut self.endings.borrow_mut().handled);
         for (slot, socket) in handled {
             if let Some(connection) = self.find(slot, socket) {
                 let io = &mut *connection.io.borrow_mut();
@@ -235,8 +242,9 @@ mod tests {
     }
 
     fn taken(endings: &mut Endings) -> Vec<u64> {
-        let handled = endings.take_handled(1);
-        handled.iter().map(|(_, socket)| socket.get()).collect()
+        endings.look(1);
+        let handled = endings.handled.drain(..);
+        handled.map(|(_, socket)| socket.get()).collect()
     }
 
     #[test]
