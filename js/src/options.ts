@@ -369,7 +369,7 @@ function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayP
   if (ioUring !== undefined) plan['ioUring'] = ioUring;
   for (const name of [...Object.keys(GATEWAY_RANGES), ...Object.keys(GATEWAY_WORDS)]) {
     const value = limits[name];
-    if (!OWN_LIMITS.includes(name) && value !== undefined) plan[name] = value as number | string;
+    if (!(name in OWN_LIMITS) && value !== undefined) plan[name] = value as number | string;
   }
   return plan;
 }

@@ -8,7 +8,7 @@ import { binding, type NativeGateway, type Notice } from './binding.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
-import { HANDLER_TIMEOUT_MS, WORKER_START_TIMEOUT_MS } from './limits.js';
+import { OWN_LIMITS } from './limits.js';
 import { Log, type LogPlan } from './log.js';
 import { type GatewayPlan, type ListenerPlan, parseStartOptions, type StartPlan } from './options.js';
 import { print, workerFailure } from './report.js';
@@ -166,8 +166,8 @@ export class Supervisor {
     // handlers on the calling thread share it with the application, which may be busy
     const onThisThread = plan.workers?.threads === 0;
     const gateway: GatewayPlan = onThisThread ? { workerTimeoutMs: 0, ...plan.gateway } : plan.gateway;
-    const handlerTimeoutMs = plan.handlerTimeoutMs ?? HANDLER_TIMEOUT_MS;
-    const workerStartTimeoutMs = plan.workerStartTimeoutMs ?? WORKER_START_TIMEOUT_MS;
+    const handlerTimeoutMs = plan.handlerTimeoutMs ?? OWN_LIMITS.handlerTimeoutMs;
+    const workerStartTimeoutMs = plan.workerStartTimeoutMs ?? OWN_LIMITS.workerStartTimeoutMs;
     const log = Log.open(this.#native, plan.log);
     try {
       await this.#startShards({ ...gateway, ...(backplane !== undefined && { backplane }) });
@@ -356,7 +356,7 @@ interface Fixed {
 
 /** How long a worker has to handle what waits. */
 function timeToStop(fixed: Fixed | undefined): number {
-  return fixed === undefined || fixed.handlerTimeoutMs === 0 ? HANDLER_TIMEOUT_MS : fixed.handlerTimeoutMs;
+  return fixed === undefined || fixed.handlerTimeoutMs === 0 ? OWN_LIMITS.handlerTimeoutMs : fixed.handlerTimeoutMs;
 }
 
 /** Reports of a bound that was met; the others are failures. */

@@ -1,14 +1,15 @@
 //! Configuration objects from JavaScript, which has checked them: every number is whole and in range.
-//! Owns the names of the options; the defaults are the gateway's.
+//! Owns the names of the options, but for the limits: their names and all defaults are the gateway's.
 
 mod backplane;
 mod resp;
 mod tls;
 
-use std::ffi::CStr;
-use std::time::Duration;
+use std::ffi::{CStr, CString};
 
-use millrace_gateway::limits::{BackplaneFull, GatewayLimits, ListenerLimits, OutboxPolicy};
+use millrace_gateway::limits::{
+    BackplaneFull, GatewayLimits, LimitError, ListenerLimits, OutboxPolicy,
+};
 use millrace_gateway::{
     GatewayConfig, Immutable, ListenerConfig, Origins, StaticConfig, StatusPaths, Trusted,
 };
@@ -33,30 +34,9 @@ pub(crate) fn gateway(js: Js<'_>, options: Value<'_>) -> Outcome<GatewayConfig> 
 }
 
 fn gateway_limits(options: &Options<'_>, limits: &mut GatewayLimits) -> Outcome<()> {
-    options.number(c"connections", &mut limits.connections)?;
-    options.number(
-        c"connectionsPerAddress",
-        &mut limits.connections_per_address,
-    )?;
-    options.number(c"outboxBytes", &mut limits.outbox_bytes)?;
-    options.number(c"outboxFrames", &mut limits.outbox_frames)?;
-    options.number(c"outboxReadPauseBytes", &mut limits.outbox_read_pause_bytes)?;
-    options.number(c"outboxesTotalBytes", &mut limits.outboxes_total_bytes)?;
-    options.duration(c"writeTimeoutMs", &mut limits.write_timeout)?;
-    options.number(c"unhandledEvents", &mut limits.unhandled_events)?;
-    options.number(c"unhandledBytes", &mut limits.unhandled_bytes)?;
-    options.number(c"workerQueueEvents", &mut limits.worker_queue_events)?;
-    options.number(c"workerQueueBytes", &mut limits.worker_queue_bytes)?;
-    options.number(c"workerRequests", &mut limits.worker_requests)?;
-    options.number(c"shardInboxBytes", &mut limits.shard_inbox_bytes)?;
-    options.duration(c"workerTimeoutMs", &mut limits.worker_timeout)?;
-    options.number(c"backplaneQueue", &mut limits.backplane_queue)?;
-    options.number(c"backplaneQueueBytes", &mut limits.backplane_queue_bytes)?;
-    options.number(
-        c"backplaneMessageBytes",
-        &mut limits.backplane_message_bytes,
-    )?;
-    options.duration(c"closeTimeoutMs", &mut limits.close_timeout)?;
+    options.limits(GatewayLimits::options(), |name, value| {
+        limits.set(name, value)
+    })?;
     if let Some(policy) = options.text(c"outboxPolicy")? {
         limits.outbox_policy = match policy.as_str() {
             "close" => OutboxPolicy::Close,
@@ -100,42 +80,11 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
     options.boolean(c"reusePort", &mut config.reuse_port)?;
     options.boolean(c"rawMethods", &mut config.raw_methods)?;
-    listener_limits(&options, &mut config.limits)?;
+    let limits = &mut config.limits;
+    options.limits(ListenerLimits::options(), |name, value| {
+        limits.set(name, value)
+    })?;
     Ok(config)
-}
-
-fn listener_limits(options: &Options<'_>, limits: &mut ListenerLimits) -> Outcome<()> {
-    options.duration(c"handshakeTimeoutMs", &mut limits.handshake_timeout)?;
-    options.number(c"requestHeadBytes", &mut limits.request_head_bytes)?;
-    options.number(c"requestHeaders", &mut limits.request_headers)?;
-    options.number(c"requestTargetBytes", &mut limits.request_target_bytes)?;
-    options.number(c"bodyBytes", &mut limits.body_bytes)?;
-    options.duration(c"bodyTimeoutMs", &mut limits.body_timeout)?;
-    options.duration(c"firstRequestTimeoutMs", &mut limits.first_request_timeout)?;
-    options.duration(c"keepAliveTimeoutMs", &mut limits.keep_alive_timeout)?;
-    options.number(c"keepAliveRequests", &mut limits.keep_alive_requests)?;
-    options.duration(c"answerTimeoutMs", &mut limits.answer_timeout)?;
-    options.number(c"messageBytes", &mut limits.message_bytes)?;
-    options.duration(c"messageDeadlineMs", &mut limits.message_deadline)?;
-    options.duration(c"pingIntervalMs", &mut limits.ping_interval)?;
-    options.duration(c"pongTimeoutMs", &mut limits.pong_timeout)?;
-    options.duration(c"idleTimeoutMs", &mut limits.idle_timeout)?;
-    options.number(c"http2Streams", &mut limits.http2_streams)?;
-    options.duration(c"http2IdleTimeoutMs", &mut limits.http2_idle_timeout)?;
-    options.number(
-        c"controlFramesPerSecond",
-        &mut limits.control_frames_per_second,
-    )?;
-    options.number(c"controlFramesBurst", &mut limits.control_frames_burst)?;
-    options.number(c"messagesPerSecond", &mut limits.messages_per_second)?;
-    options.number(
-        c"subscriptionsPerSocket",
-        &mut limits.subscriptions_per_socket,
-    )?;
-    options.number(c"keysBytes", &mut limits.keys_bytes)?;
-    options.number(c"staticCacheBytes", &mut limits.static_cache_bytes)?;
-    options.number(c"staticCacheFileBytes", &mut limits.static_cache_file_bytes)?;
-    options.duration(c"staticCheckMs", &mut limits.static_check)
 }
 
 /// One directory whose files are served.
@@ -220,26 +169,41 @@ struct Options<'s> {
 impl Options<'_> {
     /// Sets `place` if the option is given.
     fn number<T: TryFrom<u64>>(&self, name: &CStr, place: &mut T) -> Outcome<()> {
+        let set = |whole| T::try_from(whole).map(|number| *place = number);
+        self.whole(name, set)
+    }
+
+    /// Sets those limits that are given, by their names.
+    fn limits(
+        &self,
+        names: Vec<String>,
+        mut set: impl FnMut(&str, u64) -> Result<(), LimitError>,
+    ) -> Outcome<()> {
+        for name in names {
+            let key = CString::new(name.as_str())
+                .map_err(|_| Failure::internal("the name of a limit ends early"))?;
+            self.whole(&key, |value| set(&name, value))?;
+        }
+        Ok(())
+    }
+
+    /// Hands the option over if it is given: a whole number that `set` takes.
+    fn whole<E>(&self, name: &CStr, set: impl FnOnce(u64) -> Result<(), E>) -> Outcome<()> {
         let value = self.js.get(self.object, name)?;
         if arguments::is_undefined(self.js, value)? {
             return Ok(());
         }
-        let number = self
-            .js
-            .to_number(value)
-            .ok()
-            .and_then(numbers::to_u64)
-            .and_then(|whole| T::try_from(whole).ok());
-        let Some(number) = number else {
-            return Err(arguments::wrong(
-                self.js,
-                value,
-                &name.to_string_lossy(),
-                "a whole number in range",
-            ));
-        };
-        *place = number;
-        Ok(())
+        let number = self.js.to_number(value).ok().and_then(numbers::to_u64);
+        if number.is_some_and(|whole| set(whole).is_ok()) {
+            return Ok(());
+        }
+        let name = name.to_string_lossy();
+        Err(arguments::wrong(
+            self.js,
+            value,
+            &name,
+            "a whole number in range",
+        ))
     }
 
     /// Sets `place` if the option is given.
@@ -248,14 +212,6 @@ impl Options<'_> {
         if !arguments::is_undefined(self.js, value)? {
             *place = self.js.to_boolean(value)?;
         }
-        Ok(())
-    }
-
-    /// Sets `place` if the option is given, in milliseconds.
-    fn duration(&self, name: &CStr, place: &mut Duration) -> Outcome<()> {
-        let mut milliseconds = u64::try_from(place.as_millis()).unwrap_or(u64::MAX);
-        self.number(name, &mut milliseconds)?;
-        *place = Duration::from_millis(milliseconds);
         Ok(())
     }
 
@@ -295,5 +251,33 @@ impl Options<'_> {
             return Ok(None);
         }
         arguments::text(self.js, value, &name.to_string_lossy()).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use millrace_gateway::limits::ScriptLimits;
+
+    use super::*;
+
+    /// Two programs make the options' names of those of the limits: this crate, and what generates the types.
+    #[test]
+    fn the_limits_of_javascript_are_those_of_the_gateway() {
+        let generated = include_str!("../../../js/src/limits.generated.ts");
+        let of_javascript: BTreeSet<&str> = generated
+            .lines()
+            .filter_map(|line| line.trim().split_once(": { least: "))
+            .map(|(option, _)| option)
+            .collect();
+        let options = [
+            ListenerLimits::options(),
+            GatewayLimits::options(),
+            ScriptLimits::options(),
+        ]
+        .concat();
+        let options: BTreeSet<&str> = options.iter().map(String::as_str).collect();
+        assert_eq!(options, of_javascript);
     }
 }

@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     const LIMITS: &str =
-        "//! A.\nlimits! {\n/// L.\npub struct L {\n/// A.\na: u32 = 1, \"closed\";\n}\n}\n";
+        "//! A.\nlimits! {\n/// L.\npub struct L {\n/// A.\na: u32 = 1, 1..=2, \"closed\";\n}\n}\n";
     const ERRORS: &str =
         "// A.\nexport const ERROR_CODES = {\n  ERR_MILLRACE_A: 'an a',\n} as const;\n";
 
@@ -41,14 +41,20 @@ mod tests {
             ("crates/gateway/src/limits.rs", LIMITS),
             ("js/src/errors.ts", ERRORS),
         ];
-        assert_eq!(paths(&sources), ["docs/limits.md", "docs/errors.md"]);
+        let generated = [
+            "docs/limits.md",
+            "js/src/limits.generated.ts",
+            "docs/errors.md",
+        ];
+        assert_eq!(paths(&sources), generated);
         let stale = [
             sources[0],
             sources[1],
             ("docs/limits.md", "old\n"),
+            ("js/src/limits.generated.ts", "old\n"),
             ("docs/errors.md", "old\n"),
         ];
-        assert_eq!(paths(&stale), ["docs/limits.md", "docs/errors.md"]);
+        assert_eq!(paths(&stale), generated);
     }
 
     #[test]
@@ -65,7 +71,8 @@ mod tests {
             sources[0],
             sources[1],
             ("docs/limits.md", &texts[0]),
-            ("docs/errors.md", &texts[1]),
+            ("js/src/limits.generated.ts", &texts[1]),
+            ("docs/errors.md", &texts[2]),
         ];
         assert!(paths(&fresh).is_empty());
     }
@@ -74,7 +81,11 @@ mod tests {
     fn a_missing_source_is_found() {
         assert_eq!(
             paths(&[]),
-            ["crates/gateway/src/limits.rs", "js/src/errors.ts"]
+            [
+                "crates/gateway/src/limits.rs",
+                "crates/gateway/src/limits.rs",
+                "js/src/errors.ts"
+            ]
         );
     }
 }

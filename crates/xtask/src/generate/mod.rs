@@ -1,10 +1,15 @@
-//! The pages made from code, one file each. They are committed, and tidy fails when one is stale.
+//! The pages and modules made from code, one file each. They are committed, and tidy fails when one is stale.
 
 pub(crate) mod errors;
-pub(crate) mod limits;
+mod limit_options;
+mod limits;
+mod numbers;
 mod shown;
+pub(crate) mod tables;
 
 use crate::tree::Tree;
+
+use tables::Table;
 
 /// Why a page cannot be made from its source.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +23,10 @@ pub(crate) enum SourceError {
     Syntax(String),
     #[error("the default \"{0}\" has no readable form: teach crates/xtask/src/generate/shown.rs")]
     Default(String),
+    #[error("the limit {0} is there twice: names are unique over all tables")]
+    Twice(String),
+    #[error("the default of the limit {0} is not in its range")]
+    OutOfRange(String),
 }
 
 /// A generated page: where it lies, what it is made from, and what it should say.
@@ -28,22 +37,24 @@ pub(crate) struct Page {
     pub(crate) text: Result<String, SourceError>,
 }
 
-pub(crate) fn pages(tree: &Tree) -> [Page; 2] {
-    let of = |source: &str, make: fn(&str) -> Result<String, SourceError>| {
-        tree.text(source)
-            .ok_or(SourceError::Missing)
-            .and_then(|text| make(text))
-    };
+pub(crate) fn pages(tree: &Tree) -> [Page; 3] {
+    let errors = tree.text(errors::SOURCE).ok_or(SourceError::Missing);
+    let limits = |make: fn(&[Table]) -> Result<String, SourceError>| make(&tables::tables(tree)?);
     [
         Page {
             path: "docs/limits.md",
-            source: limits::SOURCE,
-            text: of(limits::SOURCE, limits::page),
+            source: tables::SOURCE,
+            text: limits(limits::page),
+        },
+        Page {
+            path: "js/src/limits.generated.ts",
+            source: tables::SOURCE,
+            text: limits(limit_options::module),
         },
         Page {
             path: "docs/errors.md",
             source: errors::SOURCE,
-            text: of(errors::SOURCE, errors::page),
+            text: errors.and_then(|text| errors::page(text)),
         },
     ]
 }

@@ -1,5 +1,7 @@
 //! How Rust names and expressions read on a page for people who write JavaScript.
 
+use super::numbers::{grouped, number};
+
 /// A default such as `16 * 1024`, `Duration::from_secs(10)` or `Policy::Close`; none if it has no readable form.
 pub(super) fn default(kind: &str, expression: &str, zero_is_off: bool) -> Option<String> {
     if let Some(call) = expression.strip_prefix("Duration::") {
@@ -11,16 +13,13 @@ pub(super) fn default(kind: &str, expression: &str, zero_is_off: bool) -> Option
     {
         return Some(format!("`{}`", string(variant)));
     }
-    let factors: Option<Vec<u64>> = expression
-        .split('*')
-        .map(|factor| number(factor.trim()))
-        .collect();
+    let factors: Option<Vec<u64>> = expression.split('*').map(number).collect();
     match factors?[..] {
         [0] if zero_is_off => Some("off".to_owned()),
         [1024, 1024] => Some("1 MiB".to_owned()),
         [count, 1024, 1024] => Some(format!("{count} MiB")),
         [count, 1024] => Some(format!("{count} KiB")),
-        [count] => Some(thousands(count)),
+        [count] => Some(grouped(count, ',')),
         _ => None,
     }
 }
@@ -62,21 +61,9 @@ fn duration(call: &str, zero_is_off: bool) -> Option<String> {
     }
 }
 
-fn number(text: &str) -> Option<u64> {
-    text.replace('_', "").parse().ok()
-}
-
-/// `65536` is `65,536`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut shown = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
+/// Part of a sentence or of a table: without the full stop.
+pub(super) fn phrase(text: &str) -> &str {
+    text.strip_suffix('.').unwrap_or(text)
 }
 
 #[cfg(test)]

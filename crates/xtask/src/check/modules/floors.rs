@@ -58,7 +58,7 @@ const GATEWAY: Crate = Crate {
             &[
                 "close.rs",
                 "doorbell.rs",
-                "limits.rs",
+                "limits",
                 "notice.rs",
                 "permits.rs",
                 "fault.rs",
