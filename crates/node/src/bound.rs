@@ -26,7 +26,7 @@ pub(crate) struct Bound {
     number: usize,
     gateway: RefCell<Option<Arc<Gateway>>>,
     /// I/O shards to wake when the running drain ends.
-    touched: Cell<ShardSet>,
+    dirty: Cell<ShardSet>,
     /// Whether this thread started the gateway and shuts it down when it ends.
     started: Cell<bool>,
     /// Whether it ever has.
@@ -59,7 +59,7 @@ impl Bound {
             environment,
             number: ADDON.new_number(),
             gateway: RefCell::new(Some(gateway)),
-            touched: Cell::new(ShardSet::default()),
+            dirty: Cell::new(ShardSet::default()),
             started: Cell::new(false),
             has_started: Cell::new(false),
             notices: Cell::new(None),
@@ -84,30 +84,30 @@ impl Bound {
         self.gateway.borrow().as_ref().map(work).ok_or_else(gone)
     }
 
-    /// Posts something: the touched I/O shards are woken now, or at the end of the running drain.
+    /// Posts something: the dirty I/O shards are woken now, or at the end of the running drain.
     pub(crate) fn post<R>(
         &self,
         work: impl FnOnce(&Arc<Gateway>, &mut ShardSet) -> R,
     ) -> Outcome<R> {
         self.with(|gateway| {
-            let mut touched = self.touched.take();
-            let result = work(gateway, &mut touched);
+            let mut dirty = self.dirty.take();
+            let result = work(gateway, &mut dirty);
             if self.environment.is_draining() {
-                self.touched.set(touched);
+                self.dirty.set(dirty);
             } else {
-                gateway.wake(&mut touched);
+                gateway.wake(&mut dirty);
             }
             result
         })
     }
 
-    /// Wakes what a drain touched.
-    pub(crate) fn wake_touched(&self) {
-        let mut touched = self.touched.take();
-        if !touched.is_empty()
+    /// Wakes the I/O shards that a drain made dirty.
+    pub(crate) fn wake_dirty(&self) {
+        let mut dirty = self.dirty.take();
+        if !dirty.is_empty()
             && let Some(gateway) = self.gateway.borrow().as_ref()
         {
-            gateway.wake(&mut touched);
+            gateway.wake(&mut dirty);
         }
     }
 
@@ -160,7 +160,7 @@ impl Bound {
 
 impl Shell for Bound {
     fn wake(&self) {
-        self.wake_touched();
+        self.wake_dirty();
     }
 
     fn lost(&self) {

@@ -200,7 +200,7 @@ impl Environment {
         self.draining.get()
     }
 
-    /// Runs handlers, then wakes every I/O shard they touched, once. Not to be nested.
+    /// Runs handlers, then wakes every I/O shard they made dirty, once. Not to be nested.
     pub(crate) fn drain<R>(&self, work: impl FnOnce() -> R) -> R {
         struct Ending<'a>(&'a Environment);
         impl Drop for Ending<'_> {

@@ -78,7 +78,7 @@ fn reply<'s>(call: &Call<'s, HandlerThread>, request: u64, reply: Reply) -> Answ
     // a worker that has ended has nobody to answer any more
     if call.own.worker().is_some() {
         call.own
-            .post(|worker, touched| worker.reply(request, reply, touched))?;
+            .post(|worker, dirty| worker.reply(request, reply, dirty))?;
     }
     Ok(None)
 }

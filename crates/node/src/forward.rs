@@ -19,9 +19,9 @@ pub(crate) fn forward<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Valu
     let except = arguments::ids(js, except, "options.except")?;
     let mut texts = call.own.texts().borrow_mut();
     let posted = targets.with(&scratch, |targets| {
-        bound.post(|gateway, touched| {
+        bound.post(|gateway, dirty| {
             let text = texts.forwardable(index, |text| gateway.forwardable(text))?;
-            Some(gateway.forward(targets, text, &except, touched))
+            Some(gateway.forward(targets, text, &except, dirty))
         })
     })?;
     let posted = posted.ok_or_else(|| Failure::internal("a text that is not being handled"))?;

@@ -149,14 +149,14 @@ impl HandlerThread {
 
     pub(crate) fn post(&self, work: impl FnOnce(&Worker, &mut ShardSet)) -> Outcome<()> {
         let worker = self.present()?;
-        self.bound.post(|_gateway, touched| work(&worker, touched))
+        self.bound.post(|_gateway, dirty| work(&worker, dirty))
     }
 }
 
 impl Shell for HandlerThread {
     fn wake(&self) {
         // also where nothing but this uses it any more
-        self.bound.wake_touched();
+        self.bound.wake_dirty();
     }
 
     fn lost(&self) {}

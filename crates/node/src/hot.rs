@@ -26,7 +26,7 @@ pub(crate) fn send<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let count = arguments::with_data(js, data, "data", &mut scratch, |names, kind, payload| {
         targets.with(names, |targets| {
             call.own
-                .post(|gateway, touched| gateway.send(targets, kind, payload, &except, touched))
+                .post(|gateway, dirty| gateway.send(targets, kind, payload, &except, dirty))
         })
     })??;
     js.number(numbers::from_usize(count)).map(Some)
@@ -44,8 +44,8 @@ pub(crate) fn send_long<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         return Err(arguments::wrong(js, data, "data", "a string"));
     };
     let count = targets.with(&scratch, |targets| {
-        call.own.post(|gateway, touched| {
-            gateway.send_in_place(targets, Kind::Text, bytes, &except, touched)
+        call.own.post(|gateway, dirty| {
+            gateway.send_in_place(targets, Kind::Text, bytes, &except, dirty)
         })
     })?;
     js.number(numbers::from_usize(count)).map(Some)
@@ -80,7 +80,7 @@ pub(crate) fn copy_subscriptions<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let to = scratch.get(to).unwrap_or_default();
     let added = call
         .own
-        .post(|gateway, touched| gateway.subscribe(&from, to, 1, touched))?;
+        .post(|gateway, dirty| gateway.subscribe(&from, to, 1, dirty))?;
     id_list(js, &added).map(Some)
 }
 
@@ -99,7 +99,7 @@ fn change<'s>(call: &Call<'s, Bound>, sign: impl FnOnce(i32) -> i32) -> Answer<'
     let topic = channel.topic(&scratch);
     let changed = who.with(&scratch, |who| {
         call.own
-            .post(|gateway, touched| gateway.subscribe_to(who, topic, sign(delta), touched))
+            .post(|gateway, dirty| gateway.subscribe_to(who, topic, sign(delta), dirty))
     })?;
     let changed = changed
         .map_err(|error| Failure::Coded("ERR_MILLRACE_TOO_MANY_PATTERNS", error.to_string()))?;
@@ -160,7 +160,7 @@ pub(crate) fn delete_virtual_socket<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let expected = arguments::optional_id(call.js, call.arguments[1], "expectedTarget")?;
     let deleted = call
         .own
-        .post(|gateway, touched| gateway.delete_virtual(id, expected, touched))?;
+        .post(|gateway, dirty| gateway.delete_virtual(id, expected, dirty))?;
     call.js.boolean(deleted).map(Some)
 }
 
@@ -244,7 +244,7 @@ pub(crate) fn close<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     }
     let closed = call
         .own
-        .post(|gateway, touched| gateway.close(id, code, &reason, touched))?;
+        .post(|gateway, dirty| gateway.close(id, code, &reason, dirty))?;
     js.boolean(closed).map(Some)
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn send(bound: &Bound, js: Js<'_>, count: Value<'_>, texts: Value<'_>
         rest = rest.get(length..)?;
         Some((numbers::to_id(id)?, length))
     });
-    bound.post(|gateway, touched| gateway.send_texts(&scratch, texts, touched))
+    bound.post(|gateway, dirty| gateway.send_texts(&scratch, texts, dirty))
 }
 
 /// `reply(count, texts)`

@@ -42,7 +42,7 @@ pub(crate) fn connections<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
 pub(crate) fn hold<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let (socket, events, bytes) = credit(call)?;
     call.own
-        .post(|worker, touched| worker.hold(socket, events, bytes, touched))?;
+        .post(|worker, dirty| worker.hold(socket, events, bytes, dirty))?;
     Ok(None)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn hold<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
 pub(crate) fn release<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let (socket, events, bytes) = credit(call)?;
     call.own
-        .post(|worker, touched| worker.release(socket, events, bytes, touched))?;
+        .post(|worker, dirty| worker.release(socket, events, bytes, dirty))?;
     Ok(None)
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
         headers: read_headers(js, headers)?,
     };
     call.own
-        .post(|worker, touched| worker.accept_open(socket, acceptance, touched))?;
+        .post(|worker, dirty| worker.accept_open(socket, acceptance, dirty))?;
     Ok(None)
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn refuse_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
         body,
     };
     call.own
-        .post(|worker, touched| worker.refuse_open(socket, rejection, touched))?;
+        .post(|worker, dirty| worker.refuse_open(socket, rejection, dirty))?;
     Ok(None)
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn observe<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
 /// `wake()`: I/O threads send what the running drain posted so far.
 #[expect(clippy::unnecessary_wraps, reason = "every callback has this shape")]
 pub(crate) fn wake<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
-    call.own.bound().wake_touched();
+    call.own.bound().wake_dirty();
     Ok(None)
 }
 
