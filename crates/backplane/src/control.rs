@@ -16,7 +16,7 @@ pub struct Census {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     /// I am here. True: tell me who you are.
-    Here(Census, bool),
+    Present(Census, bool),
     /// I leave.
     Bye,
     /// How many subscribers do these channels have?
@@ -34,7 +34,7 @@ impl Said {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         match self {
-            Self::Here(census, asks) => {
+            Self::Present(census, asks) => {
                 out.extend_from_slice(&[1, u8::from(*asks)]);
                 put_census(*census, &mut out);
             }
@@ -72,7 +72,7 @@ impl Said {
         let said = match what {
             1 => {
                 let [asks] = reader.take()?;
-                Self::Here(reader.census()?, asks != 0)
+                Self::Present(reader.census()?, asks != 0)
             }
             2 => Self::Bye,
             3 => {
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn what_is_said_is_understood_and_no_cut_of_it() {
         for said in [
-            Said::Here(CENSUS, true),
+            Said::Present(CENSUS, true),
             Said::Bye,
             Said::Ask(7, vec![(*b"a").into(), (*b"").into()]),
             Said::Answer {
@@ -194,7 +194,7 @@ mod tests {
             let mut hostile = vec![what];
             hostile.extend_from_slice(&bytes);
             if let Some(said) = Said::decode(&hostile) {
-                prop_assert!(matches!(said, Said::Here(..)) || said.encode() == hostile);
+                prop_assert!(matches!(said, Said::Present(..)) || said.encode() == hostile);
             }
         }
     }

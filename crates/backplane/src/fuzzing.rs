@@ -38,7 +38,7 @@ pub fn feed(protocol: Protocol, server: &[u8], steps: [usize; 2]) -> Vec<String>
     outlet.begin(bounds);
     outlet.open();
     let gauges = Arc::new(Gauges::new(Instant::now()));
-    let mut node = Node::new(outlet, Arc::clone(&gauges), Box::new(Heard), PREFIX);
+    let mut node = Node::new(outlet, Arc::clone(&gauges), Box::new(LocalNode), PREFIX);
     let (mut seen, mut out, mut input, mut given) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let mut sizes = steps.into_iter().cycle();
     let mut rest = server;
@@ -111,15 +111,15 @@ fn conversation(protocol: Protocol) -> Box<dyn Wire> {
 }
 
 /// A node that takes everything.
-struct Heard;
+struct LocalNode;
 
-impl fmt::Debug for Heard {
+impl fmt::Debug for LocalNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Heard")
+        f.write_str("LocalNode")
     }
 }
 
-impl Local for Heard {
+impl Local for LocalNode {
     fn deliver(&mut self, _: Destination<'_>, kind: Kind, payload: &[u8]) {
         assert!(payload.len() <= LONGEST);
         assert!(kind == Kind::Binary || str::from_utf8(payload).is_ok());

@@ -34,7 +34,7 @@ pub type Reply = Box<dyn FnOnce(ClusterInfo) + Send>;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Members {
-    known: BTreeMap<u64, Heard>,
+    known: BTreeMap<u64, Known>,
     /// Nodes that were known when the link was lost, and have not been heard since.
     awaited: BTreeSet<u64>,
     questions: BTreeMap<u64, Question>,
@@ -42,7 +42,7 @@ pub(crate) struct Members {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct Known {
     census: Census,
     at: Duration,
 }
@@ -64,15 +64,15 @@ impl std::fmt::Debug for Members {
 
 impl Members {
     /// A node is there; true: it was not known.
-    pub(crate) fn heard(&mut self, node: u64, census: Census, now: Duration) -> bool {
+    pub(crate) fn seen(&mut self, node: u64, census: Census, now: Duration) -> bool {
         self.awaited.remove(&node);
-        let heard = Heard { census, at: now };
+        let seen = Known { census, at: now };
         if let Some(known) = self.known.get_mut(&node) {
-            *known = heard;
+            *known = seen;
             return false;
         }
         if self.known.len() < MOST_NODES {
-            self.known.insert(node, heard);
+            self.known.insert(node, seen);
         }
         true
     }
@@ -95,7 +95,7 @@ impl Members {
         let question = Question {
             waits_for: self.known.keys().copied().collect(),
             subscribers,
-            until: now + PATIENCE,
+            until: now + ANSWER_TIMEOUT,
             reply,
         };
         if question.waits_for.is_empty() || self.questions.len() >= MOST_QUESTIONS {
@@ -127,7 +127,7 @@ impl Members {
         let silent: Vec<u64> = self
             .known
             .iter()
-            .filter(|(_, heard)| heard.at + LIFE <= now)
+            .filter(|(_, known)| known.at + LIFE <= now)
             .map(|(node, _)| *node)
             .collect();
         for node in silent {
@@ -195,10 +195,10 @@ impl Members {
     }
 
     fn answer(&self, question: Question, own: Member, is_complete: bool) {
-        let others = self.known.iter().map(|(node, heard)| Member {
+        let others = self.known.iter().map(|(node, known)| Member {
             node: *node,
             is_self: false,
-            census: heard.census,
+            census: known.census,
         });
         (question.reply)(ClusterInfo {
             nodes: std::iter::once(own).chain(others).collect(),
@@ -215,7 +215,7 @@ pub(crate) const HEARTBEAT: Duration = Duration::from_secs(5);
 const LIFE: Duration = Duration::from_secs(16);
 
 /// How long a question waits for answers.
-const PATIENCE: Duration = Duration::from_secs(1);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Nodes that are remembered.
 const MOST_NODES: usize = 1024;
@@ -256,9 +256,9 @@ mod tests {
     #[test]
     fn a_question_ends_with_the_last_answer() {
         let (mut members, answers) = (Members::default(), Answers::default());
-        assert!(members.heard(2, Census::default(), SECOND));
-        assert!(!members.heard(2, Census::default(), SECOND));
-        members.heard(3, Census::default(), SECOND);
+        assert!(members.seen(2, Census::default(), SECOND));
+        assert!(!members.seen(2, Census::default(), SECOND));
+        members.seen(3, Census::default(), SECOND);
         let number = members
             .ask((own(), vec![5]), answers.reply(), SECOND)
             .unwrap();
@@ -279,21 +279,21 @@ mod tests {
         assert_eq!(members.ask((own(), vec![5]), answers.reply(), SECOND), None);
         assert!(answers.take()[0].is_complete);
         for end in 0..3 {
-            members.heard(2, Census::default(), SECOND);
+            members.seen(2, Census::default(), SECOND);
             members
                 .ask((own(), vec![5]), answers.reply(), SECOND)
                 .unwrap();
             assert!(members.wakes_at().is_some());
             match end {
                 0 => members.left(2, own()),
-                1 => members.expire(own(), SECOND + PATIENCE),
+                1 => members.expire(own(), SECOND + ANSWER_TIMEOUT),
                 _ => members.down(own()),
             }
             let info = answers.take().pop().unwrap();
             assert_eq!(info.is_complete, end == 0);
             assert_eq!(members.wakes_at(), None);
         }
-        members.heard(2, Census::default(), SECOND);
+        members.seen(2, Census::default(), SECOND);
         members.expire(own(), SECOND + LIFE);
         assert!(members.known.is_empty());
     }
@@ -301,17 +301,17 @@ mod tests {
     #[test]
     fn who_was_there_before_is_awaited_until_it_is_heard_or_leaves() {
         let mut members = Members::default();
-        members.heard(2, Census::default(), SECOND);
-        members.heard(3, Census::default(), SECOND);
-        members.heard(4, Census::default(), SECOND);
+        members.seen(2, Census::default(), SECOND);
+        members.seen(3, Census::default(), SECOND);
+        members.seen(4, Census::default(), SECOND);
         assert!(members.are_back());
         members.down(own());
-        members.heard(2, Census::default(), SECOND);
+        members.seen(2, Census::default(), SECOND);
         assert!(!members.are_back());
         // the link is lost again: three nodes are awaited, as before
         members.down(own());
-        members.heard(2, Census::default(), SECOND);
-        members.heard(3, Census::default(), SECOND);
+        members.seen(2, Census::default(), SECOND);
+        members.seen(3, Census::default(), SECOND);
         assert!(!members.are_back());
         members.left(4, own());
         assert!(members.are_back());
@@ -324,12 +324,12 @@ mod tests {
     fn nodes_are_bounded() {
         let mut members = Members::default();
         for node in 0..5000 {
-            members.heard(node, Census::default(), SECOND);
+            members.seen(node, Census::default(), SECOND);
         }
         assert_eq!(members.known.len(), MOST_NODES);
         for round in 1..3 {
             members.down(own());
-            members.heard(round * 10_000, Census::default(), SECOND);
+            members.seen(round * 10_000, Census::default(), SECOND);
             assert_eq!(members.awaited.len(), MOST_NODES);
         }
     }

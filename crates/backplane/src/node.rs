@@ -18,7 +18,7 @@ use crate::links::Links;
 use crate::local::{Destination, Local, Trouble};
 use crate::members::{HEARTBEAT, Members};
 use crate::outlet::{Outgoing, Outlet};
-use crate::patience::Patience;
+use crate::publish_timeout::PublishTimeout;
 use crate::sequence::{Seen, Tracker};
 use crate::source::Source;
 use crate::topic::{Prefix, Topic};
@@ -41,7 +41,7 @@ pub(crate) struct Node {
     next: VecDeque<Outgoing>,
     controls: u64,
     comeback: Comeback,
-    patience: Patience,
+    publish_timeout: PublishTimeout,
     beats_at: Duration,
     /// Answers that may still be given now.
     answers_left: u32,
@@ -82,7 +82,7 @@ impl Node {
             next: VecDeque::new(),
             controls: 0,
             comeback: Comeback::default(),
-            patience: Patience::default(),
+            publish_timeout: PublishTimeout::default(),
             beats_at: Duration::ZERO,
             answers_left: ANSWERS,
             slots: None,
@@ -96,7 +96,7 @@ impl Node {
 
     /// Takes up what changed on this node.
     pub(crate) fn heed(&mut self, now: Duration) {
-        if self.patience.look(&self.outlet, now) {
+        if self.publish_timeout.look(&self.outlet, now) {
             self.local.relieved();
         }
         let notes = self.outlet.take_notes();
@@ -349,12 +349,13 @@ impl Node {
             at = at.min(expires);
         }
         at = at.min(self.held_until(now));
-        self.patience_ends(now).map_or(at, |ends| at.min(ends))
+        self.publish_timeout_ends(now)
+            .map_or(at, |ends| at.min(ends))
     }
 
     /// When publishers have waited long enough, if some wait.
-    pub(crate) fn patience_ends(&self, now: Duration) -> Option<Duration> {
-        self.patience.wakes_at(now)
+    pub(crate) fn publish_timeout_ends(&self, now: Duration) -> Option<Duration> {
+        self.publish_timeout.wakes_at(now)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::outlet::{Outlet, Pressure};
 
 /// What is known of those that wait.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Patience {
+pub(crate) enum PublishTimeout {
     /// Nobody waits.
     #[default]
     Idle,
@@ -16,7 +16,7 @@ pub(crate) enum Patience {
     Over { until: Duration },
 }
 
-impl Patience {
+impl PublishTimeout {
     /// Looks at the time and the outlet; true: those that have waited were let go.
     pub(crate) fn look(&mut self, outlet: &Outlet, now: Duration) -> bool {
         if matches!(self, Self::Idle) && !outlet.is_awaited() {
@@ -100,49 +100,49 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_link_that_takes_nothing_goes_on_after_a_second() {
-        let (outlet, mut patience) = (full(), Patience::default());
-        assert!(!patience.look(&outlet, SECOND));
-        assert_eq!(patience.wakes_at(SECOND), Some(2 * SECOND));
-        assert!(!patience.look(&outlet, SECOND + RUN));
+        let (outlet, mut timeout) = (full(), PublishTimeout::default());
+        assert!(!timeout.look(&outlet, SECOND));
+        assert_eq!(timeout.wakes_at(SECOND), Some(2 * SECOND));
+        assert!(!timeout.look(&outlet, SECOND + RUN));
         assert!(outlet.is_awaited());
-        assert!(patience.look(&outlet, 2 * SECOND));
+        assert!(timeout.look(&outlet, 2 * SECOND));
         assert!(!outlet.is_awaited());
         for second in 3..10 {
             fill(&outlet);
-            assert!(!patience.look(&outlet, second * SECOND));
+            assert!(!timeout.look(&outlet, second * SECOND));
             assert!(!outlet.is_awaited(), "nothing has changed");
-            assert_eq!(patience.wakes_at(second * SECOND), None);
+            assert_eq!(timeout.wakes_at(second * SECOND), None);
         }
         take(&outlet, 1);
-        assert!(!patience.look(&outlet, 10 * SECOND));
+        assert!(!timeout.look(&outlet, 10 * SECOND));
         assert!(outlet.is_awaited(), "it is worth waiting for again");
-        assert_eq!(patience.wakes_at(10 * SECOND), Some(11 * SECOND));
+        assert_eq!(timeout.wakes_at(10 * SECOND), Some(11 * SECOND));
     }
 
     #[test]
     fn a_slow_link_lets_everybody_run_for_a_moment_each_second() {
-        let (outlet, mut patience) = (full(), Patience::default());
-        patience.look(&outlet, SECOND);
-        assert!(patience.look(&outlet, 2 * SECOND));
+        let (outlet, mut timeout) = (full(), PublishTimeout::default());
+        timeout.look(&outlet, SECOND);
+        assert!(timeout.look(&outlet, 2 * SECOND));
         take(&outlet, 1);
-        assert!(!patience.look(&outlet, 2 * SECOND + RUN / 2));
+        assert!(!timeout.look(&outlet, 2 * SECOND + RUN / 2));
         assert!(!outlet.is_awaited());
-        assert_eq!(patience.wakes_at(2 * SECOND), Some(2 * SECOND + RUN));
-        patience.look(&outlet, 2 * SECOND + RUN);
+        assert_eq!(timeout.wakes_at(2 * SECOND), Some(2 * SECOND + RUN));
+        timeout.look(&outlet, 2 * SECOND + RUN);
         assert!(outlet.is_awaited());
     }
 
     #[test]
     fn each_time_has_a_second_of_its_own() {
-        let (outlet, mut patience) = (full(), Patience::default());
-        patience.look(&outlet, SECOND);
+        let (outlet, mut timeout) = (full(), PublishTimeout::default());
+        timeout.look(&outlet, SECOND);
         take(&outlet, 320);
         fill(&outlet);
-        assert!(!patience.look(&outlet, 2 * SECOND));
+        assert!(!timeout.look(&outlet, 2 * SECOND));
         assert!(outlet.is_awaited());
-        assert!(patience.look(&outlet, 3 * SECOND));
+        assert!(timeout.look(&outlet, 3 * SECOND));
         take(&outlet, 320);
-        assert!(!patience.look(&outlet, 4 * SECOND));
-        assert_eq!(patience.wakes_at(4 * SECOND), None);
+        assert!(!timeout.look(&outlet, 4 * SECOND));
+        assert_eq!(timeout.wakes_at(4 * SECOND), None);
     }
 }

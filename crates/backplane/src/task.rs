@@ -192,7 +192,7 @@ impl Task {
             if self.is_over(node) {
                 return None;
             }
-            let wakes_at = node.patience_ends(now).unwrap_or(now + PINGS);
+            let wakes_at = node.publish_timeout_ends(now).unwrap_or(now + PINGS);
             let mut wakes_at = self.epoch + wakes_at;
             if let Some(deadline) = self.ends_by {
                 wakes_at = wakes_at.min(deadline);

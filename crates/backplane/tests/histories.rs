@@ -22,7 +22,7 @@ use broker::Broker;
 
 const CHANNELS: [&[u8]; 3] = [b"a", b"b", b"c"];
 const NODES: usize = 2;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -56,9 +56,9 @@ fn step() -> impl Strategy<Value = Step> {
 type Delivered = Arc<Mutex<[Vec<u64>; CHANNELS.len()]>>;
 
 /// The node's own side: subscribed to every channel.
-struct Here(Delivered);
+struct LocalNode(Delivered);
 
-impl Local for Here {
+impl Local for LocalNode {
     fn deliver(&mut self, destination: Destination<'_>, kind: Kind, payload: &[u8]) {
         assert_eq!(kind, Kind::Text);
         let Destination::Channel(name) = destination else {
@@ -120,7 +120,7 @@ impl Node {
         let (backplane, task) = Backplane::new(config, &outlet).expect("there is no TLS");
         outlet.open();
         let delivered = Delivered::default();
-        let here = Box::new(Here(Arc::clone(&delivered)));
+        let here = Box::new(LocalNode(Arc::clone(&delivered)));
         Self {
             backplane,
             task: tokio::task::spawn_local(task.run(here)),
@@ -149,7 +149,7 @@ impl Node {
 
 /// Both publish in every channel, again and again, until the last messages have arrived.
 async fn catch_up(nodes: &mut [Node; NODES]) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         for node in &mut *nodes {
             (0..CHANNELS.len()).for_each(|channel| node.publish(channel));
@@ -172,7 +172,7 @@ async fn catch_up(nodes: &mut [Node; NODES]) {
 }
 
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !holds() {
         assert!(Instant::now() < deadline, "{what}");
         sleep(Duration::from_millis(5)).await;

@@ -22,7 +22,7 @@ use tokio::time::sleep;
 use broker::Broker;
 
 const ROOM: &[u8] = b"room";
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a sender waits at most for who was there before.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
@@ -31,9 +31,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 type Delivered = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// The node's own side: subscribed to one channel.
-struct Here(Delivered);
+struct LocalNode(Delivered);
 
-impl Local for Here {
+impl Local for LocalNode {
     fn deliver(&mut self, _: Destination<'_>, _: Kind, payload: &[u8]) {
         self.0
             .lock()
@@ -86,7 +86,7 @@ impl Node {
         let (backplane, task) = Backplane::new(config, &outlet).expect("there is no TLS");
         outlet.open();
         let delivered = Delivered::default();
-        let here = Box::new(Here(Arc::clone(&delivered)));
+        let here = Box::new(LocalNode(Arc::clone(&delivered)));
         Self {
             backplane,
             task: tokio::task::spawn_local(task.run(here)),
@@ -127,7 +127,7 @@ impl Node {
 }
 
 async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while !holds() {
         assert!(Instant::now() < deadline, "{what}");
         sleep(Duration::from_millis(2)).await;
@@ -154,7 +154,7 @@ impl Pair {
             stats.all(|stats| stats.subscriptions == 2 && stats.pending_subscriptions == 0)
         })
         .await;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         for node in &nodes {
             while node.known().await < 2 {
                 assert!(Instant::now() < deadline, "both nodes to know each other");
@@ -256,7 +256,7 @@ fn nobody_waits_for_who_has_said_goodbye() {
             nodes: [node, leaver],
         } = pair;
         leaver.end().await;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while node.known().await > 1 {
             assert!(Instant::now() < deadline, "it to be heard");
         }

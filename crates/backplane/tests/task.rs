@@ -14,9 +14,9 @@ use millrace_backplane::{
 use millrace_core::Kind;
 
 /// A node with nobody on it.
-struct Nobody;
+struct NoNode;
 
-impl Local for Nobody {
+impl Local for NoNode {
     fn deliver(&mut self, _: Destination<'_>, _: Kind, _: &[u8]) {}
     fn flush(&mut self) {}
     fn topics(&self, _: &mut dyn FnMut(Topic)) {}
@@ -69,7 +69,7 @@ fn run(task: Task) -> mpsc::Receiver<()> {
             .enable_all()
             .build()
             .expect("it works here");
-        runtime.block_on(task.run(Box::new(Nobody)));
+        runtime.block_on(task.run(Box::new(NoNode)));
         ended.send(()).expect("it works here");
     });
     told
@@ -79,8 +79,8 @@ fn run(task: Task) -> mpsc::Receiver<()> {
 fn inhospitable() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("it works here");
     let port = listener.local_addr().expect("it works here").port();
-    let guests = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&guests);
+    let connections = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&connections);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.expect("it works here");
@@ -90,11 +90,11 @@ fn inhospitable() -> (u16, Arc<AtomicUsize>) {
             count.fetch_add(1, Ordering::SeqCst);
         }
     });
-    (port, guests)
+    (port, connections)
 }
 
 /// It only bounds a hang: a busy machine may leave a thread alone for seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
 fn more_questions_than_it_looks_at_do_not_hide_the_end() {
@@ -108,7 +108,7 @@ fn more_questions_than_it_looks_at_do_not_hide_the_end() {
         backplane.ask(vec![], reply);
     }
     backplane.end(Instant::now());
-    run(task).recv_timeout(PATIENCE).expect("it works here");
+    run(task).recv_timeout(TIMEOUT).expect("it works here");
     assert!(answers.load(Ordering::SeqCst) >= 1976, "at once, or later");
 }
 
@@ -121,7 +121,7 @@ fn what_waits_without_a_server_is_dropped_at_the_deadline_and_counted() {
         backplane.outlet().publish(false, b"room", Kind::Text, body);
     }
     backplane.end(Instant::now() + Duration::from_millis(200));
-    ended.recv_timeout(PATIENCE).expect("it works here");
+    ended.recv_timeout(TIMEOUT).expect("it works here");
     let stats = backplane.stats();
     assert_eq!((stats.dropped, stats.queued, stats.in_flight), (50, 0, 0));
 }
@@ -131,28 +131,28 @@ fn nothing_waits_where_nobody_is_left() {
     let (backplane, task) = lonely();
     let ended = run(task);
     drop(backplane);
-    ended.recv_timeout(PATIENCE).expect("it works here");
+    ended.recv_timeout(TIMEOUT).expect("it works here");
 }
 
 #[test]
 fn a_server_that_throws_us_out_is_not_asked_all_the_time() {
-    let (port, guests) = inhospitable();
+    let (port, connections) = inhospitable();
     let (backplane, task) = with_server(port);
     let ended = run(task);
-    let deadline = Instant::now() + PATIENCE;
-    while guests.load(Ordering::SeqCst) < 3 {
+    let deadline = Instant::now() + TIMEOUT;
+    while connections.load(Ordering::SeqCst) < 3 {
         assert!(Instant::now() < deadline, "it comes again");
         std::thread::sleep(Duration::from_millis(5));
     }
-    let (before, since) = (guests.load(Ordering::SeqCst), Instant::now());
+    let (before, since) = (connections.load(Ordering::SeqCst), Instant::now());
     while since.elapsed() < Duration::from_secs(1) {
         std::thread::sleep(Duration::from_millis(50));
     }
-    let often = guests.load(Ordering::SeqCst) - before;
+    let often = connections.load(Ordering::SeqCst) - before;
     let took = since.elapsed();
     let most = usize::try_from(took.as_millis() / 100).expect("it works here");
     assert!(often < most, "{often} times in {took:?}");
     assert!(backplane.stats().losses > 0);
     backplane.end(Instant::now());
-    ended.recv_timeout(PATIENCE).expect("it works here");
+    ended.recv_timeout(TIMEOUT).expect("it works here");
 }

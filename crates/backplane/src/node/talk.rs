@@ -14,8 +14,8 @@ impl Node {
     pub(super) fn hear(&mut self, node: u64, said: Said, now: Duration) {
         let own = self.own();
         match said {
-            Said::Here(census, asks) => {
-                let is_new = self.members.heard(node, census, now);
+            Said::Present(census, asks) => {
+                let is_new = self.members.seen(node, census, now);
                 // who is not back entirely says so later
                 if (asks || is_new) && !self.comeback.is_unannounced && self.may_answer() {
                     self.say_here(false);
@@ -40,7 +40,7 @@ impl Node {
                 census,
                 subscribers,
             } => {
-                self.members.heard(node, census, now);
+                self.members.seen(node, census, now);
                 if to == own.node {
                     self.members.answered(node, question, &subscribers, own);
                 }
@@ -95,7 +95,7 @@ impl Node {
 
     pub(super) fn say_here(&mut self, asks: bool) {
         let census = self.local.census();
-        self.say(&Said::Here(census, asks));
+        self.say(&Said::Present(census, asks));
     }
 
     fn say(&mut self, said: &Said) {

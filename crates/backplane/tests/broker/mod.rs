@@ -80,7 +80,7 @@ impl Broker {
             while reader.read_buf(&mut input).await.is_ok_and(|read| read > 0) {
                 while let Some((words, length)) = command(&input) {
                     input.drain(..length);
-                    own.borrow_mut().obey(id, &words);
+                    own.borrow_mut().apply(id, &words);
                 }
             }
         });
@@ -116,7 +116,7 @@ impl Broker {
         }
     }
 
-    fn obey(&mut self, id: u64, words: &[Vec<u8>]) {
+    fn apply(&mut self, id: u64, words: &[Vec<u8>]) {
         let reply = match words {
             [verb, ..] if verb == b"HELLO" => b"%0\r\n".to_vec(),
             [verb, name] if verb == b"SUBSCRIBE" => {

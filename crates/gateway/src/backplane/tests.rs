@@ -15,7 +15,7 @@ use crate::limits::BackplaneFull;
 use crate::notice::Notice;
 
 /// It only bounds a hang: a busy machine may leave a thread alone for seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 struct Bell(StdMutex<bool>, Condvar);
@@ -25,7 +25,7 @@ impl Bell {
         let rung = self.0.lock().unwrap();
         let (mut rung, late) = self
             .1
-            .wait_timeout_while(rung, PATIENCE, |rung| !*rung)
+            .wait_timeout_while(rung, TIMEOUT, |rung| !*rung)
             .unwrap();
         assert!(!late.timed_out(), "the gateway to have something to tell");
         *rung = false;
