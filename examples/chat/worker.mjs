@@ -9,7 +9,7 @@ import { MillraceError, send, setToken, subscribe, unsubscribe } from 'millrace'
 import { problem, readRequest } from './protocol.mjs';
 import { enter, history, leave, memberId, ROOM_SIZE, record, setPlace } from './rooms.mjs';
 
-/** @typedef {{ alias: string, room: string }} Seat  who a connection is, and where */
+/** @typedef {{ alias: string, room: string }} Membership  who a connection is, and where */
 
 /** @param {{ node: number, nodes: number }} place which node of how many this is */
 export function handleStart(place) {
@@ -23,12 +23,12 @@ export function handleStart(place) {
  */
 export function handleTextMessage(text, socketId, token) {
   const request = readRequest(text);
-  const seat = readToken(token);
+  const membership = readToken(token);
   if (request.type === 'error') reply(socketId, request);
-  else if (request.type === 'join') join(socketId, request, seat);
-  else if (seat === undefined) reply(socketId, problem('not-joined', 'Join a room first.'));
-  else if (request.type === 'message') say(socketId, request.body, seat);
-  else broadcast(seat.room, { type: 'typing', from: memberId(socketId), alias: seat.alias }, socketId);
+  else if (request.type === 'join') join(socketId, request, membership);
+  else if (membership === undefined) reply(socketId, problem('not-joined', 'Join a room first.'));
+  else if (request.type === 'message') say(socketId, request.body, membership);
+  else broadcast(membership.room, { type: 'typing', from: memberId(socketId), alias: membership.alias }, socketId);
 }
 
 /**
@@ -44,26 +44,26 @@ export function handleBinaryMessage(_data, socketId) {
  * @param {Uint8Array} [token]
  */
 export function handleClose(socketId, token) {
-  const seat = readToken(token);
-  if (seat !== undefined) depart(socketId, seat);
+  const membership = readToken(token);
+  if (membership !== undefined) leaveRoom(socketId, membership);
 }
 
 /**
  * @param {number} socketId
- * @param {Seat} request
- * @param {Seat | undefined} seat where the connection was until now
+ * @param {Membership} request
+ * @param {Membership | undefined} membership where the connection was until now
  */
-function join(socketId, { alias, room }, seat) {
-  if (seat !== undefined) depart(socketId, seat);
+function join(socketId, { alias, room }, membership) {
+  if (membership !== undefined) leaveRoom(socketId, membership);
   // The token goes first: whatever happens from here on, handleClose knows the room to tidy.
-  if (!seatAt(socketId, JSON.stringify({ alias, room }))) return;
+  if (!setMembership(socketId, JSON.stringify({ alias, room }))) return;
   // Subscribed before the list is read: what happens in between arrives twice, never not at all,
   // and the page knows the second by its version or id.
   subscribe(socketId, channelOf(room));
   const presence = enter(room, { id: memberId(socketId), alias });
   if (presence === undefined) {
     unsubscribe(socketId, channelOf(room));
-    seatAt(socketId, NO_SEAT);
+    setMembership(socketId, NO_MEMBERSHIP);
     reply(socketId, problem('room-full', `This room has its ${ROOM_SIZE} members.`));
     return;
   }
@@ -76,7 +76,7 @@ function join(socketId, { alias, room }, seat) {
 /**
  * @param {number} socketId
  * @param {string} body
- * @param {Seat} seat
+ * @param {Membership} membership
  */
 function say(socketId, body, { alias, room }) {
   broadcast(room, { type: 'chat-message', ...record(room, { from: memberId(socketId), alias, body }) });
@@ -84,9 +84,9 @@ function say(socketId, body, { alias, room }) {
 
 /**
  * @param {number} socketId
- * @param {Seat} seat
+ * @param {Membership} membership
  */
-function depart(socketId, { alias, room }) {
+function leaveRoom(socketId, { alias, room }) {
   unsubscribe(socketId, channelOf(room));
   const id = memberId(socketId);
   const version = leave(room, id);
@@ -99,7 +99,7 @@ function depart(socketId, { alias, room }) {
  * @param {string} token
  * @returns {boolean} false: the browser went away while its message waited here
  */
-function seatAt(socketId, token) {
+function setMembership(socketId, token) {
   try {
     setToken(socketId, token);
     return true;
@@ -131,10 +131,10 @@ function channelOf(room) {
   return `chat/${room}`;
 }
 
-/** @param {Uint8Array} [token] @returns {Seat | undefined} */
+/** @param {Uint8Array} [token] @returns {Membership | undefined} */
 function readToken(token) {
   return token?.length ? JSON.parse(decoder.decode(token)) : undefined;
 }
 
-const NO_SEAT = '';
+const NO_MEMBERSHIP = '';
 const decoder = new TextDecoder();

@@ -4,8 +4,8 @@
  * those has a file of its own.
  */
 import { Connection } from './connection.mjs';
+import { Members } from './members.mjs';
 import { addressOf, recall, remember, roomInAddress, roomName } from './names.mjs';
-import { Roster } from './roster.mjs';
 import { Log, make, paintAvatar, Timeline } from './timeline.mjs';
 
 let alias = recall('localStorage', 'chat.alias');
@@ -41,7 +41,7 @@ const timeline = new Timeline({
   empty: part('empty'),
   newer: part('newer'),
 });
-const roster = new Roster(
+const members = new Members(
   { list: part('members'), count: part('member-count'), summary: part('who'), typing: part('typing') },
   ({ type, alias: name, timestamp }) => notice(`${name} ${type === 'user-joined' ? 'joined' : 'left'}`, timestamp),
 );
@@ -56,12 +56,12 @@ const connection = new Connection(`${location.protocol === 'https:' ? 'wss' : 'w
 /** @param {any} value */
 function receive(value) {
   if (value.type === 'error') refused(value);
-  else if (value.type === 'chat-message') heard(value);
+  else if (value.type === 'chat-message') received(value);
   // The rest is about the room that I look at; I may have left the one that this is about.
   else if (value.room !== room) return;
   else if (value.type === 'joined') joined(value);
-  else if (value.type === 'user-joined' || value.type === 'user-left') roster.move(value);
-  else if (value.type === 'typing') roster.types(value.from, value.alias);
+  else if (value.type === 'user-joined' || value.type === 'user-left') members.move(value);
+  else if (value.type === 'typing') members.types(value.from, value.alias);
 }
 
 /** @param {any} value */
@@ -71,7 +71,7 @@ function joined(value) {
   for (const message of value.history) log.add(itemOf(message, mine.has(message.id) || isUnconfirmed(message)));
   timeline.show(log);
   notice(`You joined as ${value.alias}`, value.timestamp);
-  roster.fill(value);
+  members.fill(value);
   bringBackUnsent();
   formerMe = me;
   connection.settled();
@@ -79,13 +79,13 @@ function joined(value) {
 }
 
 /** @param {any} value */
-function heard(value) {
+function received(value) {
   const own = value.from === me;
   if (own) {
     unconfirmed = unconfirmed.filter((text) => text !== value.body);
     keepMine(value.id);
   }
-  roster.stopsTyping(value.from);
+  members.stopsTyping(value.from);
   add(value.room, itemOf(value, own));
   if (document.hidden && !own) {
     unread += 1;
@@ -104,7 +104,7 @@ function refused({ code, message }) {
 
 function join() {
   me = undefined;
-  roster.expect();
+  members.expect();
   showReady();
   if (alias !== '') connection.send({ type: 'join', alias, room });
 }
@@ -114,7 +114,7 @@ function enterRoom(name) {
   room = name;
   unread = 0;
   timeline.show(logOf(room));
-  roster.clear();
+  members.clear();
   showRooms();
   showTitle();
   join();

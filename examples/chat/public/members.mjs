@@ -10,7 +10,7 @@
  */
 import { make, paintAvatar } from './timeline.mjs';
 
-export class Roster {
+export class Members {
   /** @type {Map<number, string>} socket id to name */
   #members = new Map();
   /** What the list already contains; undefined: no list yet. @type {number | undefined} */
