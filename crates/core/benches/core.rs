@@ -14,7 +14,7 @@ const MESSAGE: &[u8] = b"0123456789abcdef0123456789abcdef";
 const CHANNEL: &[u8] = b"room:12345";
 
 /// A core with many sockets, and some of them, dealt to two I/O shards, in one channel.
-fn crowded(subscribers: usize) -> (Core, Vec<SocketId>) {
+fn populated(subscribers: usize) -> (Core, Vec<SocketId>) {
     let core = Core::new();
     let ids: Vec<SocketId> = (0..20_000).map(|slot| open(&core, slot)).collect();
     let members: Vec<_> = ids
@@ -37,20 +37,20 @@ fn open(core: &Core, slot: u32) -> SocketId {
 
 #[divan::bench(args = [1, 10, 1000])]
 fn publish(bencher: Bencher<'_, '_>, subscribers: usize) {
-    let (core, _) = crowded(subscribers);
+    let (core, _) = populated(subscribers);
     bencher.bench(|| core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
 }
 
 #[divan::bench(args = [1, 10, 1000])]
 fn publish_except_the_sender(bencher: Bencher<'_, '_>, subscribers: usize) {
-    let (core, ids) = crowded(subscribers);
+    let (core, ids) = populated(subscribers);
     bencher.bench(|| core.publish(black_box(CHANNEL), MESSAGE, &ids[..1], &mut Sink));
 }
 
 /// Patterns that do not match: they begin otherwise.
 #[divan::bench(args = [1, 1000])]
 fn publish_to_10_beside_patterns(bencher: Bencher<'_, '_>, patterns: usize) {
-    let (core, ids) = crowded(10);
+    let (core, ids) = populated(10);
     for n in 0..patterns {
         pattern(&core, ids[20], &format!("user:{n}:*"));
     }
@@ -60,7 +60,7 @@ fn publish_to_10_beside_patterns(bencher: Bencher<'_, '_>, patterns: usize) {
 /// Patterns that do not match, and begin with nothing: each is looked at.
 #[divan::bench(args = [1, 10, 1000])]
 fn publish_to_10_past_patterns(bencher: Bencher<'_, '_>, patterns: usize) {
-    let (core, ids) = crowded(10);
+    let (core, ids) = populated(10);
     for n in 0..patterns {
         pattern(&core, ids[20], &format!("*:x{n}"));
     }
@@ -69,7 +69,7 @@ fn publish_to_10_past_patterns(bencher: Bencher<'_, '_>, patterns: usize) {
 
 #[divan::bench(args = [1, 1000])]
 fn publish_to_10_and_a_pattern(bencher: Bencher<'_, '_>, subscribers: usize) {
-    let (core, ids) = crowded(10);
+    let (core, ids) = populated(10);
     for id in &ids[20..20 + subscribers] {
         pattern(&core, *id, "room:*");
     }
@@ -88,7 +88,7 @@ fn pattern(core: &Core, id: SocketId, text: &str) {
 
 #[divan::bench(args = [0, 1000, 60_000])]
 fn make_and_delete_a_pattern(bencher: Bencher<'_, '_>, others: usize) {
-    let (core, ids) = crowded(0);
+    let (core, ids) = populated(0);
     for n in 0..others {
         pattern(&core, ids[20], &format!("user:{n}:*"));
     }
@@ -109,19 +109,19 @@ fn match_a_pattern(bencher: Bencher<'_, '_>, text: &str) {
 
 #[divan::bench]
 fn publish_to_nobody(bencher: Bencher<'_, '_>) {
-    let (core, _) = crowded(1);
+    let (core, _) = populated(1);
     bencher.bench(|| core.publish(black_box(b"nowhere"), MESSAGE, &[], &mut Sink));
 }
 
 #[divan::bench]
 fn send(bencher: Bencher<'_, '_>) {
-    let (core, ids) = crowded(0);
+    let (core, ids) = populated(0);
     bencher.bench(|| core.send(black_box(ids[77]), MESSAGE, &[], &mut Sink));
 }
 
 #[divan::bench]
 fn send_to_each_of_20_000(bencher: Bencher<'_, '_>) {
-    let (core, ids) = crowded(0);
+    let (core, ids) = populated(0);
     let mut turn = 0;
     bencher.bench_local(|| {
         turn = (turn + 7919) % ids.len();
@@ -131,14 +131,14 @@ fn send_to_each_of_20_000(bencher: Bencher<'_, '_>) {
 
 #[divan::bench]
 fn send_through_a_virtual_socket(bencher: Bencher<'_, '_>) {
-    let (core, ids) = crowded(0);
+    let (core, ids) = populated(0);
     let alias = core.create_virtual(ids[77], Some(Annotation::UserData(1)));
     bencher.bench(|| core.send(black_box(alias), MESSAGE, &[], &mut Sink));
 }
 
 #[divan::bench(args = [0, 1000])]
 fn subscribe_and_unsubscribe(bencher: Bencher<'_, '_>, others: usize) {
-    let (core, ids) = crowded(others);
+    let (core, ids) = populated(others);
     let who = [Target::Socket(ids[19_999])];
     bencher.bench(|| {
         core.subscribe(black_box(&who), CHANNEL, 1, &mut Sink);
@@ -148,14 +148,14 @@ fn subscribe_and_unsubscribe(bencher: Bencher<'_, '_>, others: usize) {
 
 #[divan::bench]
 fn subscribe_again(bencher: Bencher<'_, '_>) {
-    let (core, ids) = crowded(10);
+    let (core, ids) = populated(10);
     let who = [Target::Socket(ids[0])];
     bencher.bench(|| core.subscribe(black_box(&who), CHANNEL, 1, &mut Sink));
 }
 
 #[divan::bench(args = [0, 1, 10, 100])]
 fn open_subscribe_close(bencher: Bencher<'_, '_>, channels: usize) {
-    let (core, _) = crowded(0);
+    let (core, _) = populated(0);
     let names: Vec<String> = (0..channels).map(|n| format!("room:{n}")).collect();
     bencher.bench(|| {
         let id = open(&core, 7);
@@ -168,7 +168,7 @@ fn open_subscribe_close(bencher: Bencher<'_, '_>, channels: usize) {
 
 #[divan::bench]
 fn create_and_delete_a_virtual_socket(bencher: Bencher<'_, '_>) {
-    let (core, ids) = crowded(0);
+    let (core, ids) = populated(0);
     bencher.bench(|| {
         let alias = core.create_virtual(black_box(ids[5]), None);
         core.delete_virtual(alias, None, &mut Sink)

@@ -35,7 +35,7 @@ fn queue_text(bencher: Bencher<'_, '_>, length: usize) {
 /// Messages to one socket, and the turn that takes them.
 #[divan::bench(args = [1, 16])]
 fn inbox_send_64(bencher: Bencher<'_, '_>, messages: usize) {
-    let (mut mailbox, ids) = crowded(1000);
+    let (mut mailbox, ids) = populated(1000);
     let mut dirty = ShardSet::default();
     bencher.bench_local(|| {
         for _ in 0..messages {
@@ -50,7 +50,7 @@ fn inbox_send_64(bencher: Bencher<'_, '_>, messages: usize) {
 /// The texts of a drain, each to another socket.
 #[divan::bench(args = [1, 16])]
 fn inbox_send_texts_of_64_together(bencher: Bencher<'_, '_>, messages: usize) {
-    let (mut mailbox, ids) = crowded(1000);
+    let (mut mailbox, ids) = populated(1000);
     let payloads = PAYLOAD.repeat(messages);
     let mut dirty = ShardSet::default();
     bencher.bench_local(|| {
@@ -63,7 +63,7 @@ fn inbox_send_texts_of_64_together(bencher: Bencher<'_, '_>, messages: usize) {
 
 #[divan::bench(args = [1, 1000])]
 fn inbox_publish_64(bencher: Bencher<'_, '_>, subscribers: usize) {
-    let (mut mailbox, ids) = crowded(subscribers);
+    let (mut mailbox, ids) = populated(subscribers);
     let mut dirty = ShardSet::default();
     let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
     mailbox.hub().subscribe(&members, CHANNEL, 1, &mut dirty);
@@ -155,7 +155,7 @@ fn timers_advance(bencher: Bencher<'_, '_>, armed: u64) {
 }
 
 /// Sockets of one I/O shard.
-fn crowded(sockets: usize) -> (Mailbox, Vec<SocketId>) {
+fn populated(sockets: usize) -> (Mailbox, Vec<SocketId>) {
     let mailbox = Mailbox::default();
     let shard = ShardIndex::new(0).expect("there is a shard 0");
     let open = |slot| {

@@ -225,7 +225,7 @@ fn too_many_from_one_address_are_refused_and_do_not_linger() {
 }
 
 #[test]
-fn accepting_waits_while_every_seat_is_taken() {
+fn accepting_waits_while_every_permit_is_taken() {
     let server = server(|limits| limits.connections = 2, |_| {});
     let _worker = echo(&server.gateway, ALL);
     let first = Client::connect(&server.address, b"");

@@ -23,7 +23,7 @@ fn server(io_threads: usize) -> Server {
 }
 
 #[test]
-fn a_stop_without_patience_still_says_1001() {
+fn a_stop_with_no_time_still_says_1001() {
     let server = server(2);
     let worker = echo(&server.gateway, ALL);
     let mut clients: Vec<_> = (0..4)

@@ -117,7 +117,7 @@ impl SendRing {
         while left > 0 {
             match self.ring.submit_and_wait(left) {
                 Ok(_) => failures = 0,
-                Err(error) if is_passing(&error) && failures < PATIENCE => failures += 1,
+                Err(error) if is_passing(&error) && failures < MOST_FAILURES => failures += 1,
                 Err(error) => {
                     // with `MSG_DONTWAIT`, what was submitted has ended within the submission: only its
                     // answers may be left
@@ -156,7 +156,7 @@ impl SendRing {
         let mut failures = 0;
         while let Err(error) = self.ring.submit_and_wait(1) {
             failures += 1;
-            if !is_passing(&error) || failures > PATIENCE {
+            if !is_passing(&error) || failures > MOST_FAILURES {
                 return Err(error);
             }
         }
@@ -173,7 +173,7 @@ fn is_passing(error: &io::Error) -> bool {
 }
 
 /// Attempts in a row that may fail in passing.
-const PATIENCE: u32 = 100;
+const MOST_FAILURES: u32 = 100;
 
 // The numbers of `<sys/socket.h>` and `<errno.h>`, the same on every Linux that Rust knows but MIPS and
 // SPARC, for which there is no package.

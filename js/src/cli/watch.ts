@@ -53,7 +53,7 @@ class Changes {
   #pending: AbortController | undefined;
   #began = 0;
   /** How long a call is let alone: longer each time, so that what changes all the time is told at some time. */
-  #patience = FIRST_PATIENCE_MS;
+  #timeout = FIRST_TIMEOUT_MS;
 
   constructor(folder: string, changed: Changed) {
     this.#folder = folder;
@@ -89,14 +89,14 @@ class Changes {
     const isDone = await this.#changed(filesThere(this.#folder, names), pending.signal);
     this.#pending = undefined;
     if (this.#closed) return;
-    this.#patience = isDone ? FIRST_PATIENCE_MS : 2 * this.#patience;
+    this.#timeout = isDone ? FIRST_TIMEOUT_MS : 2 * this.#timeout;
     if (!isDone) for (const name of names) this.#files.add(name);
     if (this.#files.size > 0) this.#later();
   }
 
   /** Then the files that changed meanwhile are told. */
   #abort(pending: AbortController): void {
-    const rest = this.#began + this.#patience - performance.now();
+    const rest = this.#began + this.#timeout - performance.now();
     if (rest <= 0) pending.abort();
     else this.#timer = setTimeout(() => void this.#tell(), rest);
   }
@@ -225,7 +225,7 @@ const SETTLE_MS = 100;
 const LONGEST_MS = 1_000;
 
 /** How long a call is let alone: most are done by then. Doubled after one that was aborted. */
-const FIRST_PATIENCE_MS = 2_000;
+const FIRST_TIMEOUT_MS = 2_000;
 
 /** How often it is looked whether the folder is still the same. */
 const LOOK_MS = 500;

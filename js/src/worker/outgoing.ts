@@ -37,7 +37,7 @@ export class Outgoing implements AnswerStream {
 
   write(chunk: Uint8Array | string): boolean {
     if (this.#over) return true;
-    if (this.#waiting > MOST && performance.now() - this.#asked > PATIENCE_MS) {
+    if (this.#waiting > MOST && performance.now() - this.#asked > TIMEOUT_MS) {
       this.#cut();
       this.#outcome.overrun();
       return true;
@@ -131,7 +131,7 @@ const HIGH_WATER = 256 * 1024;
 
 /** Bytes waiting, and how long the client has let more than a few wait, at which a writer that does not is stopped. */
 const MOST = 16 * 1024 * 1024;
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** How long there may be nothing for a client that may have left. */
 const SILENCE_MS = 30_000;

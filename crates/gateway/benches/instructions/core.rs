@@ -41,7 +41,7 @@ const MESSAGE: &[u8] = &[b'm'; 64];
 const CHANNEL: &[u8] = b"room:12345";
 
 /// A thousand sockets, dealt to two I/O shards, all in one channel.
-fn crowded() -> (Core, Vec<SocketId>) {
+fn populated() -> (Core, Vec<SocketId>) {
     let core = Core::new();
     let ids: Vec<SocketId> = (0..1000).map(|slot| open(&core, slot)).collect();
     let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
@@ -59,7 +59,7 @@ fn open(core: &Core, slot: u32) -> SocketId {
 }
 
 fn publish(count: u64) {
-    let (core, _) = crowded();
+    let (core, _) = populated();
     for _ in 0..count {
         black_box(core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
     }
@@ -67,7 +67,7 @@ fn publish(count: u64) {
 
 /// There are a thousand patterns of so many rooms, of which at most one matches.
 fn publish_beside(count: u64, rooms: &str) {
-    let (core, _) = crowded();
+    let (core, _) = populated();
     with_patterns(&core, rooms);
     for _ in 0..count {
         black_box(core.publish(black_box(CHANNEL), MESSAGE, &[], &mut Sink));
@@ -86,7 +86,7 @@ fn with_patterns(core: &Core, rooms: &str) {
 
 /// One more beside a thousand, and gone again.
 fn make_pattern(count: u64) {
-    let (core, ids) = crowded();
+    let (core, ids) = populated();
     with_patterns(&core, "room");
     let who = [Target::Socket(ids[0])];
     for _ in 0..count {
@@ -98,21 +98,21 @@ fn make_pattern(count: u64) {
 }
 
 fn publish_except(count: u64) {
-    let (core, ids) = crowded();
+    let (core, ids) = populated();
     for _ in 0..count {
         black_box(core.publish(black_box(CHANNEL), MESSAGE, &ids[..1], &mut Sink));
     }
 }
 
 fn send(count: u64) {
-    let (core, ids) = crowded();
+    let (core, ids) = populated();
     for id in ids.iter().cycle().zip(0..count).map(|(id, _)| id) {
         black_box(core.send(black_box(*id), MESSAGE, &[], &mut Sink));
     }
 }
 
 fn send_to_virtual(count: u64) {
-    let (core, ids) = crowded();
+    let (core, ids) = populated();
     let alias = core.create_virtual(ids[77], Some(Annotation::UserData(1)));
     for _ in 0..count {
         black_box(core.send(black_box(alias), MESSAGE, &[], &mut Sink));
@@ -121,7 +121,7 @@ fn send_to_virtual(count: u64) {
 
 /// One more in a channel of a thousand, and out again.
 fn subscribe(count: u64) {
-    let (core, _) = crowded();
+    let (core, _) = populated();
     let who = [Target::Socket(open(&core, 1000))];
     for _ in 0..count {
         black_box(core.subscribe(black_box(&who), CHANNEL, 1, &mut Sink));
@@ -131,7 +131,7 @@ fn subscribe(count: u64) {
 
 /// A connection's whole life in the core, in channels that others have too.
 fn open_and_close(count: u64, channels: usize) {
-    let (core, ids) = crowded();
+    let (core, ids) = populated();
     let names: Vec<String> = (0..channels).map(|n| format!("room:{n}")).collect();
     for name in &names {
         core.subscribe(&[Target::Socket(ids[0])], name.as_bytes(), 1, &mut Sink);
@@ -146,7 +146,7 @@ fn open_and_close(count: u64, channels: usize) {
 }
 
 fn make_virtual(count: u64) {
-    let (core, ids) = crowded();
+    let (core, ids) = populated();
     for _ in 0..count {
         let alias = core.create_virtual(black_box(ids[5]), None);
         black_box(core.delete_virtual(alias, None, &mut Sink));

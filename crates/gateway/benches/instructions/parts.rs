@@ -52,7 +52,7 @@ fn queue(count: u64, length: usize, messages: usize) {
 
 /// Messages to one socket, and the turn that takes them.
 fn send(count: u64, messages: usize) {
-    let (mut mailbox, ids) = crowded();
+    let (mut mailbox, ids) = populated();
     let mut dirty = ShardSet::default();
     for _ in 0..count {
         for _ in 0..messages {
@@ -67,7 +67,7 @@ fn send(count: u64, messages: usize) {
 
 /// As the addon sends the texts of a drain: to sixteen sockets, with one look at the inbox.
 fn send_together(count: u64) {
-    let (mut mailbox, ids) = crowded();
+    let (mut mailbox, ids) = populated();
     let payloads = PAYLOAD.repeat(16);
     let mut dirty = ShardSet::default();
     for _ in 0..count {
@@ -80,7 +80,7 @@ fn send_together(count: u64) {
 }
 
 fn publish(count: u64) {
-    let (mut mailbox, ids) = crowded();
+    let (mut mailbox, ids) = populated();
     let mut dirty = ShardSet::default();
     let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
     mailbox.hub().subscribe(&members, CHANNEL, 1, &mut dirty);
@@ -161,7 +161,7 @@ fn ids() -> Vec<SocketId> {
 }
 
 /// A thousand sockets of one I/O shard.
-fn crowded() -> (Mailbox, Vec<SocketId>) {
+fn populated() -> (Mailbox, Vec<SocketId>) {
     let mailbox = Mailbox::default();
     let shard = ShardIndex::new(0).expect("there is a shard 0");
     let open = |slot| {

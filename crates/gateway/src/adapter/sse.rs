@@ -53,15 +53,15 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     let encoding = encoding.expect("it was registered when the gateway was made");
     let session = Box::new(Sse(encoding));
     match open::admit(&exchange, &request, Transport::EventStream, session).await {
-        Ok((admitted, acceptance)) => begin(admitted, &acceptance, &exchange.client),
+        Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client),
         Err(answer) => answer,
     }
 }
 
-fn begin(admitted: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer {
+fn begin(opened: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer {
     if acceptance.protocol.is_some() {
         return open::invalid(
-            admitted,
+            opened,
             "handleOpen selected a subprotocol, and an event stream has none",
         );
     }
@@ -78,13 +78,13 @@ fn begin(admitted: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answ
         headers.insert(name, HeaderValue::from_static(value));
     }
     if let Err(problem) = open::add_headers(acceptance, &mut answer, &RESERVED) {
-        return open::invalid(admitted, problem);
+        return open::invalid(opened, problem);
     }
     let pipe = PipeEnd {
         stream: ours,
         carrier: Rc::clone(client),
     };
-    admitted.connected(Stream::Carried(Box::new(pipe)), &Bytes::new());
+    opened.connected(Stream::Carried(Box::new(pipe)), &Bytes::new());
     answer
 }
 

@@ -132,14 +132,14 @@ fn a_task_that_ends_by_itself_ends_the_gateway_and_is_told() {
 }
 
 fn send(gateway: &Gateway, count: usize) {
-    let mut touched = ShardSet::default();
+    let mut dirty = ShardSet::default();
     for _ in 0..count {
         gateway.send(
             &[Target::Channel(b"room")],
             Kind::Text,
             b"hello",
             &[],
-            &mut touched,
+            &mut dirty,
         );
     }
 }

@@ -222,7 +222,7 @@ impl Wire {
                 self.wait(around);
                 return Poll::Pending;
             }
-            self.take_in(buffer, before, around);
+            self.inspect_read(buffer, before, around);
             if buffer.filled().len() > before {
                 break;
             }
@@ -232,7 +232,7 @@ impl Wire {
     }
 
     /// Inspects what was read into hyper's memory and holds back what it may not have yet.
-    fn take_in(&mut self, buffer: &mut ReadBuf<'_>, before: usize, around: &Around) {
+    fn inspect_read(&mut self, buffer: &mut ReadBuf<'_>, before: usize, around: &Around) {
         let read = buffer.filled().get(before..).unwrap_or_default();
         self.received(around, read.len());
         if read.is_empty() {

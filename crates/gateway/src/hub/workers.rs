@@ -228,14 +228,14 @@ mod tests {
         for requests in 0..4 {
             let workers = workers(2);
             let mut sockets = [0; 2];
-            for _visitor in 0..10 {
+            for _client in 0..10 {
                 for _ in 0..requests {
                     assert!(workers.pick_for_request(1).is_some());
                 }
                 let worker = workers.pick(1, 1).expect("there are two");
                 sockets[usize::from(worker.id() == 2)] += 1;
             }
-            assert_eq!(sockets, [5, 5], "{requests} requests of each visitor");
+            assert_eq!(sockets, [5, 5], "{requests} requests of each client");
         }
     }
 
@@ -243,7 +243,7 @@ mod tests {
     fn requests_are_dealt_evenly_however_many_sockets_come_between() {
         let workers = workers(2);
         let mut requests = [0; 2];
-        for _visitor in 0..10 {
+        for _client in 0..10 {
             assert!(workers.pick(1, 1).is_some());
             let worker = workers.pick_for_request(1).expect("there are two");
             requests[usize::from(worker.id() == 2)] += 1;

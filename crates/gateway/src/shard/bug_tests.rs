@@ -15,7 +15,7 @@ use crate::hub::Worker;
 use crate::notice::Notice;
 
 /// It only bounds a hang: a busy machine may leave a thread alone for seconds.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Default)]
 struct Bell(Mutex<bool>, Condvar);
@@ -48,7 +48,7 @@ fn serve_with(mut listener: ListenerConfig) -> Server {
     let door: Arc<dyn Doorbell> = Arc::<Bell>::clone(&bell);
     gateway.start(config, door).unwrap();
     "127.0.0.1:0".clone_into(&mut listener.address);
-    listener.limits.first_request_timeout = PATIENCE;
+    listener.limits.first_request_timeout = TIMEOUT;
     let listening = gateway.listen(listener).unwrap();
     Server {
         gateway,
@@ -61,7 +61,7 @@ fn serve_with(mut listener: ListenerConfig) -> Server {
 impl Server {
     fn send(&self, bytes: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(bytes.as_bytes()).unwrap();
         stream
     }
@@ -80,7 +80,7 @@ impl Server {
             let (mut rung, late) = self
                 .bell
                 .1
-                .wait_timeout_while(self.bell.0.lock().unwrap(), PATIENCE, |rung| !*rung)
+                .wait_timeout_while(self.bell.0.lock().unwrap(), TIMEOUT, |rung| !*rung)
                 .unwrap();
             assert!(!late.timed_out(), "no notice of the end");
             *rung = false;
@@ -118,7 +118,7 @@ fn rest(mut stream: TcpStream) -> String {
 }
 
 fn eventually(mut condition: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while Instant::now() < until {
         if condition() {
             return true;
@@ -144,7 +144,7 @@ fn a_panic_in_what_a_shard_cannot_do_without_ends_the_gateway_with_an_error() {
 fn a_panic_while_a_listener_stops_ends_the_gateway_with_an_error() {
     let server = serve();
     server.gateway.faults().ask(Fault::Stop);
-    server.gateway.stop_listeners(&[server.listener], PATIENCE);
+    server.gateway.stop_listeners(&[server.listener], TIMEOUT);
     assert!(server.ended());
 }
 

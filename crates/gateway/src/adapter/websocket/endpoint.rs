@@ -42,19 +42,19 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     let session = Box::new(WebSocket::new(Arc::clone(&client.listener.decoder)));
     let transport = Transport::WebSocket;
     match open::admit(&exchange, &request, transport, session).await {
-        Ok((admitted, acceptance)) => begin(admitted, &acceptance, client, &offered),
+        Ok((opened, acceptance)) => begin(opened, &acceptance, client, &offered),
         Err(answer) => answer,
     }
 }
 
 /// Turns `handleOpen`'s acceptance into the 101.
-fn begin(admitted: Opened, acceptance: &Acceptance, client: &Client, offered: &Offered) -> Answer {
+fn begin(opened: Opened, acceptance: &Acceptance, client: &Client, offered: &Offered) -> Answer {
     let mut response = switching(&offered.accept);
     if let Err(problem) = apply(acceptance, &mut response, &offered.protocols) {
-        return open::invalid(admitted, problem);
+        return open::invalid(opened, problem);
     }
     *client.upgrade.borrow_mut() = Some(Box::new(move |stream, early| {
-        admitted.connected(stream, &early);
+        opened.connected(stream, &early);
     }));
     response
 }
