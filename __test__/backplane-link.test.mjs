@@ -130,16 +130,16 @@ withRedis('of a Redis and its replica the master is used, also when they have ch
   await two.cli('REPLICAOF', '127.0.0.1', String(one.port));
   const nodes = await startNodes(t, `redis://127.0.0.1:${two.port},127.0.0.1:${one.port}`);
   const client = await subscriber(t, nodes[1], 'room');
-  const isHeardAt = async (server) => (await server.cli('PUBSUB', 'NUMSUB', 'millrace:room')).includes('\n1\n');
-  await until(() => isHeardAt(one), 'the subscription at the master');
-  t.false(await isHeardAt(two));
+  const isSubscribedAt = async (server) => (await server.cli('PUBSUB', 'NUMSUB', 'millrace:room')).includes('\n1\n');
+  await until(() => isSubscribedAt(one), 'the subscription at the master');
+  t.false(await isSubscribedAt(two));
   await nodes[0].call('send', 'room', 'before');
   t.is(await next(client), 'before');
   // what Sentinel does when the master is gone
   await two.cli('REPLICAOF', 'NO', 'ONE');
   await one.cli('REPLICAOF', '127.0.0.1', String(two.port));
   for (const type of ['normal', 'pubsub']) await one.cli('CLIENT', 'KILL', 'TYPE', type);
-  await until(() => isHeardAt(two), 'the subscription at the new master');
+  await until(() => isSubscribedAt(two), 'the subscription at the new master');
   await linkThat(nodes[0], 'has gone there, too', (link) => link.state === 'ready' && link.losses === 1);
   await nodes[0].call('send', 'room', 'after');
   t.is(await next(client), 'after');
@@ -189,9 +189,9 @@ withRedisAndTls('TLS, with an authority of our own', async (t) => {
   await hears(nodes[1], 1);
   await nodes[0].call('send', 'room', 'x'.repeat(100_000));
   t.is((await next(far)).length, 100_000);
-  const strangers = await ownServer(t, options(`rediss://localhost:${tlsPort}`));
+  const untrusting = await ownServer(t, options(`rediss://localhost:${tlsPort}`));
   const [error] = await until(async () => {
-    const errors = await strangers.errors();
+    const errors = await untrusting.errors();
     return errors.length > 0 && errors;
   }, 'the report');
   t.regex(error.message, /invalid peer certificate: UnknownIssuer/);
@@ -258,8 +258,8 @@ withNats('NATS: anybody may publish, and a wrong token is refused', async (t) =>
   await open.publish('millrace.room.1', Buffer.from([0xff]));
   t.deepEqual(await client.next(), { kind: 'binary', data: Buffer.from([0xff]) });
   const closed = await Nats.with(t, ['--auth', 'sesame']);
-  const stranger = await ownServer(t, options(`nats://wrong@127.0.0.1:${closed.port}`));
-  await until(async () => (await stranger.errors()).some(({ message }) => /Authorization/.test(message)), 'the report');
+  const refused = await ownServer(t, options(`nats://wrong@127.0.0.1:${closed.port}`));
+  await until(async () => (await refused.errors()).some(({ message }) => /Authorization/.test(message)), 'the report');
   await startNodes(t, `nats://sesame@127.0.0.1:${closed.port}`, { count: 1 });
 });
 
@@ -291,15 +291,15 @@ withShards('a Redis cluster: sharded channels over all of its nodes, also when a
   const say = async (text) => {
     for (const room of rooms) await nodes[0].call('send', room, `${room} ${text}`);
   };
-  const heard = async (count) => {
+  const received = async (count) => {
     const texts = [];
     while (texts.length < count) texts.push(await next(client));
     return texts.sort();
   };
   await say('one');
-  t.deepEqual(await heard(20), rooms.map((room) => `${room} one`).sort());
+  t.deepEqual(await received(20), rooms.map((room) => `${room} one`).sort());
   await servers[0].cli('-c', 'SPUBLISH', 'millrace:room-7', 'foreign');
-  t.deepEqual(await heard(1), ['foreign']);
+  t.deepEqual(await received(1), ['foreign']);
   t.is(
     (
       await until(async () => {

@@ -39,13 +39,13 @@ needing(withNats, 'openssl')('TLS, with an authority and certificates of our own
     [`tls://localhost:${nats.port}`, /UnknownIssuer/],
     [nats.url, /./],
   ]) {
-    const stranger = await ownServer(t, { workerPath: worker('backplane'), threads: 1, ioThreads: 1, backplane });
+    const refused = await ownServer(t, { workerPath: worker('backplane'), threads: 1, ioThreads: 1, backplane });
     const lost = await until(
-      async () => (await stranger.errors()).find(({ code }) => code === 'ERR_MILLRACE_BACKPLANE_LOST'),
+      async () => (await refused.errors()).find(({ code }) => code === 'ERR_MILLRACE_BACKPLANE_LOST'),
       'the report',
     );
     t.regex(lost.message, said);
-    t.is((await linkOf(stranger)).state, 'connecting');
+    t.is((await linkOf(refused)).state, 'connecting');
   }
 });
 

@@ -13,7 +13,7 @@ const MIB = 1024 * 1024;
 const BATCH = 50;
 
 /** One connection: handshake, a message, its echo, then one of several ways to end. Resolves when TCP is over. */
-function visit(address, index) {
+function connection(address, index) {
   return new Promise((resolve, reject) => {
     const socket = net.connect(connectOptions(address));
     let seen = 0;
@@ -35,9 +35,9 @@ function visit(address, index) {
   });
 }
 
-async function visits(address, count) {
+async function connections(address, count) {
   for (let done = 0; done < count; done += BATCH) {
-    await Promise.all(Array.from({ length: BATCH }, (_, index) => visit(address, done + index)));
+    await Promise.all(Array.from({ length: BATCH }, (_, index) => connection(address, done + index)));
   }
 }
 
@@ -49,10 +49,10 @@ const quiet = (server) =>
 
 linuxTests(test)('5000 connections come and go: descriptors and sockets as before, memory within bounds', async (t) => {
   const server = await ownServer(t, { workerPath: worker('commands'), threads: 2 }, { nodeArgs: ['--expose-gc'] });
-  await visits(server.addresses[0], 1000);
+  await connections(server.addresses[0], 1000);
   await quiet(server);
   const before = await server.usage();
-  await visits(server.addresses[0], 5000);
+  await connections(server.addresses[0], 5000);
   await quiet(server);
   const after = await until(async () => {
     const usage = await server.usage();

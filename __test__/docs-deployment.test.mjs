@@ -117,15 +117,15 @@ for (const kind of ['a port', 'a unix socket']) {
 
     const [one, two] = [browser(t, front, { 'X-Forwarded-For': '192.0.2.1' }), browser(t, front)];
     await within(Promise.all([once(one, 'open'), once(two, 'open')]), 'both to connect');
-    const heard = once(two, 'message');
+    const received = once(two, 'message');
     one.send('hello');
-    const [message] = await within(heard, 'the message');
+    const [message] = await within(received, 'the message');
     // nginx saw none itself
     const ip = kind === 'a port' ? '127.0.0.1' : '';
     t.is(String(message), `${ip}: hello`, 'an address that a client claims is not believed');
 
-    const stranger = browser(t, front, { Origin: 'https://elsewhere.example' });
-    const [, refusal] = await within(once(stranger, 'unexpected-response'), 'the refusal');
+    const elsewhere = browser(t, front, { Origin: 'https://elsewhere.example' });
+    const [, refusal] = await within(once(elsewhere, 'unexpected-response'), 'the refusal');
     t.is(refusal.statusCode, 403);
     refusal.resume();
 

@@ -46,15 +46,15 @@ for (const script of ['with-ws.mjs', 'server.mjs']) {
     const { address } = await startProgram(t, path.join(folder, script));
     const anna = await connect(t, address, { path: '/?name=anna' });
     const ben = await connect(t, address, { path: '/?name=ben' });
-    const nobody = await connect(t, address);
+    const unnamed = await connect(t, address);
     anna.send(Buffer.from('ignored'));
     anna.send('hello');
     t.is(await ben.text(), 'anna: hello');
-    t.is(await nobody.text(), 'anna: hello');
+    t.is(await unnamed.text(), 'anna: hello');
     ben.send('good day');
     t.is(await anna.text(), 'ben: good day', 'nobody hears oneself');
-    nobody.close(1000);
-    t.is((await nobody.closed()).code, 1000);
+    unnamed.close(1000);
+    t.is((await unnamed.closed()).code, 1000);
     t.is(await anna.text(), 'somebody left');
   });
 }
@@ -69,16 +69,16 @@ test('from Socket.IO: events, answers, rooms, and a client that comes back', asy
 
   globalThis.WebSocket ??= BrowserSocket;
   const { connect: join } = await import(pathToFileURL(path.join(folder, 'client.mjs')));
-  const visit = (name) => {
-    const visitor = { events: [], opened: 0 };
-    const onEvent = (event, data) => visitor.events.push([event, data]);
-    visitor.client = join(`ws://${address}/?name=${name}`, onEvent, () => {
-      visitor.opened += 1;
+  const enter = (name) => {
+    const member = { events: [], opened: 0 };
+    const onEvent = (event, data) => member.events.push([event, data]);
+    member.client = join(`ws://${address}/?name=${name}`, onEvent, () => {
+      member.opened += 1;
     });
-    t.teardown(() => visitor.client.close());
-    return visitor;
+    t.teardown(() => member.client.close());
+    return member;
   };
-  const [anna, ben] = [visit('anna'), visit('ben')];
+  const [anna, ben] = [enter('anna'), enter('ben')];
   await until(() => anna.opened === 1 && ben.opened === 1, 'both to connect');
   await within(ben.client.ask('enter', 'mill'), 'the room');
   t.is(await within(anna.client.ask('say', { room: 'mill', body: 'hello' }), 'the answer'), 'sent');

@@ -154,13 +154,13 @@ test('messages of many clients on several workers at once are all in the history
   for (const [i, client] of clients.entries()) for (const part of ['a', 'b', 'c']) say(client, `${i}${part}`);
   const expected = clients.flatMap((_, i) => [`${i}a`, `${i}b`, `${i}c`]).sort();
   for (const client of clients) {
-    const heard = [];
-    while (heard.length < expected.length) {
+    const messages = [];
+    while (messages.length < expected.length) {
       const message = await told(client);
-      if (message.type === 'chat-message') heard.push(message);
+      if (message.type === 'chat-message') messages.push(message);
     }
-    t.deepEqual(heard.map(({ body }) => body).sort(), expected);
-    t.is(new Set(heard.map(({ id }) => id)).size, expected.length);
+    t.deepEqual(messages.map(({ body }) => body).sort(), expected);
+    t.is(new Set(messages.map(({ id }) => id)).size, expected.length);
   }
   const late = await join(t, room, 'Late');
   t.deepEqual(late.joined.history.map(({ body }) => body).sort(), expected);

@@ -40,7 +40,7 @@ needing(test, 'redis-server')('what is said on one node is read on the other', a
     await next(anna, 'chat-message');
     return ben.inbox.length > 0;
   }, 'a message on the other node');
-  const heard = await next(ben, 'chat-message');
-  t.like(heard, { alias: 'Anna', body: 'hello', from: me.id });
+  const message = await next(ben, 'chat-message');
+  t.like(message, { alias: 'Anna', body: 'hello', from: me.id });
   t.is(await cluster.end(), 0);
 });

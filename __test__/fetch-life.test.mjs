@@ -120,9 +120,9 @@ test('a request on a unix socket has no address', async (t) => {
   t.is(about.url, 'http://named/about');
 });
 
-test('visitors with one request and one socket each are dealt to all workers', async (t) => {
+test('clients with one request and one socket each are dealt to all workers', async (t) => {
   const server = await ownServer(t, { ...options, threads: 2 });
-  for (let visitor = 0; visitor < 6; visitor++) {
+  for (let client = 0; client < 6; client++) {
     t.is((await ask(server.addresses[0], '/hello')).text, 'hello');
     await open(t, server);
   }

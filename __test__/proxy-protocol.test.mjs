@@ -90,8 +90,8 @@ test('missing and malformed headers, and addresses that are not trusted, are clo
   ]) {
     t.is((await exchange(t, address, [bytes])).length, 0, bytes.toString('latin1'));
   }
-  const stranger = await exchange(t, address, [V1, REQUEST], { localAddress: '127.0.0.9' });
-  t.is(stranger.length, 0);
+  const untrusted = await exchange(t, address, [V1, REQUEST], { localAddress: '127.0.0.9' });
+  t.is(untrusted.length, 0);
   await counted(server, 'refusedProxyHeaders', 7);
   t.is((await server.call('stats')).failedHandshakes, 0, 'no TLS was spoken');
   t.is(await ipOf(t, address, [V1, REQUEST]), '192.0.2.7');

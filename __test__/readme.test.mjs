@@ -53,6 +53,6 @@ test('the example of the README: two clients talk to each other', async (t) => {
   const greeting = 'hello from the first';
   one.send(greeting);
   // The example leaves the sender out: it is the other one that hears.
-  const heard = await two.text();
-  t.true(heard.includes(greeting));
+  const message = await two.text();
+  t.true(message.includes(greeting));
 });

@@ -16,7 +16,7 @@ const opened = new Set();
 export function handleOpen(id) { opened.add(id); }
 export async function handleTextMessage(text, id) { await null; send(id, text); }
 export function handleClose(id, _token, code) {
-  if (!opened.delete(id)) console.log('STRANGER ' + id);
+  if (!opened.delete(id)) console.log('UNKNOWN ' + id);
   console.log('CLOSED ' + code);
 }
 export function handleStop() { console.log('LEFT ' + opened.size); }
@@ -64,8 +64,8 @@ for (const runtime of RUNTIMES) {
     const failed = Promise.all(talks).then(() => new Promise(() => {}));
     for (let round = 1; round <= 5; round += 1) {
       const before = state.answers;
-      const heard = until(async () => state.answers > before, 'answers between two replacements');
-      await Promise.race([heard, failed]);
+      const answered = until(async () => state.answers > before, 'answers between two replacements');
+      await Promise.race([answered, failed]);
       server.tell('replace');
       const replaced = until(
         async () => count(server, 'REPLACED') === round,
@@ -81,7 +81,7 @@ for (const runtime of RUNTIMES) {
     t.true(opened > 12);
     t.deepEqual({ closed, unhandledCloses, workers }, { closed: opened, unhandledCloses: 0, workers: 3 });
     t.is([...server.out.matchAll(/^CLOSED /gm)].length, opened, 'one handleClose for each connection');
-    t.notRegex(server.out, /STRANGER/, 'in the worker that knew it');
+    t.notRegex(server.out, /UNKNOWN/, 'in the worker that knew it');
     t.is([...server.out.matchAll(/^LEFT 0$/gm)].length, 3 + 5 * 3, 'every worker ended with handleStop');
     t.notRegex(server.out, /REPORTED/);
   });

@@ -33,11 +33,11 @@ function same(title, script, ...tools) {
   });
 }
 
-/** Publishes until somebody has heard it: some clients do not say when they are subscribed. */
-async function heardBy(count, heard) {
+/** Publishes until somebody has received it: some clients do not say when they are subscribed. */
+async function receivedBy(count, received) {
   await until(
-    () => heard.length >= count,
-    () => `${count} messages, not ${JSON.stringify(heard)}`,
+    () => received.length >= count,
+    () => `${count} messages, not ${JSON.stringify(received)}`,
   );
 }
 
@@ -47,9 +47,9 @@ same('ioredis', async (t, port) => {
   const clients = [new Ioredis(port, { lazyConnect: true }), new Ioredis(port, { lazyConnect: true })];
   t.teardown(() => clients.map((client) => client.disconnect()));
   const [client, subscriber] = clients;
-  const heard = [];
-  subscriber.on('message', (...words) => heard.push(words));
-  subscriber.on('pmessage', (...words) => heard.push(words));
+  const received = [];
+  subscriber.on('message', (...words) => received.push(words));
+  subscriber.on('pmessage', (...words) => received.push(words));
   await Promise.all(clients.map((one) => one.connect()));
   const results = [
     await client.ping(),
@@ -76,9 +76,9 @@ same('ioredis', async (t, port) => {
     await client.publish('one', 'grüße'),
     await client.publish('two', Buffer.from('bytes')),
   ];
-  await heardBy(3, heard);
+  await receivedBy(3, received);
   results.push(await subscriber.unsubscribe('one', 'two'), await subscriber.punsubscribe('t*'));
-  results.push(heard, await subscriber.ping(), await client.quit());
+  results.push(received, await subscriber.ping(), await client.quit());
   return results;
 });
 
@@ -92,8 +92,8 @@ for (const RESP of [2, 3]) {
       .on('error', () => {})
       .connect();
     t.teardown(() => [client, subscriber].map((one) => one.isOpen && one.destroy()));
-    const heard = [];
-    const hear = (...words) => heard.push(words);
+    const received = [];
+    const hear = (...words) => received.push(words);
     const results = [
       await client.ping(),
       await client.set('k', 'v'),
@@ -115,11 +115,11 @@ for (const RESP of [2, 3]) {
       await client.pubSubChannels(),
       await client.pubSubNumPat(),
     ];
-    await heardBy(3, heard);
+    await receivedBy(3, received);
     await subscriber.unsubscribe('one');
     await subscriber.pUnsubscribe();
     await subscriber.sUnsubscribe('shard');
-    results.push(heard, await subscriber.ping(), await client.publish('one', 'nobody'));
+    results.push(received, await subscriber.ping(), await client.publish('one', 'nobody'));
     await Promise.all([client.close(), subscriber.close()]);
     return results;
   });
@@ -147,11 +147,13 @@ async function cli(t, port, lines, args = []) {
 }
 
 /** What HELLO prints, without what differs. */
-const nobody = (printed) => printed.replace(/^(version|id) .+$/gm, '$1');
+const withoutIds = (printed) => printed.replace(/^(version|id) .+$/gm, '$1');
 
 same('redis-cli, typed at', async (t, port) => [
   await cli(t, port, ['PING', 'SET k "a b\\n"', 'GET k', 'GET', 'nosuch a b', 'SELECT 1x', 'DEL k', 'QUIT']),
-  await cli(t, port, ['HELLO 3 SETNAME me', 'CLIENT GETNAME', 'GET nothing', 'PUBSUB NUMSUB a'], ['-3']).then(nobody),
+  await cli(t, port, ['HELLO 3 SETNAME me', 'CLIENT GETNAME', 'GET nothing', 'PUBSUB NUMSUB a'], ['-3']).then(
+    withoutIds,
+  ),
   await cli(t, port, ['PUBLISH a b', 'INCR n', 'MGET n x'], ['--csv']),
 ]);
 

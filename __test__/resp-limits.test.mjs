@@ -91,7 +91,7 @@ test('a client that does not say who it is has until handshakeTimeoutMs', async 
   t.is(mute.left, '');
   await until(async () => (await refused()) >= before + 2, 'both to be counted');
   t.is(await steady.ask('PING'), '+PONG\r\n');
-  // a stranger again
+  // unauthenticated again
   t.is(await steady.ask('RESET'), '+RESET\r\n');
   await steady.over();
 });

@@ -128,7 +128,7 @@ for (const version of ['2', '3']) {
     ['b', 'CLIENT', 'GETNAME'],
     ['b', 'RESET'],
     ['b', 'PING'],
-    ['c', 'HELLO', version, 'SETNAME', 'stranger'],
+    ['c', 'HELLO', version, 'SETNAME', 'unauthenticated'],
     ['c', 'AUTH', 'secret'],
     ['c', 'CLIENT', 'GETNAME'],
   ]);

@@ -14,7 +14,7 @@ const OPTIONS = { workerPath: worker('certificates'), threads: 1, ioThreads: 1 }
 const SUBJECT = '/O=Exämple/OU=first/OU=second/UID=u1+CN=alice';
 let identity;
 let alice;
-let stranger;
+let untrusted;
 const authority = Authority.of(test, async (made) => {
   identity = await made.issue();
   alice = await made.issue({ client: true, subject: SUBJECT });
@@ -22,7 +22,7 @@ const authority = Authority.of(test, async (made) => {
 const foreign = Authority.of(
   test,
   async (made) => {
-    stranger = await made.issue({ client: true, subject: '/CN=alice' });
+    untrusted = await made.issue({ client: true, subject: '/CN=alice' });
   },
   'Somebody else',
 );
@@ -50,7 +50,7 @@ for (const runtime of ['node', 'bun', 'deno']) {
 test("'required' refuses clients without a certificate of the authority", async (t) => {
   const server = await ownServer(t, { ...OPTIONS, tls: tlsOf('required') });
   t.regex(await seen(t, server), /refused|closed/);
-  t.regex(await seen(t, server, stranger), /refused|closed/);
+  t.regex(await seen(t, server, untrusted), /refused|closed/);
   t.is((await seen(t, server, alice, { maxVersion: 'TLSv1.2' })).subject.CN, 'alice');
   await failedHandshakes(server, 2);
   t.is((await server.call('stats')).opened, 1);
@@ -61,9 +61,9 @@ test("'optional' lets clients in that show none, and refuses a bad one", async (
   const server = await ownServer(t, { ...OPTIONS, tls: tlsOf('optional') });
   t.is(await seen(t, server), null);
   t.is((await seen(t, server, alice)).subject.CN, 'alice');
-  t.regex(await seen(t, server, stranger), /refused|closed/);
+  t.regex(await seen(t, server, untrusted), /refused|closed/);
   await server.reloadTls(tlsOf('optional', ca));
-  t.deepEqual((await seen(t, server, stranger)).subject, { CN: 'alice' });
+  t.deepEqual((await seen(t, server, untrusted)).subject, { CN: 'alice' });
 });
 
 test('a certificate that was not asked for is not shown', async (t) => {

@@ -98,7 +98,7 @@ function launch(program, args, tell) {
       ending = true;
       const signals = told ? ['SIGTERM', 'SIGKILL'] : ['SIGKILL'];
       if (!told) child.kill('SIGTERM');
-      const timer = setInterval(() => child.kill(signals.shift()), PATIENCE_MS);
+      const timer = setInterval(() => child.kill(signals.shift()), KILL_AFTER_MS);
       await exited;
       clearInterval(timer);
     },
@@ -114,7 +114,7 @@ function isSource(name) {
 const SETTLE_MS = 100;
 
 /** Longer than a drain. */
-const PATIENCE_MS = 8_000;
+const KILL_AFTER_MS = 8_000;
 
 async function main() {
   const [program = DEFAULT_PROGRAM, ...args] = process.argv.slice(2);

@@ -37,8 +37,8 @@ async function smoke() {
     const address = await serve(t, folder, [...command, 'server.mjs']);
     const [one, two] = [await connect(t, address), await connect(t, address)];
     one.send('hello');
-    const heard = await two.text();
-    if (!/^\d+: hello$/.test(heard)) throw new Failure(`the second client heard ${JSON.stringify(heard)}`);
+    const message = await two.text();
+    if (!/^\d+: hello$/.test(message)) throw new Failure(`the second client heard ${JSON.stringify(message)}`);
     console.log(`${path.basename(command.at(-1))}: two clients heard each other`);
   } finally {
     for (const end of ends) await end();

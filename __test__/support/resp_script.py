@@ -49,14 +49,14 @@ def main():
     subscriber = client.pubsub()
     subscriber.subscribe("one", "two")
     subscriber.psubscribe("t*")
-    heard = [subscriber.get_message(timeout=10) for _ in range(3)]
+    received = [subscriber.get_message(timeout=10) for _ in range(3)]
     results.append([client.publish("one", "grüße"), client.publish("two", "x"), client.publish("three", "y")])
-    heard += [subscriber.get_message(timeout=10) for _ in range(4)]
+    received += [subscriber.get_message(timeout=10) for _ in range(4)]
     subscriber.unsubscribe("one")
     subscriber.punsubscribe()
-    heard += [subscriber.get_message(timeout=10) for _ in range(2)]
+    received += [subscriber.get_message(timeout=10) for _ in range(2)]
     results += [client.pubsub_channels(), client.pubsub_numsub("one", "two"), client.pubsub_numpat()]
-    print(json.dumps(text([results, heard])))
+    print(json.dumps(text([results, received])))
 
 
 main()

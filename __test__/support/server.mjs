@@ -34,7 +34,7 @@ const PATIENT_LISTENER = { firstRequestTimeoutMs: 60_000 };
 const PATIENT = { ...PATIENT_LISTENER, workerTimeoutMs: 20_000, handlerTimeoutMs: 20_000, closeTimeoutMs: 20_000 };
 
 /** Handlers on the calling thread are not looked after by default. */
-function patienceOf({ threads }) {
+function timeoutsOf({ threads }) {
   if (threads !== 0) return PATIENT;
   const { workerTimeoutMs: _off, ...others } = PATIENT;
   return others;
@@ -89,8 +89,8 @@ export class ServerProcess {
 
   /** Calls `start(options)` in the child; `onError` is always set there (see `errors()`). Resolves with the addresses. */
   async start(options, { gateway = 'default', ms = 3 * SOON } = {}) {
-    const patience = this.#started.has(gateway) ? PATIENT_LISTENER : patienceOf(options);
-    const limits = this.#patient ? { limits: { ...patience, ...options.limits } } : {};
+    const timeouts = this.#started.has(gateway) ? PATIENT_LISTENER : timeoutsOf(options);
+    const limits = this.#patient ? { limits: { ...timeouts, ...options.limits } } : {};
     const { addresses, handle } = await this.#request(
       { op: 'start', gateway, options: encode({ bind: '127.0.0.1:0', ...options, ...limits }) },
       ms,

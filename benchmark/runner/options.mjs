@@ -94,8 +94,8 @@ export function parse(args) {
 function names(option, given, known) {
   if (!given) return known;
   const wanted = given.flatMap((list) => list.split(','));
-  const stranger = wanted.find((name) => !known.includes(name));
-  if (stranger !== undefined) throw new Error(`--${option} ${stranger} is unknown; there are: ${known.join(' ')}`);
+  const unknown = wanted.find((name) => !known.includes(name));
+  if (unknown !== undefined) throw new Error(`--${option} ${unknown} is unknown; there are: ${known.join(' ')}`);
   return wanted;
 }
 

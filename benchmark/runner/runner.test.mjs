@@ -20,7 +20,7 @@ test('without options everything is asked for', (t) => {
   t.false(options.peersChosen);
 });
 
-test('names come separated by commas or repeated, and a stranger is refused', (t) => {
+test('names come separated by commas or repeated, and an unknown one is refused', (t) => {
   const options = parse(['--scenario', 'echo,idle', '--scenario', 'churn', '--peer', 'ws']);
   t.deepEqual(options.scenarios, ['echo', 'idle', 'churn']);
   t.deepEqual(options.peers, ['ws']);

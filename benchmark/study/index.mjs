@@ -132,8 +132,8 @@ async function main() {
   const { values } = parseArgs({ options: definition });
   if (values.help) return console.log(usage);
   const sections = values.section?.flatMap((list) => list.split(','));
-  const stranger = sections?.find((name) => !sectionNames.includes(name));
-  if (stranger !== undefined) throw new Error(`--section ${stranger} is unknown; there are: ${sectionNames.join(' ')}`);
+  const unknown = sections?.find((name) => !sectionNames.includes(name));
+  if (unknown !== undefined) throw new Error(`--section ${unknown} is unknown; there are: ${sectionNames.join(' ')}`);
   for (const signal of ['SIGINT', 'SIGTERM']) {
     process.once(signal, () => {
       endAll();

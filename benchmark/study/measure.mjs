@@ -66,12 +66,12 @@ async function oneRun(peer, { connections }, { measured, during }) {
 /** Compares /stats with the connections that must be open. A close takes the server a moment: up to two seconds. */
 function checker({ server, problems }) {
   return async (moment, expected) => {
-    const patience = Date.now() + 2_000;
+    const deadline = Date.now() + 2_000;
     for (;;) {
       const { status, body } = await server.get('/stats');
       const shown = Object.values(body.perWorker ?? {}).reduce((sum, count) => sum + count, 0);
       if (status === 200 && body.activeConnections === expected && shown === expected) return body;
-      if (Date.now() > patience) {
+      if (Date.now() > deadline) {
         problems.push(`/stats ${moment} said ${JSON.stringify(body)}, not ${expected} connections`);
         return body;
       }

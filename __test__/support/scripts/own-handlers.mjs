@@ -18,9 +18,9 @@ export default async function ownHandlers(millrace) {
   const hello = `${await response.text()}${response.status}`;
   const socket = new WebSocket(`ws://${address}/`);
   await new Promise((resolve) => socket.addEventListener('open', resolve));
-  const heard = new Promise((resolve) => socket.addEventListener('message', resolve));
+  const message = new Promise((resolve) => socket.addEventListener('message', resolve));
   socket.send('socket');
-  const { data } = await heard;
+  const { data } = await message;
   socket.close();
   await server.stop();
   return `${hello}, ${data}200`;

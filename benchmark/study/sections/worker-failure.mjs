@@ -15,7 +15,7 @@ export async function run(context) {
   const problems = [];
   for (const fault of ['exit', 'hang']) {
     for (const variant of [...withWorkers, ws, wsCluster]) {
-      // a hanging `ws` is noticed by nobody, which takes the whole patience to see
+      // a hanging `ws` is noticed by nobody, which takes the whole timeout to see
       if (context.options.quick && (variant.threads === 1 || (fault === 'hang' && !variant.ours))) continue;
       const label = `${fault}: ${variant.title}`;
       context.say(label);
