@@ -43,6 +43,9 @@ pub struct Match<'a> {
 /// pattern is locked, and a direct message while its socket's lock is held, so that every shard sees one
 /// order of subscribe, publish and unsubscribe. An implementation only appends to an inbox: it never blocks
 /// and never calls back into the core. Waking the shards is the caller's, after the core's function returned.
+///
+/// What takes long to encode is not encoded under these locks: a message that is not
+/// [ready](Self::is_ready) is [made so](Self::make_ready) before, if somebody is there to get it.
 pub trait Post {
     /// A message in whatever form the implementation shares it.
     type Message: ?Sized;
@@ -84,6 +87,25 @@ pub trait Post {
         annotation: Option<&Arc<Annotation>>,
         message: &Self::Message,
     ) -> bool;
+
+    /// Whether a message can be posted in the short time that a lock may be held; as who is sent to with this
+    /// annotation gets it, or as subscribers do. Asked before anything is posted, for a single socket while
+    /// its lock is held.
+    fn is_ready(&self, message: &Self::Message, annotation: Option<&Arc<Annotation>>) -> bool {
+        let _ = (message, annotation);
+        true
+    }
+
+    /// Does ahead of posting what takes longer. Called with no lock held; nothing may come of it, because
+    /// who was there to get the message may be gone by then.
+    fn make_ready(&mut self, message: &Self::Message, annotation: Option<&Arc<Annotation>>) {
+        let _ = (message, annotation);
+    }
+
+    /// Whether [`upstream`](Self::upstream) takes messages that nobody here is subscribed to.
+    fn has_upstream(&self) -> bool {
+        false
+    }
 
     /// A channel or pattern got its first subscriber, or lost its last: for the link to other nodes. Called
     /// while its lock is held, so the last call for a name tells how it is.

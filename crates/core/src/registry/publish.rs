@@ -7,12 +7,13 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::Core;
+use crate::annotation::Annotation;
 use crate::channels::{Channel, Recipients};
 use crate::id::SocketId;
 use crate::name::{Name, Space, Topic};
 use crate::patterns::{Listed, Patterns};
 use crate::post::{Match, Post};
-use crate::route::ShardIndex;
+use crate::route::{Route, ShardIndex};
 
 /// Whom a message from another node is for: what the subscription there stood for, so that nobody gets it twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,23 @@ struct InChannel<'a> {
 }
 
 impl Core {
+    /// Calls `post` for one socket, following virtual ones, with where it lives and what marks its messages. Its
+    /// lock is held meanwhile, as it is in [`Post::direct`]. `None` if there is no such socket or its chain leads
+    /// through one of `except`.
+    pub fn reach<R>(
+        &self,
+        target: SocketId,
+        except: &[SocketId],
+        post: impl FnOnce(Route, Option<&Arc<Annotation>>) -> R,
+    ) -> Option<R> {
+        let table = self.socket_table(target);
+        let (route, annotation) = table.resolve(target)?;
+        if !except.is_empty() && table.passes_through(target, except) {
+            return None;
+        }
+        Some(post(route, annotation))
+    }
+
     /// Posts a message for one socket, following virtual ones. Returns the deliveries posted, 0 or 1: 0
     /// if there is no such socket, its chain leads through one of `except`, or the inbox is full.
     pub fn send<P: Post>(
@@ -49,14 +67,24 @@ impl Core {
         except: &[SocketId],
         post: &mut P,
     ) -> usize {
-        let table = self.socket_table(target);
-        let Some((route, annotation)) = table.resolve(target) else {
-            return 0;
-        };
-        if !except.is_empty() && table.passes_through(target, except) {
-            return 0;
+        let mut ready = false;
+        loop {
+            let table = self.socket_table(target);
+            let Some((route, annotation)) = table.resolve(target) else {
+                return 0;
+            };
+            if !except.is_empty() && table.passes_through(target, except) {
+                return 0;
+            }
+            if ready || post.is_ready(message, annotation) {
+                return usize::from(post.direct(route, annotation, message));
+            }
+            // it keeps its annotation for as long as it resolves
+            let annotation = annotation.cloned();
+            drop(table);
+            post.make_ready(message, annotation.as_ref());
+            ready = true;
         }
-        usize::from(post.direct(route, annotation, message))
     }
 
     /// Posts a message for every subscriber of a channel, once to each I/O shard that has any, and then for
@@ -70,6 +98,10 @@ impl Core {
         except: &[SocketId],
         post: &mut P,
     ) -> usize {
+        let topic = Topic::Channel(channel);
+        if !post.is_ready(message, None) && !self.make_ready(topic, message, post) {
+            return 0;
+        }
         let key = self.hashed(Space::Channel, channel);
         let table = self.channel_table(key);
         post.upstream(Topic::Channel(channel), message);
@@ -92,6 +124,10 @@ impl Core {
         except: &[SocketId],
         post: &mut P,
     ) -> usize {
+        let topic = Topic::Sharded(channel);
+        if !post.is_ready(message, None) && !self.make_ready(topic, message, post) {
+            return 0;
+        }
         let key = self.hashed(Space::Sharded, channel);
         let table = self.channel_table(key);
         post.upstream(Topic::Sharded(channel), message);
@@ -113,6 +149,16 @@ impl Core {
             Reach::Pattern { channel, .. } => (channel, Space::Channel),
             Reach::Sharded(name) => (name, Space::Sharded),
         };
+        if !post.is_ready(message, None) {
+            let topic = match reach {
+                Reach::Sharded(name) => Topic::Sharded(name),
+                _ => Topic::Channel(name),
+            };
+            if !self.reaches_anybody(topic) {
+                return 0;
+            }
+            post.make_ready(message, None);
+        }
         // before the channel's lock
         let listed = match reach {
             Reach::Pattern { pattern, .. } => self.patterns.lock().get(pattern).map(Arc::clone),
@@ -135,6 +181,27 @@ impl Core {
                 .map_or(0, |listed| {
                     self.post_match(&listed, &channel, message, &[], post)
                 }),
+        }
+    }
+
+    /// Makes a message ready that takes long to encode, ahead of the channel's lock; false: nobody would get it.
+    ///
+    /// The look for subscribers takes the lock for a moment, so what it finds was so while this call ran: a
+    /// publication that reached nobody then needs no second look. Whoever comes or goes before the second one
+    /// is seen by that.
+    #[cold]
+    fn make_ready<P: Post>(&self, topic: Topic<'_>, message: &P::Message, post: &mut P) -> bool {
+        let wanted = post.has_upstream() || self.reaches_anybody(topic);
+        if wanted {
+            post.make_ready(message, None);
+        }
+        wanted
+    }
+
+    fn reaches_anybody(&self, topic: Topic<'_>) -> bool {
+        match topic {
+            Topic::Channel(name) => self.has_subscriptions(name),
+            Topic::Sharded(_) | Topic::Pattern(_) => self.subscribers(topic) > 0,
         }
     }
 

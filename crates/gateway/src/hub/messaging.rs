@@ -71,6 +71,8 @@ impl Hub {
         self.send_message(targets, &Outgoing::shared(&text.0), except, dirty)
     }
 
+    /// Apart, so that messages for one socket are posted out of registers.
+    #[inline(never)]
     fn send_message(
         &self,
         targets: &[Target<'_>],
@@ -96,6 +98,28 @@ impl Hub {
 
     /// Apart from what channels need: a message for one socket is posted out of registers.
     fn post_to_socket(
+        &self,
+        id: SocketId,
+        message: &Outgoing<'_>,
+        except: &[SocketId],
+        dirty: &mut ShardSet,
+    ) -> (usize, Lost) {
+        let quick = self.core.reach(id, except, |route, annotation| {
+            if annotation.is_some() {
+                return None;
+            }
+            message.post_small(&self.inboxes, route, dirty)
+        });
+        match quick {
+            None => (0, Lost::default()),
+            Some(Some(accepted)) => (usize::from(accepted), Lost::refused(!accepted)),
+            Some(None) => self.post_slowly(id, message, except, dirty),
+        }
+    }
+
+    /// What is large, or for a virtual socket with an annotation.
+    #[inline(never)]
+    fn post_slowly(
         &self,
         id: SocketId,
         message: &Outgoing<'_>,

@@ -1,7 +1,7 @@
 //! How the core reaches the inboxes: its [`Post`] for this gateway. A message is copied into the
 //! inbox when it is small and for one socket, and shared by reference otherwise.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
@@ -43,9 +43,32 @@ pub(crate) struct Outgoing<'a> {
     kind: Kind,
     payload: &'a [u8],
     shared: OnceCell<Arc<Publication>>,
+    /// Made ahead of the lock under which it is posted.
+    marked: RefCell<Option<Box<Marked>>>,
+}
+
+/// A message as a virtual socket with this annotation gets it.
+struct Marked {
+    annotation: Arc<Annotation>,
+    form: Form,
+}
+
+enum Form {
+    Small(Vec<u8>),
+    Large(Arc<Publication>),
+    /// It cannot take the mark.
+    AsItIs,
 }
 
 impl Lost {
+    /// Nothing but a delivery, if that.
+    pub(super) fn refused(refused: bool) -> Self {
+        Self {
+            refused,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn add(&mut self, more: Self) {
         self.unannotated += more.unannotated;
         self.gone += more.gone;
@@ -59,6 +82,7 @@ impl Outgoing<'_> {
             kind,
             payload,
             shared: OnceCell::new(),
+            marked: RefCell::new(None),
         }
     }
 
@@ -68,6 +92,68 @@ impl Outgoing<'_> {
             kind: publication.kind(),
             payload: publication.payload(),
             shared: OnceCell::from(Arc::clone(publication)),
+            marked: RefCell::new(None),
+        }
+    }
+
+    /// Whether it is copied into the inbox, or shared already.
+    fn is_light(&self) -> bool {
+        self.payload.len() <= SMALL_BYTES || self.shared.get().is_some()
+    }
+
+    /// Posts it to a real socket, if it is small; `None` if it is not. Without a poster, whose address others are
+    /// given: all of this stays in registers.
+    #[inline]
+    pub(super) fn post_small(
+        &self,
+        inboxes: &Inboxes,
+        route: Route,
+        dirty: &mut ShardSet,
+    ) -> Option<bool> {
+        let length = u32::try_from(self.payload.len()).ok()?;
+        if self.payload.len() > SMALL_BYTES {
+            return None;
+        }
+        dirty.insert(route.shard);
+        let charge = self.payload.len() + COMMAND_CHARGE;
+        Some(
+            inboxes.deliver(route.shard, charge, 1, |mail| Command::Small {
+                slot: route.slot,
+                socket: route.socket,
+                kind: self.kind,
+                start: mail.place(self.payload),
+                length,
+            }),
+        )
+    }
+
+    fn is_marked_for(&self, annotation: &Arc<Annotation>) -> bool {
+        self.marked
+            .borrow()
+            .as_ref()
+            .is_some_and(|marked| Arc::ptr_eq(&marked.annotation, annotation))
+    }
+
+    /// What was made ahead for this annotation, or is made now.
+    fn take_mark(&self, annotation: &Arc<Annotation>, ledger: &Arc<Ledger>) -> Form {
+        let made = if self.is_marked_for(annotation) {
+            self.marked.take()
+        } else {
+            None
+        };
+        made.map_or_else(|| self.mark(annotation, ledger), |made| made.form)
+    }
+
+    fn mark(&self, annotation: &Annotation, ledger: &Arc<Ledger>) -> Form {
+        match annotation.apply(self.kind, self.payload) {
+            Ok(payload) if payload.len() <= SMALL_BYTES => Form::Small(payload),
+            Ok(payload) => Form::Large(Arc::new(Publication::new(self.kind, &payload, ledger))),
+            Err(_) => {
+                if !self.is_light() {
+                    self.share(ledger);
+                }
+                Form::AsItIs
+            }
         }
     }
 
@@ -164,24 +250,43 @@ impl<'p> Poster<'p, '_> {
     fn send_one(
         &mut self,
         route: Route,
-        kind: Kind,
-        payload: &[u8],
-        shared: impl FnOnce() -> Arc<Publication>,
+        annotation: Option<&Arc<Annotation>>,
+        message: &Outgoing<'_>,
     ) -> bool {
+        let form = match annotation {
+            None => Form::AsItIs,
+            Some(annotation) => message.take_mark(annotation, self.ledger),
+        };
+        self.lost.unannotated += u32::from(annotation.is_some() && matches!(form, Form::AsItIs));
+        let (payload, publication) = match &form {
+            Form::Small(payload) => (&payload[..], None),
+            Form::Large(publication) => (publication.payload(), Some(Arc::clone(publication))),
+            Form::AsItIs if message.payload.len() <= SMALL_BYTES => (message.payload, None),
+            Form::AsItIs => (message.payload, Some(message.share(self.ledger))),
+        };
+        let Some(publication) = publication else {
+            return self.send_small(route, message.kind, payload);
+        };
         let Route {
             shard,
             slot,
             socket,
         } = route;
         self.dirty.insert(shard);
-        if payload.len() > SMALL_BYTES {
-            let publication = shared();
-            return self.deliver(shard, payload.len(), 1, |_| Command::Direct {
-                slot,
-                socket,
-                publication,
-            });
-        }
+        self.deliver(shard, payload.len(), 1, |_| Command::Direct {
+            slot,
+            socket,
+            publication,
+        })
+    }
+
+    fn send_small(&mut self, route: Route, kind: Kind, payload: &[u8]) -> bool {
+        let Route {
+            shard,
+            slot,
+            socket,
+        } = route;
+        self.dirty.insert(shard);
         self.deliver(shard, payload.len(), 1, |mail| Command::Small {
             slot,
             socket,
@@ -286,23 +391,35 @@ impl<'m> Post for Poster<'_, 'm> {
         annotation: Option<&Arc<Annotation>>,
         message: &Outgoing<'m>,
     ) -> bool {
-        let annotated =
-            annotation.map(|annotation| annotation.apply(message.kind, message.payload));
-        match annotated {
-            Some(Ok(payload)) => {
-                let ledger = Arc::clone(self.ledger);
-                self.send_one(route, message.kind, &payload, || {
-                    Arc::new(Publication::new(message.kind, &payload, &ledger))
-                })
-            }
-            other => {
-                self.lost.unannotated += u32::from(other.is_some());
-                let ledger = self.ledger;
-                self.send_one(route, message.kind, message.payload, || {
-                    message.share(ledger)
-                })
-            }
+        self.send_one(route, annotation, message)
+    }
+
+    /// Copying a little takes no longer than another look would; large payloads do, and finding the place for
+    /// a mark in JSON.
+    #[inline]
+    fn is_ready(&self, message: &Outgoing<'m>, annotation: Option<&Arc<Annotation>>) -> bool {
+        match annotation {
+            None => message.is_light(),
+            Some(_) if message.kind == Kind::Binary && message.payload.len() <= SMALL_BYTES => true,
+            Some(annotation) => message.is_marked_for(annotation),
         }
+    }
+
+    #[cold]
+    fn make_ready(&mut self, message: &Outgoing<'m>, annotation: Option<&Arc<Annotation>>) {
+        let Some(annotation) = annotation else {
+            message.share(self.ledger);
+            return;
+        };
+        let form = message.mark(annotation, self.ledger);
+        let annotation = Arc::clone(annotation);
+        message
+            .marked
+            .replace(Some(Box::new(Marked { annotation, form })));
+    }
+
+    fn has_upstream(&self) -> bool {
+        self.uplink.and_then(OnceLock::get).is_some()
     }
 }
 
@@ -316,3 +433,6 @@ impl Drop for Poster<'_, '_> {
 
 /// Payloads up to this size are copied into the inbox instead of being shared.
 const SMALL_BYTES: usize = 4096;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! What is encoded before the core's locks are taken, and what comes of it under them.
+
+use super::*;
+
+fn annotation(number: i32) -> Arc<Annotation> {
+    Arc::new(Annotation::UserData(number))
+}
+
+/// Posts to a shard as the core does with its locks; returns what it is told.
+fn posted(message: &Outgoing<'_>, annotation: Option<&Arc<Annotation>>) -> (Vec<u8>, Lost) {
+    let (inboxes, ledger) = (Inboxes::new(), Arc::new(Ledger::new()));
+    inboxes.open(1, usize::MAX);
+    let mut dirty = ShardSet::default();
+    let mut poster = Poster::new(&inboxes, &ledger, &mut dirty, None);
+    if !poster.is_ready(message, annotation) {
+        poster.make_ready(message, annotation);
+        assert!(poster.is_ready(message, annotation));
+    }
+    let shard = ShardIndex::new(0).unwrap();
+    let route = Route {
+        shard,
+        slot: 0,
+        socket: SocketId::new(1).unwrap(),
+    };
+    let before = ledger.held();
+    assert!(poster.direct(route, annotation, message));
+    assert_eq!(ledger.held(), before, "encoded under the lock");
+    let lost = poster.lost();
+    let mut mail = Mail::default();
+    inboxes.take(shard, &mut mail);
+    let payload = match &mail.commands[..] {
+        [Command::Direct { publication, .. }] => publication.payload().to_vec(),
+        [Command::Small { .. }] => mail.arena,
+        other => panic!("{other:?}"),
+    };
+    (payload, lost)
+}
+
+#[test]
+fn large_messages_and_marks_are_encoded_before_a_lock_is_held() {
+    let large = vec![b'x'; SMALL_BYTES + 1];
+    let ledger = Arc::new(Ledger::new());
+    let (inboxes, mut dirty) = (Inboxes::new(), ShardSet::default());
+    let poster = Poster::new(&inboxes, &ledger, &mut dirty, None);
+    let mark = annotation(5);
+    for (kind, payload, marked, ready) in [
+        (Kind::Binary, &large[1..], false, true),
+        (Kind::Binary, &large[..], false, false),
+        (Kind::Text, &large[..], false, false),
+        (Kind::Binary, &b"x"[..], true, true),
+        (Kind::Text, &b"{}"[..], true, false),
+        (Kind::Binary, &large[..], true, false),
+    ] {
+        let message = Outgoing::new(kind, payload);
+        let mark = marked.then_some(&mark);
+        assert_eq!(poster.is_ready(&message, mark), ready, "{kind:?} {mark:?}");
+        let (arrived, lost) = posted(&message, mark);
+        let expected = match mark {
+            Some(mark) => mark.apply(kind, payload).unwrap(),
+            None => payload.to_vec(),
+        };
+        assert!(arrived == expected && lost == Lost::default());
+    }
+    let publication = Arc::new(Publication::new(Kind::Text, &large, &ledger));
+    assert!(poster.is_ready(&Outgoing::shared(&publication), None));
+}
+
+#[test]
+fn what_cannot_take_a_mark_arrives_as_it_is() {
+    let unmarkable = vec![b'x'; SMALL_BYTES + 1];
+    for payload in [&unmarkable[..], b"[1]"] {
+        let message = Outgoing::new(Kind::Text, payload);
+        let (arrived, lost) = posted(&message, Some(&annotation(5)));
+        assert_eq!(arrived, payload);
+        assert_eq!(lost.unannotated, 1);
+    }
+}
+
+/// Its socket may be gone by the time it could be posted; the message goes to others.
+#[test]
+fn nobody_gets_the_mark_of_somebody_else() {
+    let message = Outgoing::new(Kind::Text, b"{}");
+    let ledger = Arc::new(Ledger::new());
+    let (inboxes, mut dirty) = (Inboxes::new(), ShardSet::default());
+    let mut poster = Poster::new(&inboxes, &ledger, &mut dirty, None);
+    poster.make_ready(&message, Some(&annotation(5)));
+    assert_eq!(posted(&message, Some(&annotation(6))).0, b"{\"_vsud\":6}");
+    assert_eq!(posted(&message, None).0, b"{}");
+}
