@@ -97,7 +97,7 @@ impl Name {
     }
 
     /// A number that no other entry has while this one lives.
-    pub(crate) fn address(&self) -> u64 {
+    pub fn address(&self) -> u64 {
         u64::try_from(Arc::as_ptr(&self.0).addr()).unwrap_or_default()
     }
 }

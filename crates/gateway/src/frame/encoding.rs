@@ -7,7 +7,7 @@ use super::lead;
 use super::message::Message;
 
 /// A registered form, in a byte: whether its frames name the channel can be told without a look into the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Encoding(u8);
 
 /// What a protocol registers.

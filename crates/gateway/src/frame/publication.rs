@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use ahash::AHashMap;
 use millrace_core::{ChannelId, Kind, Name};
 
 use super::encoding::{Encoding, Encodings};
@@ -25,15 +26,18 @@ pub(crate) struct Publication {
 
 /// The frames of a publication in other encodings: one for each, and for each way it came by where that is said.
 #[derive(Debug, Default)]
-struct Others(Mutex<Vec<OtherFrame>>);
+struct Others(Mutex<Option<AHashMap<Way, OtherFrame>>>);
+
+/// An encoding, the recipient list and the address of the channel's name; `None` where it was sent to sockets alone, or
+/// that is not said.
+type Way = (Encoding, Option<(ChannelId, u64)>);
 
 #[derive(Debug)]
 struct OtherFrame {
-    encoding: Encoding,
-    /// The recipient list and the channel; `None` where it was sent to sockets alone, or that is not said.
-    origin: Option<(ChannelId, Name)>,
     /// `None`: the encoding cannot carry it.
     frame: Option<Frame>,
+    /// Nobody else has its address while it is here.
+    _channel: Option<Name>,
 }
 
 impl Publication {
@@ -108,27 +112,17 @@ impl Others {
         origin: Option<(ChannelId, &Name)>,
         make: impl FnOnce() -> Option<Frame>,
     ) -> Option<Frame> {
-        let mut frames = self.0.lock();
-        let known = frames.iter().find(|known| {
-            known.encoding == encoding
-                && match (&known.origin, origin) {
-                    (None, None) => true,
-                    (Some((list, channel)), Some(origin)) => {
-                        *list == origin.0 && channel.is(origin.1)
-                    }
-                    _ => false,
-                }
-        });
-        if let Some(known) = known {
-            return known.frame.clone();
-        }
-        let frame = make();
-        frames.push(OtherFrame {
+        let way = (
             encoding,
-            origin: origin.map(|(list, channel)| (list, channel.clone())),
-            frame: frame.clone(),
+            origin.map(|(list, channel)| (list, channel.address())),
+        );
+        let mut frames = self.0.lock();
+        let frames = frames.get_or_insert_with(AHashMap::default);
+        let known = frames.entry(way).or_insert_with(|| OtherFrame {
+            frame: make(),
+            _channel: origin.map(|(_, channel)| channel.clone()),
         });
-        frame
+        known.frame.clone()
     }
 }
 
@@ -138,6 +132,7 @@ mod tests {
     use crate::frame::EncodingDef;
     use millrace_core::Space;
     use std::cell::Cell;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_payload_becomes_a_frame_where_it_is() {
@@ -216,5 +211,34 @@ mod tests {
             }
         }
         assert_eq!(made.get(), 8);
+    }
+
+    /// A look through all frames made so far, for each, would be 10 billion comparisons.
+    #[test]
+    fn publishing_to_many_matching_patterns_is_linear() {
+        let ledger = Arc::new(Ledger::new());
+        let others = Others::default();
+        let mut encodings = Encodings::new();
+        let def = EncodingDef {
+            name: "named",
+            names_channel: true,
+            most_payload: usize::MAX,
+            around: 0,
+            append: |_, _| {},
+        };
+        let registered = [(); 2].map(|()| encodings.add(def));
+        let channel = Name::new(Space::Channel, b"a");
+        let began = Instant::now();
+        for list in 0..100_000 {
+            let origin = Some((ChannelId::new(list), &channel));
+            for encoding in registered {
+                let frame =
+                    others.get_or_make(encoding, origin, || Some(Frame::new(vec![1], &ledger)));
+                assert!(frame.is_some());
+            }
+            let took = began.elapsed();
+            assert!(took < Duration::from_secs(10), "{list} took that long");
+        }
+        assert_eq!(ledger.held(), 200_000);
     }
 }
