@@ -252,7 +252,7 @@ linuxTests(test)(
     }
     const grown = (highest - before.rss) / MIB;
     t.log(`grew by ${grown.toFixed(1)} MiB`);
-    t.true(grown < 32, `grew by ${grown.toFixed(1)} MiB`);
+    t.true(grown < 16, `grew by ${grown.toFixed(1)} MiB`);
     for (const ws of stalled) ws.resume();
     for (const ws of stalled) {
       t.is((await ws.closed()).code, 1013);
@@ -283,5 +283,5 @@ linuxTests(test)('50 clients that send echoes and never read: bounded memory, no
   }
   const grown = ((await server.usage()).rss - before.rss) / MIB;
   t.log(`grew by ${grown.toFixed(1)} MiB`);
-  t.true(grown < 64, `grew by ${grown.toFixed(1)} MiB`);
+  t.true(grown < 32, `grew by ${grown.toFixed(1)} MiB`);
 });

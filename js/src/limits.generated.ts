@@ -164,8 +164,9 @@ export interface GatewayLimits {
   /** Requests of one worker that wait for the rest of their answers. When met: HTTP 503. Default 16,384. */
   workerRequests?: number;
   /**
-   * Bytes posted to one I/O shard and not yet processed; from a quarter of it on, workers stop taking events. When met:
-   * the delivery is refused, counted and reported. Default 256 MiB.
+   * Bytes posted to one I/O shard and not yet processed, a message for several of its sockets counted once; from a
+   * quarter of it on, at most 4 MiB, workers stop taking events. When met: the delivery is refused, counted and
+   * reported. Default 256 MiB.
    */
   shardInboxBytes?: number;
   /**

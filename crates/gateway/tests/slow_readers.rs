@@ -9,11 +9,13 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use millrace_gateway::limits::{GatewayLimits, OutboxPolicy};
-use millrace_gateway::{GatewayConfig, Kind, ListenerConfig, ShardSet, SocketId, Target};
+use millrace_gateway::{
+    GatewayConfig, HEAD_ROOM, Kind, ListenerConfig, ShardSet, SocketId, Target,
+};
 use support::client::{Client, Received, frame, request};
-use support::manual::{eventually, eventually_within, manual, send_all};
+use support::manual::{Manual, eventually, eventually_within, manual, send_all};
 use support::wire::narrow_client;
-use support::{ALL, Event, SOON, Server, echo, serve};
+use support::{ALL, Event, SOON, Server, decode, echo, serve};
 
 const MIB: usize = 1024 * 1024;
 
@@ -325,6 +327,57 @@ fn readers_that_keep_up_are_not_taken_for_slow_because_they_are_many() {
     drop(clients);
     server.stop();
 }
+
+/// A connection that a worker in the test's hands accepts.
+fn accepted(server: &Server, worker: &Manual) -> (SocketId, Client) {
+    let stream = Client::connect_pending(&server.address);
+    let socket = worker.opened();
+    worker.accept(socket);
+    (socket, Client::upgraded(stream))
+}
+
+/// What waits for each reader is bounded by its outbox, and what waits for the I/O thread by its high water.
+#[test]
+fn broadcasts_to_readers_that_never_read_hold_little_memory() {
+    let server = server(|_| {});
+    let (gateway, worker) = (&server.gateway, manual(&server.gateway, ALL));
+    let (_, sender) = accepted(&server, &worker);
+    let mut dirty = ShardSet::default();
+    let mut readers = Vec::new();
+    for _ in 0..20 {
+        let (socket, client) = accepted(&server, &worker);
+        gateway.subscribe(&[Target::Socket(socket)], b"all", 1, &mut dirty);
+        readers.push(client);
+    }
+    let asking = std::thread::spawn(move || {
+        let mut sender = sender;
+        (0..BROADCASTS).for_each(|_| sender.text("one more"));
+        sender
+    });
+    let (mut published, mut most) = (0, 0);
+    while published < BROADCASTS {
+        assert!(worker.bell.wait(), "{published} were published");
+        worker.worker.begin_drain();
+        while let Some(batch) = worker.worker.take() {
+            for event in decode(&batch.bytes, &batch.sidecars) {
+                if matches!(event, Event::Text { .. }) {
+                    let all = [Target::Channel(b"all")];
+                    let bytes = vec![0; HEAD_ROOM + 64 * 1024];
+                    gateway.send_in_place(&all, Kind::Binary, bytes, &[], &mut dirty);
+                    published += 1;
+                }
+            }
+            most = most.max(gateway.stats().outbox_bytes);
+            worker.worker.finish(batch);
+        }
+        gateway.wake(&mut dirty);
+    }
+    assert!(most < 16 * MIB, "{} MiB", most / MIB);
+    assert_eq!(gateway.stats().deliveries_refused, 0);
+    drop((asking.join().unwrap(), readers));
+}
+
+const BROADCASTS: usize = 3000;
 
 /// A client that sends and never reads stops itself: its echoes fill its outbox, then it is not read.
 #[test]

@@ -1,7 +1,7 @@
 //! How the core reaches the inboxes: its [`Post`] for this gateway. A message is copied into the
 //! inbox when it is small and for one socket, and shared by reference otherwise.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
@@ -43,6 +43,8 @@ pub(crate) struct Outgoing<'a> {
     kind: Kind,
     payload: &'a [u8],
     shared: OnceCell<Arc<Publication>>,
+    /// The shards whose inboxes hold the shared form: it is there once, and charged once.
+    charged: Cell<ShardSet>,
     /// Made ahead of the lock under which it is posted.
     marked: RefCell<Option<Box<Marked>>>,
 }
@@ -82,6 +84,7 @@ impl Outgoing<'_> {
             kind,
             payload,
             shared: OnceCell::new(),
+            charged: Cell::default(),
             marked: RefCell::new(None),
         }
     }
@@ -92,6 +95,7 @@ impl Outgoing<'_> {
             kind: publication.kind(),
             payload: publication.payload(),
             shared: OnceCell::from(Arc::clone(publication)),
+            charged: Cell::default(),
             marked: RefCell::new(None),
         }
     }
@@ -247,6 +251,28 @@ impl<'p> Poster<'p, '_> {
         accepted
     }
 
+    /// As [`deliver`](Self::deliver), of a message in its shared form, whose bytes are charged to shards that were not
+    /// `charged` before, and so many bytes beside it.
+    #[inline]
+    fn deliver_shared(
+        &mut self,
+        shard: ShardIndex,
+        (charged, bytes): (&Cell<ShardSet>, usize),
+        (count, beside): (u32, usize),
+        command: impl FnOnce(&mut Mail) -> Command,
+    ) -> bool {
+        if bytes <= NOT_WORTH_COUNTING {
+            return self.deliver(shard, bytes + beside, count, command);
+        }
+        let mut charged_then = charged.get();
+        let bytes = if charged_then.insert(shard) { bytes } else { 0 };
+        let accepted = self.deliver(shard, bytes + beside, count, command);
+        if accepted {
+            charged.set(charged_then);
+        }
+        accepted
+    }
+
     fn send_one(
         &mut self,
         route: Route,
@@ -273,7 +299,13 @@ impl<'p> Poster<'p, '_> {
             socket,
         } = route;
         self.dirty.insert(shard);
-        self.deliver(shard, payload.len(), 1, |_| Command::Direct {
+        let own = Cell::default();
+        let charged = match form {
+            Form::AsItIs => &message.charged,
+            Form::Small(_) | Form::Large(_) => &own,
+        };
+        let bytes = payload.len();
+        self.deliver_shared(shard, (charged, bytes), (1, 0), |_| Command::Direct {
             slot,
             socket,
             publication,
@@ -341,12 +373,11 @@ impl<'m> Post for Poster<'_, 'm> {
         self.dirty.insert(shard);
         let publication = message.share(self.ledger);
         let except = (!except.is_empty()).then(|| Arc::from(except));
-        self.deliver(shard, message.payload.len(), recipients, |_| {
-            Command::Publish {
-                channel,
-                publication,
-                except,
-            }
+        let once = (&message.charged, message.payload.len());
+        self.deliver_shared(shard, once, (recipients, 0), |_| Command::Publish {
+            channel,
+            publication,
+            except,
         })
     }
 
@@ -365,8 +396,9 @@ impl<'m> Post for Poster<'_, 'm> {
             publication: message.share(self.ledger),
             except: (!except.is_empty()).then(|| Arc::from(except)),
         };
-        let bytes = message.payload.len() + size_of::<Matched>();
-        self.deliver(shard, bytes, recipients, |_| {
+        let once = (&message.charged, message.payload.len());
+        let beside = size_of::<Matched>();
+        self.deliver_shared(shard, once, (recipients, beside), |_| {
             Command::Match(Box::new(matched))
         })
     }
@@ -430,6 +462,9 @@ impl Drop for Poster<'_, '_> {
         }
     }
 }
+
+/// Payloads up to this size are charged each time: the command beside them costs as much.
+const NOT_WORTH_COUNTING: usize = 128;
 
 /// Payloads up to this size are copied into the inbox instead of being shared.
 const SMALL_BYTES: usize = 4096;

@@ -207,8 +207,7 @@ impl Inboxes {
             mail.commands = Vec::new();
         }
         let inbox = self.at(shard);
-        if inbox.processing.swap(0, Ordering::Relaxed)
-            < self.bound.load(Ordering::Relaxed) / HIGH_WATER_PART / 2
+        if inbox.processing.swap(0, Ordering::Relaxed) < self.high_water() / 2
             && self.above.load(Ordering::Relaxed) == 0
         {
             return false;
@@ -233,10 +232,11 @@ impl Inboxes {
     }
 
     fn high_water(&self) -> usize {
-        self.bound.load(Ordering::Relaxed) / HIGH_WATER_PART
+        (self.bound.load(Ordering::Relaxed) / HIGH_WATER_PART).min(HIGH_WATER_BYTES)
     }
 
     /// Posts deliveries unless the inbox is full.
+    #[inline]
     pub(crate) fn deliver(
         &self,
         shard: ShardIndex,
@@ -320,8 +320,12 @@ const LARGEST_BOUND: usize = 1 << 31;
 /// What a command costs in an inbox beside its payload.
 pub(crate) const COMMAND_CHARGE: usize = size_of::<Command>();
 
-/// An inbox is above its high water from this part of its bound on.
+/// An inbox is above its high water from this part of its bound on …
 const HIGH_WATER_PART: usize = 4;
+
+/// … or from here on: less makes workers wait for the shard and the shard for them, and more is only memory,
+/// and time that a message waits.
+const HIGH_WATER_BYTES: usize = 4 * 1024 * 1024;
 
 /// Buffers kept between two turns.
 const KEPT_ARENA: usize = 1024 * 1024;

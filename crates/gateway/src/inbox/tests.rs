@@ -3,7 +3,7 @@
 use super::*;
 use crate::frame::Ledger;
 use crate::hub::{Outgoing, Poster};
-use millrace_core::{Post, Route, SocketId};
+use millrace_core::{ChannelId, Match, Name, Post, Route, SocketId, Space};
 use std::sync::Arc;
 
 fn shard() -> ShardIndex {
@@ -51,6 +51,61 @@ fn one_message_always_fits_an_empty_inbox() {
     inboxes.open(1, 10);
     assert!(send(&inboxes, &vec![b'x'; 100_000]));
     assert!(!send(&inboxes, b"y"));
+}
+
+/// The inbox holds it once, however many of the shard's sockets and lists it is for.
+#[test]
+fn a_publication_is_charged_once_per_shard() {
+    const MIB: usize = 1 << 20;
+    let inboxes = Inboxes::new();
+    inboxes.open(2, 4 * MIB);
+    let payload = vec![b'x'; MIB];
+    let ledger = Arc::new(Ledger::new());
+    let mut dirty = ShardSet::default();
+    let mut poster = Poster::new(&inboxes, &ledger, &mut dirty, None);
+    let name = Name::new(Space::Channel, b"c");
+    for round in 0..4 {
+        let message = Outgoing::new(Kind::Binary, &payload);
+        let fits = round < 3;
+        for number in 1..=1000 {
+            let route = Route {
+                shard: ShardIndex::new(u8::from(number > 500)).unwrap(),
+                slot: 0,
+                socket: SocketId::new(number).unwrap(),
+            };
+            assert_eq!(
+                poster.direct(route, None, &message),
+                fits,
+                "{round} {number}"
+            );
+        }
+        let list = ChannelId::new(1);
+        let matched = Match {
+            pattern: list,
+            channel: &name,
+        };
+        assert_eq!(poster.publish(shard(), list, &message, &[], 9), fits);
+        assert_eq!(
+            poster.publish_match(shard(), matched, &message, &[], 9),
+            fits
+        );
+    }
+    assert_eq!(inboxes.posted().deliveries, 3 * 1018);
+    assert_eq!(inboxes.posted().refused, 1018);
+}
+
+/// However large its bound is: what waits there is held, and late.
+#[test]
+fn workers_stop_taking_events_from_4_mib_on() {
+    let inboxes = Inboxes::new();
+    inboxes.open(1, 256 << 20);
+    let payload = vec![b'x'; 64 * 1024];
+    let mut posted = 0;
+    while !inboxes.congested() {
+        assert!(send(&inboxes, &payload));
+        posted += payload.len();
+    }
+    assert_eq!(posted, 4 << 20);
 }
 
 #[test]
