@@ -9,6 +9,7 @@ import { binary, continuation, ping, text } from './support/frames.mjs';
 import { connectOptions, exchange, handshake, handshakeBytes } from './support/http.mjs';
 import { linuxTests } from './support/platforms.mjs';
 import { ask, forgotten, member, open, ownServer, worker } from './support/server.mjs';
+import { decode, encode } from './support/wire.mjs';
 import { WsClient } from './support/ws-client.mjs';
 
 const MIB = 1024 * 1024;
@@ -281,6 +282,29 @@ test('shardInboxBytes: over it a drop is counted and reported, the publisher is 
   t.is(target.received, posted, 'what send counted arrived, nothing else');
   t.is((await server.call('stats')).deliveriesRefused, 2000 - posted, 'what it did not count is counted as refused');
   await until(async () => (await server.errors()).some(({ code }) => code === 'ERR_MILLRACE_INBOX_FULL'), 'the report');
+});
+
+test('shardInboxBytes: over it subscribing fails before anything changes, unsubscribing and closing do not', async (t) => {
+  // connections are dealt in turn: the answer goes out by the other thread
+  const server = await ownServer(t, commands({ shardInboxBytes: 64 * 1024, outboxBytes: 64 * MIB }, { ioThreads: 2 }));
+  const [sender, target] = [await member(t, server), await member(t, server)];
+  await server.call('subscribe', target.id, 'old');
+  const calls = [
+    { fn: 'subscribe', args: [target.id, 'new'] },
+    { fn: 'subscribe', args: [target.id, { pattern: 'n*' }] },
+    { fn: 'copySubscriptions', args: ['old', 'new'] },
+    { fn: 'hasSubscriptions', args: ['new'] },
+    { fn: 'unsubscribe', args: [target.id, 'old'] },
+    { fn: 'close', args: [target.id, 4000] },
+    { fn: 'close', args: [target.id, 4001] },
+  ].map(({ fn, args }) => ({ fn, args: encode(args) }));
+  const results = await ask(sender, { cmd: 'whileFull', who: target.id, calls });
+  const refused = { name: 'MillraceError', code: 'ERR_MILLRACE_OVERLOADED' };
+  t.deepEqual(results.slice(0, 3), [refused, refused, refused]);
+  const values = results.slice(3).map(({ value }) => decode(value));
+  t.deepEqual(values, [false, [target.id], true, true]);
+  t.is((await target.closed()).code, 4000);
+  t.deepEqual(await server.call('subscribe', sender.id, 'new'), [sender.id], 'there is room again');
 });
 
 test('limits that are none are TypeErrors that name them', async (t) => {

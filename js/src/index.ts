@@ -90,7 +90,7 @@ export function send(target: Target, data: Data, options?: SendOptions): number 
  * @param delta added to each count; default 1. Negative unsubscribes, 0 does nothing
  * @returns the ids that are new in the channel; with a negative `delta`, those that are no longer in it
  * @throws {TypeError} naming the bad argument; nothing was changed
- * @throws {MillraceError} ERR_MILLRACE_TOO_MANY_PATTERNS
+ * @throws {MillraceError} ERR_MILLRACE_TOO_MANY_PATTERNS, ERR_MILLRACE_OVERLOADED; nothing was changed
  * @example
  * ```ts
  * subscribe(socketId, 'room:1');
@@ -117,6 +117,7 @@ export function unsubscribe(who: Target, channel: Name | Pattern, delta?: number
  * @deprecated Use `subscribe(from, to)`, which does the same.
  * @returns the ids that are new in `to`
  * @throws {TypeError} naming the bad argument; nothing was changed
+ * @throws {MillraceError} ERR_MILLRACE_OVERLOADED; nothing was changed
  */
 export function copySubscriptions(from: Name, to: Name): number[] {
   return threadGateway().copySubscriptions(from, to);

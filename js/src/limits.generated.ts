@@ -166,7 +166,7 @@ export interface GatewayLimits {
   /**
    * Bytes posted to one I/O shard and not yet processed, a message for several of its sockets counted once; from a
    * quarter of it on, at most 4 MiB, workers stop taking events. When met: the delivery is refused, counted and
-   * reported. Default 256 MiB.
+   * reported, the subscription is refused with `ERR_MILLRACE_OVERLOADED`. Default 256 MiB.
    */
   shardInboxBytes?: number;
   /**

@@ -11,6 +11,14 @@ let startArg = 'handleStart was not called';
 let startCalls = 0;
 const opened = new Map();
 
+/** Until nothing more is taken, not even what costs no more than a subscription. Not by texts: short ones leave later. */
+function fillInbox(who) {
+  for (const length of [4000, 0]) {
+    const bytes = Buffer.alloc(length);
+    while (send(who, bytes) > 0);
+  }
+}
+
 const commands = {
   // The command set of the original's end-to-end tests.
   sub: (id, { channel, delta }) => subscribe(id, channel, delta),
@@ -51,6 +59,20 @@ const commands = {
     const padding = 'x'.repeat(size);
     for (let index = 0; index < count; index++) posted += send(who, `${prefix} ${index} ${padding}`);
     return posted;
+  },
+  /** Calls functions while the inbox of the I/O thread of `who` is full: what they returned, or the error's code. */
+  whileFull: (_id, { who, calls }) =>
+    calls.map(({ fn, args }) => {
+      fillInbox(who);
+      try {
+        return { value: encode(millrace[fn](...decode(args))) };
+      } catch ({ name, code }) {
+        return { name, code };
+      }
+    }),
+  /** Keeps that inbox full until there is a key of this name. */
+  keepFull: (_id, { who, until }) => {
+    while (millrace.getKey(until) === undefined) fillInbox(who);
   },
   /** Sends a text or binary message of `size` bytes. */
   sendFilled: (_id, { who, kind, size }) => send(who, kind === 'text' ? 'x'.repeat(size) : Buffer.alloc(size, 9)),

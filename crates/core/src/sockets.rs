@@ -68,6 +68,8 @@ pub(crate) struct Real {
     pub(crate) info: SocketInfo,
     /// Boxed because most sockets have none.
     token: Option<Box<Bytes>>,
+    /// Its close is on the way to it.
+    is_closing: bool,
 }
 
 /// The part of a virtual socket that real ones do not have.
@@ -123,7 +125,11 @@ impl SocketTable {
             slot,
             socket: id,
         };
-        let nature = Nature::Real(Real { info, token: None });
+        let nature = Nature::Real(Real {
+            info,
+            token: None,
+            is_closing: false,
+        });
         self.entries.insert(id, Box::new(Entry::new(route, nature)));
         self.reals += 1;
         id
@@ -262,6 +268,15 @@ impl SocketTable {
     /// Where a socket's messages go and what marks them; `None` if there is no such socket or it dangles.
     pub(crate) fn resolve(&self, id: SocketId) -> Option<(Route, Option<&Arc<Annotation>>)> {
         self.entries.get(&id)?.resolve()
+    }
+
+    /// Marks the real socket behind an id as closing: where it lives, and whether it was not marked before.
+    pub(crate) fn begin_close(&mut self, id: SocketId) -> Option<(Route, bool)> {
+        let (route, _) = self.resolve(id)?;
+        match &mut self.entries.get_mut(&route.socket)?.nature {
+            Nature::Real(real) => Some((route, !std::mem::replace(&mut real.is_closing, true))),
+            Nature::Virtual(_) => None,
+        }
     }
 
     /// The entry, unless it was deleted.

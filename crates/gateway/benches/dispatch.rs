@@ -66,7 +66,8 @@ fn inbox_publish_64(bencher: Bencher<'_, '_>, subscribers: usize) {
     let (mut mailbox, ids) = populated(subscribers);
     let mut dirty = ShardSet::default();
     let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
-    mailbox.hub().subscribe(&members, CHANNEL, 1, &mut dirty);
+    let subscribed = mailbox.hub().subscribe(&members, CHANNEL, 1, &mut dirty);
+    subscribed.expect("there is room");
     mailbox.empty();
     bencher.bench_local(|| {
         let target = [Target::Channel(black_box(CHANNEL))];

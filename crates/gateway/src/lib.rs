@@ -35,7 +35,7 @@ pub use doorbell::Doorbell;
 pub use event::{Acceptance, AnswerHead, Handlers, HeadError, Rejection, Reply};
 pub use frame::HEAD_ROOM;
 pub use gateway::{Gateway, Listening, StartError};
-pub use hub::{Forwardable, Hub, TOKEN_WORDS, TokenWords, Worker, unix_ms};
+pub use hub::{Forwardable, Hub, SubscribeError, TOKEN_WORDS, TokenWords, Worker, unix_ms};
 pub use millrace_backplane::{
     Bounds as BackplaneBounds, ClusterInfo, Config as BackplaneConfig,
     Credentials as BackplaneCredentials, MOST_CHANNELS, Protocol as BackplaneProtocol,

@@ -121,7 +121,7 @@ limits! {
         /// Requests of one worker that wait for the rest of their answers.
         worker_requests: usize = 16_384, 1..=COUNT, "HTTP 503";
         /// Bytes posted to one I/O shard and not yet processed, a message for several of its sockets counted once; from a quarter of it on, at most 4 MiB, workers stop taking events.
-        shard_inbox_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the delivery is refused, counted and reported";
+        shard_inbox_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the delivery is refused, counted and reported, the subscription is refused with `ERR_MILLRACE_OVERLOADED`";
         /// Time a worker may leave its doorbell unanswered; zero is off, as it is with `threads: 0`.
         worker_timeout: Duration = Duration::from_secs(3), 0..=DAY, "the worker is replaced";
         /// Messages to other nodes that wait for the backplane.

@@ -52,7 +52,8 @@ fn run(io_uring: bool) {
     let mut dirty = ShardSet::default();
     for socket in worker.opened(READERS + STALLED + LEAVING) {
         let who = [Target::Socket(socket)];
-        server.gateway.subscribe(&who, b"all", 1, &mut dirty);
+        let subscribed = server.gateway.subscribe(&who, b"all", 1, &mut dirty);
+        subscribed.unwrap();
     }
     for round in 0..ROUNDS {
         let numbers = round * PER_ROUND..(round + 1) * PER_ROUND;

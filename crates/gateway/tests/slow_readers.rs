@@ -312,7 +312,7 @@ fn readers_that_keep_up_are_not_taken_for_slow_because_they_are_many() {
     let who: Vec<_> = worker.opened(200).into_iter().map(Target::Socket).collect();
     let mut dirty = ShardSet::default();
     let gateway = &server.gateway;
-    gateway.subscribe(&who, b"all", 1, &mut dirty);
+    gateway.subscribe(&who, b"all", 1, &mut dirty).unwrap();
     for number in 0..4 {
         let text = numbered(number, 4000);
         let target = [Target::Channel(b"all")];
@@ -346,7 +346,8 @@ fn broadcasts_to_readers_that_never_read_hold_little_memory() {
     let mut readers = Vec::new();
     for _ in 0..20 {
         let (socket, client) = accepted(&server, &worker);
-        gateway.subscribe(&[Target::Socket(socket)], b"all", 1, &mut dirty);
+        let who = [Target::Socket(socket)];
+        gateway.subscribe(&who, b"all", 1, &mut dirty).unwrap();
         readers.push(client);
     }
     let asking = std::thread::spawn(move || {

@@ -1,7 +1,9 @@
 //! The functions applications call for every message. Owns their argument lists; each converts,
 //! forwards to the gateway and converts back.
 
-use millrace_gateway::{Annotation, HEAD_ROOM, Kind, SocketId, Target, is_sendable_close_code};
+use millrace_gateway::{
+    Annotation, HEAD_ROOM, Kind, SocketId, SubscribeError, Target, is_sendable_close_code,
+};
 
 use crate::arguments::{self, Items, TopicAt};
 use crate::bound::Bound;
@@ -80,7 +82,8 @@ pub(crate) fn copy_subscriptions<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let to = scratch.get(to).unwrap_or_default();
     let added = call
         .own
-        .post(|gateway, dirty| gateway.subscribe(&from, to, 1, dirty))?;
+        .post(|gateway, dirty| gateway.subscribe(&from, to, 1, dirty))?
+        .map_err(not_subscribed)?;
     id_list(js, &added).map(Some)
 }
 
@@ -101,9 +104,15 @@ fn change<'s>(call: &Call<'s, Bound>, sign: impl FnOnce(i32) -> i32) -> Answer<'
         call.own
             .post(|gateway, dirty| gateway.subscribe_to(who, topic, sign(delta), dirty))
     })?;
-    let changed = changed
-        .map_err(|error| Failure::Coded("ERR_MILLRACE_TOO_MANY_PATTERNS", error.to_string()))?;
-    id_list(js, &changed).map(Some)
+    id_list(js, &changed.map_err(not_subscribed)?).map(Some)
+}
+
+fn not_subscribed(error: SubscribeError) -> Failure {
+    let code = match error {
+        SubscribeError::Overloaded => "ERR_MILLRACE_OVERLOADED",
+        _ => "ERR_MILLRACE_TOO_MANY_PATTERNS",
+    };
+    Failure::Coded(code, error.to_string())
 }
 
 fn not_whole(js: Js<'_>, delta: Value<'_>) -> Failure {

@@ -34,6 +34,19 @@ impl Core {
         Some(closed)
     }
 
+    /// Has the real socket behind an id told to close, by `post`, once in its life; false if there is none. The
+    /// socket's lock is held meanwhile, so what is sent to it later comes behind that.
+    pub fn begin_close(&self, id: SocketId, post: impl FnOnce(Route)) -> bool {
+        let mut table = self.socket_table(id);
+        let Some((route, first)) = table.begin_close(id) else {
+            return false;
+        };
+        if first {
+            post(route);
+        }
+        true
+    }
+
     /// Where the real socket behind an id lives; `None` if there is none.
     pub fn route(&self, id: SocketId) -> Option<Route> {
         self.socket_table(id).resolve(id).map(|(route, _)| route)

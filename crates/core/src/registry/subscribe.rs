@@ -7,13 +7,14 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::Core;
-use crate::channels::Channel;
+use crate::channels::{Channel, Recipients};
 use crate::id::SocketId;
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;
 use crate::pattern::PatternError;
 use crate::patterns::PatternTable;
 use crate::post::{Post, Recipient};
+use crate::route::ShardIndex;
 
 /// Whom an operation means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +90,32 @@ impl Core {
             changed.retain(|id| seen.insert(*id));
         }
         Ok(changed)
+    }
+
+    /// How many of those meant by `who` live on each I/O shard; who is meant several times counts as often.
+    pub fn places(&self, who: &[Target<'_>]) -> SmallVec<[(ShardIndex, u32); 2]> {
+        let mut counts = Recipients::new();
+        let mut add = |shard, count| match counts.iter_mut().find(|(known, _)| *known == shard) {
+            Some((_, sum)) => *sum = u32::saturating_add(*sum, count),
+            None => counts.push((shard, count)),
+        };
+        for target in who {
+            match target {
+                Target::Socket(id) => {
+                    if let Some(route) = self.route(*id) {
+                        add(route.shard, 1);
+                    }
+                }
+                Target::Channel(name) => {
+                    let key = self.hashed(Space::Channel, name);
+                    if let Some(source) = self.channel_table(key).get(key) {
+                        let counts = source.recipients().iter();
+                        counts.for_each(|(shard, count)| add(*shard, *count));
+                    }
+                }
+            }
+        }
+        counts
     }
 
     /// The ids meant by `who`, in its order.

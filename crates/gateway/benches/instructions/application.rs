@@ -91,7 +91,8 @@ impl InPlace {
                     }
                     sockets[record.slot] = Some(socket);
                     let who = [Target::Socket(socket)];
-                    self.gateway.subscribe(&who, CHANNEL, 1, dirty);
+                    let subscribed = self.gateway.subscribe(&who, CHANNEL, 1, dirty);
+                    subscribed.expect("there is room");
                     worker.accept_open(socket, Acceptance::default(), dirty);
                 }
                 CLOSE => {

@@ -83,7 +83,8 @@ fn publish(count: u64) {
     let (mut mailbox, ids) = populated();
     let mut dirty = ShardSet::default();
     let members: Vec<_> = ids.iter().map(|id| Target::Socket(*id)).collect();
-    mailbox.hub().subscribe(&members, CHANNEL, 1, &mut dirty);
+    let subscribed = mailbox.hub().subscribe(&members, CHANNEL, 1, &mut dirty);
+    subscribed.expect("there is room");
     mailbox.empty();
     for _ in 0..count {
         let target = [Target::Channel(black_box(CHANNEL))];

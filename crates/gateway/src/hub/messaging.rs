@@ -7,8 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use millrace_core::{
-    Annotation, EnterError, Held, Kind, PatternError, Reach, ShardSet, SocketId, Tally, Target,
-    TokenError, Topic, Update,
+    Annotation, Held, Kind, Reach, ShardSet, SocketId, Target, TokenError, Topic, Update,
 };
 
 use super::Hub;
@@ -182,46 +181,6 @@ impl Hub {
         }
     }
 
-    /// Changes subscriptions to a channel; see [`Core::subscribe`](millrace_core::Core::subscribe).
-    pub fn subscribe(
-        &self,
-        who: &[Target<'_>],
-        channel: &[u8],
-        delta: i32,
-        dirty: &mut ShardSet,
-    ) -> Vec<SocketId> {
-        self.core
-            .subscribe(who, channel, delta, &mut self.poster(dirty))
-    }
-
-    /// Changes subscriptions to a channel or pattern; see [`Core::subscribe_to`](millrace_core::Core::subscribe_to).
-    pub fn subscribe_to(
-        &self,
-        who: &[Target<'_>],
-        topic: Topic<'_>,
-        delta: i32,
-        dirty: &mut ShardSet,
-    ) -> Result<Vec<SocketId>, PatternError> {
-        self.core
-            .subscribe_to(who, topic, delta, &mut self.poster(dirty))
-    }
-
-    /// A client subscribes by its protocol; see [`Core::enter`](millrace_core::Core::enter).
-    pub fn enter(
-        &self,
-        id: SocketId,
-        topic: Topic<'_>,
-        most: usize,
-        dirty: &mut ShardSet,
-    ) -> Result<Tally, EnterError> {
-        self.core.enter(id, topic, most, &mut self.poster(dirty))
-    }
-
-    /// … and no longer; see [`Core::exit`](millrace_core::Core::exit).
-    pub fn exit(&self, id: SocketId, topic: Topic<'_>, dirty: &mut ShardSet) -> Tally {
-        self.core.exit(id, topic, &mut self.poster(dirty))
-    }
-
     /// Sends to a sharded channel; returns the deliveries posted.
     pub fn send_sharded(
         &self,
@@ -293,20 +252,18 @@ impl Hub {
         self.core.token(id)
     }
 
-    /// Closes a socket, following virtual ones. False: there is none.
+    /// Closes a socket, following virtual ones; the first call counts. False: there is none.
     pub fn close(&self, id: SocketId, code: u16, reason: &str, dirty: &mut ShardSet) -> bool {
-        let Some(route) = self.core.route(id) else {
-            return false;
-        };
-        let command = Command::Close {
-            slot: route.slot,
-            socket: route.socket,
-            code,
-            reason: reason.into(),
-        };
-        self.inboxes.post(route.shard, command);
-        dirty.insert(route.shard);
-        true
+        self.core.begin_close(id, |route| {
+            let command = Command::Close {
+                slot: route.slot,
+                socket: route.socket,
+                code,
+                reason: reason.into(),
+            };
+            self.inboxes.post(route.shard, command);
+            dirty.insert(route.shard);
+        })
     }
 
     /// A copy of a key's value.

@@ -87,9 +87,13 @@ mod tests {
         let id = gateway.core().open(ShardIndex::new(0).unwrap(), 0, info);
         let (a, all) = (Topic::Channel(b"a"), Topic::Pattern(b"*"));
         let named = |topic: Topic<'_>| format!("{topic:?}");
-        gateway.subscribe(&[Target::Socket(id)], b"a", 2, &mut dirty);
+        gateway
+            .subscribe(&[Target::Socket(id)], b"a", 2, &mut dirty)
+            .unwrap();
         assert_eq!(notes.take(), [named(a) + " true", "wake".to_owned()]);
-        gateway.subscribe(&[Target::Socket(id)], b"a", 1, &mut dirty);
+        gateway
+            .subscribe(&[Target::Socket(id)], b"a", 1, &mut dirty)
+            .unwrap();
         assert!(notes.take().is_empty(), "another reference");
         gateway.enter(id, all, 9, &mut dirty).unwrap();
         assert_eq!(notes.take(), [named(all) + " true", "wake".to_owned()]);

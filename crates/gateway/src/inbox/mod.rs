@@ -125,13 +125,36 @@ impl Inboxes {
         *self.at(shard).waker.lock() = Some(waker);
     }
 
-    /// Posts a command that is always accepted; the caller wakes the shard.
+    /// Posts a command that is always accepted; the caller wakes the shard. What can be posted without end asks
+    /// [`has_room`](Self::has_room) before.
     pub(crate) fn post(&self, shard: ShardIndex, command: Command) {
-        let mut state = self.at(shard).state.lock();
+        let inbox = self.at(shard);
+        let mut state = inbox.state.lock();
         if state.open {
             state.bytes += COMMAND_CHARGE;
             state.mail.commands.push(command);
+            let bytes = state.bytes + inbox.processing.load(Ordering::Relaxed);
+            if !state.above && bytes > self.high_water() {
+                state.above = true;
+                self.above.fetch_add(1, Ordering::SeqCst);
+            }
         }
+    }
+
+    /// Whether so many commands can be posted wherever it may be, at a glance: no inbox is above its high water,
+    /// and they are few. If not, [`has_room`](Self::has_room) tells for each shard.
+    pub(crate) fn have_room(&self, commands: usize) -> bool {
+        let charge = commands.saturating_mul(COMMAND_CHARGE);
+        !self.congested() && charge <= self.bound.load(Ordering::Relaxed) / 4
+    }
+
+    /// Whether a shard's inbox takes so many commands more; one takes everything while its shard does not run.
+    pub(crate) fn has_room(&self, shard: ShardIndex, commands: usize) -> bool {
+        let inbox = self.at(shard);
+        let charge = commands.saturating_mul(COMMAND_CHARGE);
+        let state = inbox.state.lock();
+        let bytes = state.bytes + inbox.processing.load(Ordering::Relaxed);
+        !state.open || bytes.saturating_add(charge) <= self.bound.load(Ordering::Relaxed)
     }
 
     /// Posts a command to every running shard and wakes it.

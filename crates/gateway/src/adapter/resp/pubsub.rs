@@ -83,6 +83,14 @@ fn enter_all(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
 
 /// Judges a command as a whole: what is refused here has changed nothing.
 fn may_enter(call: &Call<'_, '_>, space: Space) -> Result<(), String> {
+    let asked = call.request.count() - 1;
+    if !call
+        .session
+        .hub
+        .admits_entering(call.session.client.id, asked)
+    {
+        return Err("ERR the server has too much to do, try again".to_owned());
+    }
     let longest = FixedLimits::default().channel_name_bytes;
     if call.arguments(1).any(|name| name.len() > longest) {
         return Err("ERR the channel's name is too long".to_owned());

@@ -1,0 +1,93 @@
+//! Who is subscribed to what: changes, which the I/O shards are told of. New subscriptions are refused where the
+//! inbox of a shard has no room; what ends something never is.
+
+use millrace_core::{EnterError, PatternError, ShardSet, SocketId, Tally, Target, Topic};
+
+use super::Hub;
+
+/// Why subscriptions are refused; then nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SubscribeError {
+    /// The inbox of an I/O shard is full.
+    #[error("an I/O thread has too much to do; nobody was subscribed")]
+    Overloaded,
+    /// The pattern is refused.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+}
+
+impl Hub {
+    /// Changes subscriptions to a channel; see [`Core::subscribe`](millrace_core::Core::subscribe).
+    pub fn subscribe(
+        &self,
+        who: &[Target<'_>],
+        channel: &[u8],
+        delta: i32,
+        dirty: &mut ShardSet,
+    ) -> Result<Vec<SocketId>, SubscribeError> {
+        self.subscribe_to(who, Topic::Channel(channel), delta, dirty)
+    }
+
+    /// Changes subscriptions to a channel or pattern; see [`Core::subscribe_to`](millrace_core::Core::subscribe_to). Ending them is never refused.
+    pub fn subscribe_to(
+        &self,
+        who: &[Target<'_>],
+        topic: Topic<'_>,
+        delta: i32,
+        dirty: &mut ShardSet,
+    ) -> Result<Vec<SocketId>, SubscribeError> {
+        if delta > 0 && !self.admits(who) {
+            return Err(SubscribeError::Overloaded);
+        }
+        let changed = self
+            .core
+            .subscribe_to(who, topic, delta, &mut self.poster(dirty))?;
+        Ok(changed)
+    }
+
+    /// Whether the I/O shards of those meant by `who` have room for a subscription of each.
+    fn admits(&self, who: &[Target<'_>]) -> bool {
+        let meant = who.iter().map(|target| match target {
+            Target::Socket(_) => 1,
+            Target::Channel(name) => self.core.subscribers(Topic::Channel(name)),
+        });
+        self.inboxes.have_room(meant.sum()) || self.admits_each(who)
+    }
+
+    #[cold]
+    fn admits_each(&self, who: &[Target<'_>]) -> bool {
+        self.core.places(who).iter().all(|(shard, count)| {
+            let count = usize::try_from(*count).unwrap_or(usize::MAX);
+            self.inboxes.has_room(*shard, count)
+        })
+    }
+
+    /// Whether a client may [`enter`](Self::enter) so many channels and patterns now.
+    pub fn admits_entering(&self, id: SocketId, count: usize) -> bool {
+        self.inboxes.have_room(count)
+            || self
+                .core
+                .route(id)
+                .is_none_or(|route| self.inboxes.has_room(route.shard, count))
+    }
+
+    /// A client subscribes by its protocol; see [`Core::enter`](millrace_core::Core::enter).
+    pub fn enter(
+        &self,
+        id: SocketId,
+        topic: Topic<'_>,
+        most: usize,
+        dirty: &mut ShardSet,
+    ) -> Result<Tally, EnterError> {
+        self.core.enter(id, topic, most, &mut self.poster(dirty))
+    }
+
+    /// … and no longer; see [`Core::exit`](millrace_core::Core::exit).
+    pub fn exit(&self, id: SocketId, topic: Topic<'_>, dirty: &mut ShardSet) -> Tally {
+        self.core.exit(id, topic, &mut self.poster(dirty))
+    }
+}
+
+#[cfg(test)]
+mod tests;
