@@ -64,12 +64,24 @@ pub(crate) enum Nature {
     Virtual(Box<Alias>),
 }
 
+/// What a socket was opened with lies here in parts: beside the address there is a byte free.
 pub(crate) struct Real {
-    pub(crate) info: SocketInfo,
-    /// Boxed because most sockets have none.
-    token: Option<Box<Bytes>>,
+    address: Option<IpAddr>,
     /// Its close is on the way to it.
     is_closing: bool,
+    worker: u32,
+    /// Boxed because most sockets have none.
+    token: Option<Box<Bytes>>,
+}
+
+impl Real {
+    /// What it was opened with.
+    pub(crate) fn info(&self) -> SocketInfo {
+        SocketInfo {
+            address: self.address,
+            worker: self.worker,
+        }
+    }
 }
 
 /// The part of a virtual socket that real ones do not have.
@@ -126,9 +138,10 @@ impl SocketTable {
             socket: id,
         };
         let nature = Nature::Real(Real {
-            info,
-            token: None,
+            address: info.address,
             is_closing: false,
+            worker: info.worker,
+            token: None,
         });
         self.entries.insert(id, Box::new(Entry::new(route, nature)));
         self.reals += 1;
@@ -155,7 +168,7 @@ impl SocketTable {
         self.reals -= 1;
         Some((
             Closed {
-                info: real.info,
+                info: real.info(),
                 token: real.token.map(|token| *token),
             },
             removed,

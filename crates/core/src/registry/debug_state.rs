@@ -172,7 +172,7 @@ impl SocketState {
     fn of(entry: &Entry) -> Self {
         match &entry.nature {
             Nature::Real(real) => {
-                let info = real.info;
+                let info = real.info();
                 Self::Real {
                     address: info.address,
                     worker: info.worker,

@@ -1,5 +1,6 @@
 //! How the core reaches the inboxes: its [`Post`] for this gateway. A message is copied into the
-//! inbox when it is small and for one socket, and shared by reference otherwise.
+//! inbox when it is small and for one socket, and shared by reference otherwise. Over 400 lines because its tests
+//! lie with it.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::marker::PhantomData;
