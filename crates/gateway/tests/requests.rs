@@ -10,7 +10,9 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_gateway::{AnswerHead, GatewayConfig, Handlers, ListenerConfig, Reply, ShardSet};
+use millrace_gateway::{
+    AnswerHead, GatewayConfig, Handlers, ListenerConfig, Notice, Reply, ShardSet,
+};
 use support::manual::{Manual, eventually, manual};
 use support::{SOON, Server, serve};
 
@@ -175,4 +177,41 @@ fn a_small_body_travels_with_its_request_only_if_it_came_with_it() {
         assert_eq!(is_there, travels, "a body of {length} bytes");
         server.stop();
     }
+}
+
+/// An answer that was begun before the stop, and promised that more requests may follow, is finished; then its
+/// connection ends, though nobody looks at it again.
+#[test]
+fn a_connection_that_turns_idle_during_a_stop_ends() {
+    let server = server(1000);
+    let worker = manual(&server.gateway, FETCH);
+    let mut client = connect(&server, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    let request = asked(&worker);
+    let reply = |reply: Reply| {
+        let mut dirty = ShardSet::default();
+        worker.worker.reply(request, reply, &mut dirty);
+        worker.gateway.wake(&mut dirty);
+    };
+    reply(Reply::Begin(Box::new(
+        AnswerHead::parse(200, "", 0, false).unwrap(),
+    )));
+    reply(Reply::Piece(Box::new("one".into())));
+    let mut seen = String::new();
+    while !seen.contains("one") {
+        let mut buffer = [0; 1024];
+        let count = client.read(&mut buffer).unwrap();
+        assert!(count > 0, "{seen}");
+        seen.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
+    }
+    assert!(seen.contains("connection: keep-alive"), "{seen}");
+    let patience = Duration::from_secs(3600);
+    let ticket = server.gateway.stop_listeners(&[server.listener], patience);
+    // the listener is closed once the stop has begun
+    assert!(eventually(|| TcpStream::connect(&server.address).is_err()));
+    reply(Reply::Piece(Box::new("two".into())));
+    reply(Reply::End);
+    client.read_to_string(&mut seen).unwrap();
+    assert!(seen.ends_with("two\r\n0\r\n\r\n"), "{seen}");
+    let notice = server.notice(|notice| matches!(notice, Notice::ListenersStopped { .. }));
+    assert_eq!(notice, Notice::ListenersStopped { ticket, cut: 0 });
 }

@@ -191,3 +191,41 @@ fn a_goodbye_behind_unread_messages_is_heard() {
     client.send(&goodbye);
     assert_eq!(client.next(), Received::End);
 }
+
+fn has_stopped(server: &Server) -> bool {
+    let stopped = |notice: &Notice| matches!(notice, Notice::ListenersStopped { .. });
+    server.gateway.take_notices().iter().any(stopped)
+}
+
+/// They are told like those that were open before, and waited for.
+#[test]
+fn sockets_that_open_during_a_stop_are_not_forgotten() {
+    let server = server(1);
+    let worker = manual(&server.gateway, ALL);
+    let clients: Vec<_> = (0..8)
+        .map(|_| {
+            let client = Client::connect_pending(&server.address);
+            (client, worker.opened())
+        })
+        .collect();
+    // all in one turn: the answers to the handshakes are written when the stop has begun
+    let mut dirty = millrace_gateway::ShardSet::default();
+    for (_, socket) in &clients {
+        let acceptance = millrace_gateway::Acceptance::default();
+        worker.worker.accept_open(*socket, acceptance, &mut dirty);
+    }
+    let patience = Duration::from_secs(3600);
+    let ticket = server.gateway.stop_listeners(&[server.listener], patience);
+    server.gateway.wake(&mut dirty);
+    let mut goodbye = Vec::new();
+    websocket::append_masked_close(&mut goodbye, 1001, "", [1, 2, 3, 4]);
+    for (stream, _) in clients {
+        let mut client = Client::upgraded(stream);
+        assert_eq!(client.next(), Received::Close(Some(1001), String::new()));
+        assert!(!has_stopped(&server), "some are still there");
+        client.send(&goodbye);
+        assert_eq!(client.next(), Received::End);
+    }
+    let notice = server.notice(|notice| matches!(notice, Notice::ListenersStopped { .. }));
+    assert_eq!(notice, Notice::ListenersStopped { ticket, cut: 0 });
+}

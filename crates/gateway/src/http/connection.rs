@@ -178,6 +178,7 @@ impl HttpConnections {
             connection: Rc::clone(connection),
             task: None,
         });
+        shard.stops.came(listener.id);
         let at = shard.now();
         connections.wheel.insert(Look { at, key, number });
         Registration {
@@ -195,7 +196,7 @@ impl HttpConnections {
         self.of(listeners).count()
     }
 
-    /// Ends those that wait for a request.
+    /// Ends those that wait for a request; the others end once they would wait for one.
     pub(crate) fn stop_idle(&self, listeners: &[u32]) {
         for entry in self.of(listeners) {
             if entry.connection.stop().is_err() {
@@ -257,7 +258,9 @@ impl Drop for Registration {
             .borrow_mut()
             .all
             .try_remove(self.key);
-        drop(left);
+        if let Some(left) = left {
+            self.shard.stops.left(left.listener);
+        }
     }
 }
 

@@ -26,6 +26,12 @@ use crate::shard::Shard;
 
 /// Serves a connection on this shard, until it ends or is upgraded.
 pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {
+    let listener = &peer.listener;
+    // a stop drops those that are at their preamble when it begins, and so it does with later ones; a peer without one
+    // may have sent its request, which is answered
+    if listener.is_stopping() && (listener.tls.is_some() || listener.config.proxy_protocol) {
+        return;
+    }
     let connection = HttpConnection::new(shard, &peer.listener);
     let registration = HttpConnections::enter(&connection);
     let key = registration.key();

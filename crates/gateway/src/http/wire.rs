@@ -143,15 +143,14 @@ impl Wire {
                 Poll::Ready(Ok(0)) => self.cut_off(),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(_)) => self.ended = true,
-                Poll::Pending => {
-                    self.wait(around);
-                    return Poll::Pending;
-                }
+                Poll::Pending if self.wait(around) => return Poll::Pending,
+                Poll::Pending => {}
             }
         }
     }
 
-    fn wait(&mut self, around: &Around) {
+    /// False: nothing is waited for, because the listener is stopping.
+    fn wait(&mut self, around: &Around) -> bool {
         let waits = if self.inspector.is_in_body() {
             Waits::Body(self.inspector.requests())
         } else if self.inspector.is_in_head() {
@@ -161,6 +160,10 @@ impl Wire {
         };
         let hasty = self.inspector.is_in_first_of_http_1_0();
         self.clock.wait(around.shard.now(), waits, hasty);
+        // a stop ends those that wait when it begins; this one was at something then, or came later
+        let stops = around.listener.is_stopping() && self.is_idle();
+        self.ended |= stops;
+        !stops
     }
 
     /// The peer ended in the middle of something, or between requests.
@@ -211,16 +214,17 @@ impl Wire {
                 break;
             }
             if !self.held.is_empty() {
-                if self.poll_hold(cx, around)?.is_pending() {
-                    self.wait(around);
+                if self.poll_hold(cx, around)?.is_pending() && self.wait(around) {
                     return Poll::Pending;
                 }
                 continue;
             }
             let before = buffer.filled().len();
             if self.stream()?.poll_read(cx, buffer)?.is_pending() {
-                self.wait(around);
-                return Poll::Pending;
+                if self.wait(around) {
+                    return Poll::Pending;
+                }
+                continue;
             }
             self.inspect_read(buffer, before, around);
             if buffer.filled().len() > before {

@@ -64,6 +64,7 @@ impl Shard {
             permit: Cell::new(Some(permit)),
         });
         entry.insert(Rc::clone(&connection));
+        self.stops.came(listener.id);
         (connection, receiver)
     }
 

@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Shard;
 use crate::close::CloseReason;
 use crate::fault::Fault;
 use crate::listener::Stopping;
-use crate::socket::connection::{Connection, Phase};
+use crate::socket::connection::{Connection, Phase, Shared};
+use crate::socket::stops::Stop;
 use crate::sync::Ordering;
 
 impl Shard {
@@ -23,27 +24,33 @@ impl Shard {
         });
         let shard = Rc::clone(self);
         self.spawn_vital(async move {
+            shard.hub.faults().hit(Fault::Stop);
             let of = |connection: &Connection| stopping.listeners.contains(&connection.listener.id);
-            // a handshake that ends meanwhile may still bring a connection, so each look tells all
-            loop {
-                shard.hub.faults().hit(Fault::Stop);
-                shard.close_all(&CloseReason::GOING_AWAY, "Server is stopping", u64::MAX, of);
-                let connections = shard.select(of).len();
-                // those that wait for a request end at once, a request that came is still answered
-                shard
-                    .http_connections
-                    .borrow()
-                    .stop_idle(&stopping.listeners);
-                let http_connections = shard.http_connections.borrow().count(&stopping.listeners);
-                let now = Instant::now();
-                if connections == 0 && http_connections == 0 || now >= stopping.deadline {
-                    break;
-                }
-                tokio::time::sleep(LOOK.min(stopping.deadline - now)).await;
+            let stop = shard.begin_stop(&stopping.listeners, of);
+            if Instant::now() < stopping.deadline {
+                let left = stop.nobody_left();
+                // whoever is left then is cut
+                let _late = tokio::time::timeout_at(stopping.deadline.into(), left).await;
             }
+            shard.stops.end(&stop);
             shard.http_connections.borrow().abort(&stopping.listeners);
             shard.cut_all(&stopping, of);
         });
+    }
+
+    /// Tells all connections, once: what comes later finds its listener stopping. They are counted from here on.
+    fn begin_stop(&self, listeners: &[u32], of: impl Fn(&Connection) -> bool) -> Rc<Stop> {
+        let left = {
+            let connections = self.connections.borrow();
+            let of = |(_, connection): &(usize, &Shared)| of(connection);
+            connections.iter().filter(of).count()
+        };
+        let http_connections = self.http_connections.borrow().count(listeners);
+        let stop = self.stops.begin(listeners, left + http_connections);
+        self.close_all(&CloseReason::GOING_AWAY, "Server is stopping", u64::MAX, of);
+        // those that wait for a request end at once, a request that came is still answered
+        self.http_connections.borrow().stop_idle(listeners);
+        stop
     }
 
     /// Closes what is left when the shard ends; the workers are told.
@@ -78,6 +85,3 @@ impl Shard {
         }
     }
 }
-
-/// How often a stop looks whether everybody has left.
-const LOOK: Duration = Duration::from_millis(10);

@@ -212,6 +212,7 @@ impl Env {
             .is_some_and(|known| known.socket == connection.socket)
         {
             connections.remove(slot);
+            self.stops.left(connection.listener.id);
         }
     }
 }

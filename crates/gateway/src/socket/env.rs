@@ -15,6 +15,7 @@ use super::connection::Shared;
 use super::ending::Endings;
 use super::fullest::Fullest;
 use super::read_queue::ReadQueue;
+use super::stops::Stops;
 use super::wheel::{Due, Wheel};
 use crate::hub::{Hub, Poster, Worker};
 use crate::limits::GatewayLimits;
@@ -38,6 +39,8 @@ pub(crate) struct Env {
     pub(crate) read_queue: RefCell<ReadQueue>,
     /// Ends that wait for their worker.
     pub(crate) endings: RefCell<Endings>,
+    /// Stops of listeners that wait for connections to end.
+    pub(crate) stops: Stops,
     /// Workers to ring at the end of the turn.
     pub(crate) to_ring: RefCell<Vec<Arc<Worker>>>,
     /// What every connection reads into.
@@ -79,6 +82,7 @@ impl Env {
             dirty: RefCell::default(),
             read_queue: RefCell::default(),
             endings: RefCell::default(),
+            stops: Stops::default(),
             to_ring: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
             spare: RefCell::default(),

@@ -12,6 +12,7 @@ pub(crate) mod rate;
 mod read;
 pub(crate) mod read_queue;
 mod session;
+pub(crate) mod stops;
 mod timers;
 pub(crate) mod wheel;
 mod write;

@@ -1,0 +1,112 @@
+//! Stops of listeners in progress on one thread: how many of their connections are left. Counted once when a stop
+//! begins, and from then on with each connection that comes or goes, so that waiting costs nothing.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+
+use tokio::sync::Notify;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Stops(RefCell<Vec<Rc<Stop>>>);
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    listeners: Vec<u32>,
+    left: Cell<usize>,
+    nobody_left: Notify,
+}
+
+impl Stops {
+    /// Begins to count; `left` are there now.
+    pub(crate) fn begin(&self, listeners: &[u32], left: usize) -> Rc<Stop> {
+        let stop = Rc::new(Stop {
+            listeners: listeners.to_vec(),
+            left: Cell::new(left),
+            nobody_left: Notify::new(),
+        });
+        self.0.borrow_mut().push(Rc::clone(&stop));
+        stop
+    }
+
+    /// It is over, whoever is left.
+    pub(crate) fn end(&self, stop: &Rc<Stop>) {
+        let mut stops = self.0.borrow_mut();
+        stops.retain(|other| !Rc::ptr_eq(other, stop));
+    }
+
+    /// A connection of this listener came after all.
+    pub(crate) fn came(&self, listener: u32) {
+        self.each(listener, |stop| stop.left.set(stop.left.get() + 1));
+    }
+
+    /// A connection of this listener is gone.
+    pub(crate) fn left(&self, listener: u32) {
+        self.each(listener, |stop| {
+            let left = stop.left.get().saturating_sub(1);
+            stop.left.set(left);
+            if left == 0 {
+                stop.nobody_left.notify_one();
+            }
+        });
+    }
+
+    fn each(&self, listener: u32, count: impl Fn(&Stop)) {
+        // none nearly always
+        for stop in &*self.0.borrow() {
+            if stop.listeners.contains(&listener) {
+                count(stop);
+            }
+        }
+    }
+}
+
+impl Stop {
+    /// Waits until nobody is left.
+    pub(crate) async fn nobody_left(&self) {
+        while self.left.get() > 0 {
+            self.nobody_left.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    fn is_over(stop: &Stop) -> bool {
+        let waiting = pin!(stop.nobody_left());
+        waiting.poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
+    }
+
+    #[test]
+    fn a_connection_that_comes_during_a_stop_is_waited_for() {
+        let stops = Stops::default();
+        let stop = stops.begin(&[1, 2], 1);
+        stops.came(2);
+        stops.left(1);
+        assert!(!is_over(&stop));
+        stops.left(2);
+        assert!(is_over(&stop));
+    }
+
+    #[test]
+    fn stops_count_their_own_listeners() {
+        let stops = Stops::default();
+        let (first, second) = (stops.begin(&[1], 1), stops.begin(&[2, 1], 2));
+        stops.left(3);
+        stops.left(1);
+        assert!(is_over(&first) && !is_over(&second));
+        stops.end(&first);
+        // nobody of one that is over is counted
+        stops.came(1);
+        assert!(is_over(&first));
+        stops.left(1);
+        stops.left(2);
+        assert!(is_over(&second));
+    }
+}
