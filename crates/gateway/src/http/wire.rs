@@ -141,10 +141,9 @@ impl Wire {
             }
             match self.poll_hold(cx, around) {
                 Poll::Ready(Ok(0)) => self.cut_off(),
-                Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(_)) => self.ended = true,
                 Poll::Pending if self.wait(around) => return Poll::Pending,
-                Poll::Pending => {}
+                Poll::Ready(Ok(_)) | Poll::Pending => {}
             }
         }
     }

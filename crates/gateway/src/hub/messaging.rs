@@ -11,7 +11,8 @@ use millrace_core::{
 };
 
 use super::Hub;
-use super::poster::{Lost, Outgoing, Poster};
+use super::outgoing::Outgoing;
+use super::poster::{Lost, Poster};
 use crate::frame::Publication;
 use crate::inbox::Command;
 use crate::stats::{Stats, WorkerStats};

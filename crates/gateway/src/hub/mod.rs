@@ -2,6 +2,7 @@
 
 mod liveness;
 mod messaging;
+mod outgoing;
 mod poster;
 mod replies;
 mod state;
@@ -13,7 +14,7 @@ mod workers;
 pub(crate) use liveness::watch;
 pub use messaging::{Forwardable, unix_ms};
 #[cfg(test)]
-pub(crate) use poster::Outgoing;
+pub(crate) use outgoing::Outgoing;
 pub(crate) use poster::Poster;
 pub(crate) use replies::REQUEST_SHARDS;
 pub use state::Hub;

@@ -1,8 +1,7 @@
 //! How the core reaches the inboxes: its [`Post`] for this gateway. A message is copied into the
-//! inbox when it is small and for one socket, and shared by reference otherwise. Over 400 lines because its tests
-//! lie with it.
+//! inbox when it is small and for one socket, and shared by reference otherwise.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock};
 
@@ -12,8 +11,9 @@ use millrace_core::{
 };
 use smallvec::SmallVec;
 
+use super::outgoing::{Form, Marked, Outgoing, SMALL_BYTES};
 use super::uplink::Uplink;
-use crate::frame::{Ledger, Publication};
+use crate::frame::Ledger;
 use crate::inbox::{AliasOf, COMMAND_CHARGE, Command, Inboxes, Mail, Matched, Text};
 
 /// A message on its way into the inboxes: the core's [`Post`] for this gateway.
@@ -39,30 +39,6 @@ pub(crate) struct Lost {
     pub(crate) refused: bool,
 }
 
-/// A message as the caller gave it; shared form made at most once.
-pub(crate) struct Outgoing<'a> {
-    kind: Kind,
-    payload: &'a [u8],
-    shared: OnceCell<Arc<Publication>>,
-    /// The shards whose inboxes hold the shared form: it is there once, and charged once.
-    charged: Cell<ShardSet>,
-    /// Made ahead of the lock under which it is posted.
-    marked: RefCell<Option<Box<Marked>>>,
-}
-
-/// A message as a virtual socket with this annotation gets it.
-struct Marked {
-    annotation: Arc<Annotation>,
-    form: Form,
-}
-
-enum Form {
-    Small(Vec<u8>),
-    Large(Arc<Publication>),
-    /// It cannot take the mark.
-    AsItIs,
-}
-
 impl Lost {
     /// Nothing but a delivery, if that.
     pub(super) fn refused(refused: bool) -> Self {
@@ -76,97 +52,6 @@ impl Lost {
         self.unannotated += more.unannotated;
         self.gone += more.gone;
         self.refused |= more.refused;
-    }
-}
-
-impl Outgoing<'_> {
-    pub(crate) fn new(kind: Kind, payload: &[u8]) -> Outgoing<'_> {
-        Outgoing {
-            kind,
-            payload,
-            shared: OnceCell::new(),
-            charged: Cell::default(),
-            marked: RefCell::new(None),
-        }
-    }
-
-    /// A message that is in its shared form already.
-    pub(crate) fn shared(publication: &Arc<Publication>) -> Outgoing<'_> {
-        Outgoing {
-            kind: publication.kind(),
-            payload: publication.payload(),
-            shared: OnceCell::from(Arc::clone(publication)),
-            charged: Cell::default(),
-            marked: RefCell::new(None),
-        }
-    }
-
-    /// Whether it is copied into the inbox, or shared already.
-    fn is_light(&self) -> bool {
-        self.payload.len() <= SMALL_BYTES || self.shared.get().is_some()
-    }
-
-    /// Posts it to a real socket, if it is small; `None` if it is not. Without a poster, whose address others are
-    /// given: all of this stays in registers.
-    #[inline]
-    pub(super) fn post_small(
-        &self,
-        inboxes: &Inboxes,
-        route: Route,
-        dirty: &mut ShardSet,
-    ) -> Option<bool> {
-        let length = u32::try_from(self.payload.len()).ok()?;
-        if self.payload.len() > SMALL_BYTES {
-            return None;
-        }
-        dirty.insert(route.shard);
-        let charge = self.payload.len() + COMMAND_CHARGE;
-        Some(
-            inboxes.deliver(route.shard, charge, 1, |mail| Command::Small {
-                slot: route.slot,
-                socket: route.socket,
-                kind: self.kind,
-                start: mail.place(self.payload),
-                length,
-            }),
-        )
-    }
-
-    fn is_marked_for(&self, annotation: &Arc<Annotation>) -> bool {
-        self.marked
-            .borrow()
-            .as_ref()
-            .is_some_and(|marked| Arc::ptr_eq(&marked.annotation, annotation))
-    }
-
-    /// What was made ahead for this annotation, or is made now.
-    fn take_mark(&self, annotation: &Arc<Annotation>, ledger: &Arc<Ledger>) -> Form {
-        let made = if self.is_marked_for(annotation) {
-            self.marked.take()
-        } else {
-            None
-        };
-        made.map_or_else(|| self.mark(annotation, ledger), |made| made.form)
-    }
-
-    fn mark(&self, annotation: &Annotation, ledger: &Arc<Ledger>) -> Form {
-        match annotation.apply(self.kind, self.payload) {
-            Ok(payload) if payload.len() <= SMALL_BYTES => Form::Small(payload),
-            Ok(payload) => Form::Large(Arc::new(Publication::new(self.kind, &payload, ledger))),
-            Err(_) => {
-                if !self.is_light() {
-                    self.share(ledger);
-                }
-                Form::AsItIs
-            }
-        }
-    }
-
-    fn share(&self, ledger: &Arc<Ledger>) -> Arc<Publication> {
-        Arc::clone(
-            self.shared
-                .get_or_init(|| Arc::new(Publication::new(self.kind, self.payload, ledger))),
-        )
     }
 }
 
@@ -466,9 +351,6 @@ impl Drop for Poster<'_, '_> {
 
 /// Payloads up to this size are charged each time: the command beside them costs as much.
 const NOT_WORTH_COUNTING: usize = 128;
-
-/// Payloads up to this size are copied into the inbox instead of being shared.
-const SMALL_BYTES: usize = 4096;
 
 #[cfg(test)]
 mod tests;

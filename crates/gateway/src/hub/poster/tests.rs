@@ -1,6 +1,7 @@
 //! What is encoded before the core's locks are taken, and what comes of it under them.
 
 use super::*;
+use crate::frame::Publication;
 
 fn annotation(number: i32) -> Arc<Annotation> {
     Arc::new(Annotation::UserData(number))

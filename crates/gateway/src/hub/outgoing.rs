@@ -1,0 +1,128 @@
+//! A message on its way out, as the caller gave it: each form that recipients need of it is made at most once, ahead of the
+//! lock under which it is posted where making it takes long.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::sync::Arc;
+
+use millrace_core::{Annotation, Kind, Route, ShardSet};
+
+use crate::frame::{Ledger, Publication};
+use crate::inbox::{COMMAND_CHARGE, Command, Inboxes};
+
+/// A message as the caller gave it; shared form made at most once.
+pub(crate) struct Outgoing<'a> {
+    pub(super) kind: Kind,
+    pub(super) payload: &'a [u8],
+    pub(super) shared: OnceCell<Arc<Publication>>,
+    /// The shards whose inboxes hold the shared form: it is there once, and charged once.
+    pub(super) charged: Cell<ShardSet>,
+    /// Made ahead of the lock under which it is posted.
+    pub(super) marked: RefCell<Option<Box<Marked>>>,
+}
+
+/// A message as a virtual socket with this annotation gets it.
+pub(super) struct Marked {
+    pub(super) annotation: Arc<Annotation>,
+    pub(super) form: Form,
+}
+
+pub(super) enum Form {
+    Small(Vec<u8>),
+    Large(Arc<Publication>),
+    /// It cannot take the mark.
+    AsItIs,
+}
+
+impl Outgoing<'_> {
+    pub(crate) fn new(kind: Kind, payload: &[u8]) -> Outgoing<'_> {
+        Outgoing {
+            kind,
+            payload,
+            shared: OnceCell::new(),
+            charged: Cell::default(),
+            marked: RefCell::new(None),
+        }
+    }
+
+    /// A message that is in its shared form already.
+    pub(crate) fn shared(publication: &Arc<Publication>) -> Outgoing<'_> {
+        Outgoing {
+            kind: publication.kind(),
+            payload: publication.payload(),
+            shared: OnceCell::from(Arc::clone(publication)),
+            charged: Cell::default(),
+            marked: RefCell::new(None),
+        }
+    }
+
+    /// Whether it is copied into the inbox, or shared already.
+    pub(super) fn is_light(&self) -> bool {
+        self.payload.len() <= SMALL_BYTES || self.shared.get().is_some()
+    }
+
+    /// Posts it to a real socket, if it is small; `None` if it is not. Without a poster, whose address others are
+    /// given: all of this stays in registers.
+    #[inline]
+    pub(super) fn post_small(
+        &self,
+        inboxes: &Inboxes,
+        route: Route,
+        dirty: &mut ShardSet,
+    ) -> Option<bool> {
+        let length = u32::try_from(self.payload.len()).ok()?;
+        if self.payload.len() > SMALL_BYTES {
+            return None;
+        }
+        dirty.insert(route.shard);
+        let charge = self.payload.len() + COMMAND_CHARGE;
+        Some(
+            inboxes.deliver(route.shard, charge, 1, |mail| Command::Small {
+                slot: route.slot,
+                socket: route.socket,
+                kind: self.kind,
+                start: mail.place(self.payload),
+                length,
+            }),
+        )
+    }
+
+    pub(super) fn is_marked_for(&self, annotation: &Arc<Annotation>) -> bool {
+        self.marked
+            .borrow()
+            .as_ref()
+            .is_some_and(|marked| Arc::ptr_eq(&marked.annotation, annotation))
+    }
+
+    /// What was made ahead for this annotation, or is made now.
+    pub(super) fn take_mark(&self, annotation: &Arc<Annotation>, ledger: &Arc<Ledger>) -> Form {
+        let made = if self.is_marked_for(annotation) {
+            self.marked.take()
+        } else {
+            None
+        };
+        made.map_or_else(|| self.mark(annotation, ledger), |made| made.form)
+    }
+
+    pub(super) fn mark(&self, annotation: &Annotation, ledger: &Arc<Ledger>) -> Form {
+        match annotation.apply(self.kind, self.payload) {
+            Ok(payload) if payload.len() <= SMALL_BYTES => Form::Small(payload),
+            Ok(payload) => Form::Large(Arc::new(Publication::new(self.kind, &payload, ledger))),
+            Err(_) => {
+                if !self.is_light() {
+                    self.share(ledger);
+                }
+                Form::AsItIs
+            }
+        }
+    }
+
+    pub(super) fn share(&self, ledger: &Arc<Ledger>) -> Arc<Publication> {
+        Arc::clone(
+            self.shared
+                .get_or_init(|| Arc::new(Publication::new(self.kind, self.payload, ledger))),
+        )
+    }
+}
+
+/// Payloads up to this size are copied into the inbox instead of being shared.
+pub(super) const SMALL_BYTES: usize = 4096;
