@@ -1,35 +1,13 @@
 //! The forms in which messages go onto wires. Protocols register theirs when a gateway is made; connections of one
 //! encoding share frames.
 
-use std::fmt;
-
+use super::definition::EncodingDef;
 use super::lead;
 use super::message::Message;
 
 /// A registered form, in a byte: whether its frames name the channel can be told without a look into the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Encoding(u8);
-
-/// What a protocol registers.
-#[derive(Clone, Copy)]
-pub(crate) struct EncodingDef {
-    /// As in logs.
-    pub(crate) name: &'static str,
-    /// Whether frames say by which channel, and which pattern, a message came: then there is one for each.
-    pub(crate) names_channel: bool,
-    /// The longest payload that it can carry, in bytes: what is longer is dropped for its recipients, and counted.
-    pub(crate) most_payload: usize,
-    /// Bytes that it puts around a payload and names, nearly always at most.
-    pub(crate) around: usize,
-    /// Appends a message.
-    pub(crate) append: fn(&Message<'_>, &mut Vec<u8>),
-}
-
-impl fmt::Debug for EncodingDef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("EncodingDef").field(&self.name).finish()
-    }
-}
 
 /// The encodings of a gateway, by number. The first is the [lead](lead).
 #[derive(Debug)]

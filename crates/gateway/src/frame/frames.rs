@@ -61,7 +61,7 @@ impl<T> Entry<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::encoding::{EncodingDef, Encodings};
+    use super::super::{EncodingDef, Encodings};
     use super::*;
 
     #[test]

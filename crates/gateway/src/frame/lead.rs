@@ -5,7 +5,7 @@
 use millrace_core::Kind;
 use millrace_protocol::websocket::{self, Opcode};
 
-use super::encoding::EncodingDef;
+use super::definition::EncodingDef;
 
 /// Room for a header in front of a payload that becomes a frame where it is, in bytes.
 pub const HEAD_ROOM: usize = 10;

@@ -1,6 +1,7 @@
 //! Messages on their way out: what they are, the frames that recipients share, and the memory that these hold.
 
 mod charge;
+mod definition;
 mod encoding;
 mod frames;
 mod late_reply;
@@ -11,7 +12,8 @@ mod publication;
 mod shared;
 
 pub(crate) use charge::Charge;
-pub(crate) use encoding::{Encoding, EncodingDef, Encodings};
+pub(crate) use definition::EncodingDef;
+pub(crate) use encoding::{Encoding, Encodings};
 pub(crate) use frames::Frames;
 pub(crate) use late_reply::LateReply;
 pub use lead::HEAD_ROOM;
