@@ -5,14 +5,32 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
+
 use super::Shard;
 use crate::close::CloseReason;
+use crate::net::stream::Stream;
 use crate::socket::connection::{Phase, Shared};
 
 /// A connection's task. Ends when the connection is gone.
-pub(super) struct Driver {
-    pub(super) shard: Rc<Shard>,
-    pub(super) connection: Shared,
+struct Driver {
+    shard: Rc<Shard>,
+    connection: Shared,
+}
+
+impl Shard {
+    /// The 101 is written: messages may flow. `early` came right behind the handshake.
+    pub(crate) fn connected(self: &Rc<Self>, connection: &Shared, stream: Stream, early: &Bytes) {
+        if !self.begin(connection, stream, early) {
+            return;
+        }
+        tokio::task::spawn_local(Driver {
+            shard: Rc::clone(self),
+            connection: Rc::clone(connection),
+        });
+        // the driver's first run registers it, then the turn writes what handleOpen sent
+        self.mark_dirty(connection);
+    }
 }
 
 impl Future for Driver {

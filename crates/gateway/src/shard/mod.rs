@@ -1,15 +1,12 @@
 //! An I/O shard: one thread, one event loop, and the connections it owns for life. This file holds
-//! the shard itself; its siblings hold what it does: [`turn`], [`read`], [`write`], [`admission`],
-//! [`delivery`], [`ending`], [`close`], [`timers`].
+//! the shard itself; its siblings hold what it does: [`accept`], [`open`], [`turn`], [`delivery`], [`timers`], [`stop`].
 
 mod accept;
-mod admission;
 #[cfg(feature = "bench")]
 pub mod bench;
 mod bug;
 #[cfg(test)]
 mod bug_tests;
-mod closing;
 mod delivery;
 mod driver;
 pub(crate) mod open;

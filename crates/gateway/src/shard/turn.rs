@@ -209,33 +209,6 @@ impl Shard {
         }
     }
 
-    fn close_of_worker(&self, worker: u32, reason: &CloseReason) {
-        let deadline = self.closing_deadline();
-        self.close_all(reason, "No worker available", deadline, |connection| {
-            connection.worker.id() == worker
-        });
-    }
-
-    /// A command about one connection's life.
-    fn apply_for(&self, connection: &Shared, command: Command) {
-        match command {
-            Command::Hold { events, bytes, .. } => {
-                connection.io.borrow_mut().credit.hold(events, bytes);
-            }
-            Command::Release { events, bytes, .. } => {
-                let io = &mut *connection.io.borrow_mut();
-                io.credit.release(events, bytes);
-                self.finish_ending(connection, io);
-            }
-            Command::Close { code, reason, .. } => {
-                self.close_by_application(connection, code, reason);
-            }
-            Command::Admit { answer, .. } => self.admit(connection, answer),
-            Command::Answer { answer, .. } => self.answer(connection, answer),
-            _ => {}
-        }
-    }
-
     fn flush_dirty(&self) {
         let mut dirty = std::mem::take(&mut *self.dirty.borrow_mut());
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

@@ -1,6 +1,7 @@
 //! One connection's life as a state machine over [`Env`](env::Env), and the contract with what it speaks: its session, which
 //! decides what bytes mean, and the context, in which it says what is to happen. Nothing here spawns or sleeps.
 
+mod admission;
 pub(crate) mod close;
 pub(crate) mod connection;
 pub(crate) mod context;
@@ -8,6 +9,7 @@ pub(crate) mod ending;
 pub(crate) mod env;
 pub(crate) mod fullest;
 pub(crate) mod outbox;
+mod outside;
 pub(crate) mod rate;
 mod read;
 pub(crate) mod read_queue;

@@ -1,4 +1,4 @@
-//! A connection's beginning: from a valid upgrade request to the first byte of messages.
+//! A connection's beginning: from its place in the table to the first byte of messages.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -9,20 +9,19 @@ use bytes::Bytes;
 use millrace_core::{SocketId, SocketInfo};
 use tokio::sync::oneshot;
 
-use super::Shard;
-use super::driver::Driver;
+use super::connection::{Admission, Connection, Io, Phase, Shared};
+use super::env::Env;
+use super::outbox::Outbox;
+use super::rate::Rate;
+use super::{Session, Wake};
 use crate::close::CloseReason;
 use crate::event::{Acceptance, Opening, Rejection};
 use crate::hub::Worker;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 use crate::permits::Permit;
-use crate::socket::connection::{Admission, Connection, Io, Phase, Shared};
-use crate::socket::outbox::Outbox;
-use crate::socket::rate::Rate;
-use crate::socket::{Session, Wake};
 
-impl Shard {
+impl Env {
     /// Makes a connection known under a new socket id: it can be sent to and subscribed from now
     /// on. The receiver gets `handleOpen`'s answer.
     pub(crate) fn reserve(
@@ -107,7 +106,7 @@ impl Shard {
     }
 
     /// `handleOpen` answered, or somebody else decided in its place.
-    pub(super) fn admit(&self, connection: &Shared, answer: Admission) {
+    pub(crate) fn admit(&self, connection: &Shared, answer: Admission) {
         let io = &mut *connection.io.borrow_mut();
         let Phase::Pending(waiting) = std::mem::replace(&mut io.phase, Phase::Admitted) else {
             return;
@@ -145,7 +144,7 @@ impl Shard {
     }
 
     /// Refuses a connection whose `handleOpen` has not answered.
-    pub(super) fn refuse(&self, connection: &Shared, status: u16, body: &'static str) {
+    pub(crate) fn refuse(&self, connection: &Shared, status: u16, body: &'static str) {
         let rejection = Rejection {
             status,
             headers: Vec::new(),
@@ -174,28 +173,22 @@ impl Shard {
         self.release(connection, io);
     }
 
-    /// The 101 is written: messages may flow. `early` came right behind the handshake.
-    pub(crate) fn connected(self: &Rc<Self>, connection: &Shared, stream: Stream, early: &Bytes) {
-        {
-            let io = &mut *connection.io.borrow_mut();
-            match io.phase {
-                Phase::Admitted => io.phase = Phase::Open,
-                // closed meanwhile: the goodbye is in the outbox
-                Phase::Closing { .. } => {}
-                _ => return,
-            }
-            let now = self.now.get();
-            (io.times.alive, io.times.message) = (now, now);
-            io.stream = Some(stream.settled());
-            io.stash = early.as_ref().into();
-            self.arm_first(connection, io);
-            self.wake_session(connection, io, Wake::Opened);
+    /// The 101 is written: messages may flow, and its task may begin. `early` came right behind the handshake. False: it is
+    /// not to be, any more.
+    pub(crate) fn begin(&self, connection: &Shared, stream: Stream, early: &Bytes) -> bool {
+        let io = &mut *connection.io.borrow_mut();
+        match io.phase {
+            Phase::Admitted => io.phase = Phase::Open,
+            // closed meanwhile: the goodbye is in the outbox
+            Phase::Closing { .. } => {}
+            _ => return false,
         }
-        tokio::task::spawn_local(Driver {
-            shard: Rc::clone(self),
-            connection: Rc::clone(connection),
-        });
-        // the driver's first run registers it, then the turn writes what handleOpen sent
-        self.mark_dirty(connection);
+        let now = self.now.get();
+        (io.times.alive, io.times.message) = (now, now);
+        io.stream = Some(stream.settled());
+        io.stash = early.as_ref().into();
+        self.arm_first(connection, io);
+        self.wake_session(connection, io, Wake::Opened);
+        true
     }
 }

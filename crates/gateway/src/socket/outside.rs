@@ -1,0 +1,81 @@
+//! What comes to connections from outside: the commands about their lives, and closing many at once.
+
+use super::connection::{Connection, Phase, Shared};
+use super::env::Env;
+use crate::close::CloseReason;
+use crate::inbox::Command;
+
+impl Env {
+    /// A command about one connection's life.
+    pub(crate) fn apply_for(&self, connection: &Shared, command: Command) {
+        match command {
+            Command::Hold { events, bytes, .. } => {
+                connection.io.borrow_mut().credit.hold(events, bytes);
+            }
+            Command::Release { events, bytes, .. } => {
+                let io = &mut *connection.io.borrow_mut();
+                io.credit.release(events, bytes);
+                self.finish_ending(connection, io);
+            }
+            Command::Close { code, reason, .. } => {
+                self.close_by_application(connection, code, reason);
+            }
+            Command::Admit { answer, .. } => self.admit(connection, answer),
+            Command::Answer { answer, .. } => self.answer(connection, answer),
+            _ => {}
+        }
+    }
+
+    /// The application closes a socket; one that waits for `handleOpen` is refused.
+    fn close_by_application(&self, connection: &Shared, code: u16, reason: Box<str>) {
+        let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
+        if pending {
+            self.refuse(connection, 403, "Connection rejected");
+        } else {
+            self.close(
+                connection,
+                &mut connection.io.borrow_mut(),
+                &CloseReason::by_application(code, reason),
+            );
+        }
+    }
+
+    /// Closes all connections of a worker that is gone, or leaves.
+    pub(crate) fn close_of_worker(&self, worker: u32, reason: &CloseReason) {
+        let deadline = self.closing_deadline();
+        self.close_all(reason, "No worker available", deadline, |connection| {
+            connection.worker.id() == worker
+        });
+    }
+
+    /// Closes every connection that matches; pending ones are refused with 503 and `refusal`. What was sent to them has
+    /// until `deadline` to leave.
+    pub(crate) fn close_all(
+        &self,
+        reason: &CloseReason,
+        refusal: &'static str,
+        deadline: u64,
+        matches: impl Fn(&Connection) -> bool,
+    ) {
+        for connection in self.select(matches) {
+            let pending = matches!(connection.io.borrow().phase, Phase::Pending(_));
+            if pending {
+                self.refuse(&connection, 503, refusal);
+            } else {
+                let io = &mut *connection.io.borrow_mut();
+                self.close_until(&connection, io, reason, deadline);
+            }
+        }
+    }
+
+    /// The connections that match.
+    pub(crate) fn select(&self, matches: impl Fn(&Connection) -> bool) -> Vec<Shared> {
+        let connections = self.connections.borrow();
+        connections
+            .iter()
+            .map(|(_, connection)| connection)
+            .filter(|connection| matches(connection))
+            .cloned()
+            .collect()
+    }
+}
