@@ -21,3 +21,6 @@ mod write;
 
 pub(crate) use context::Context;
 pub(crate) use session::{Flow, Goodbye, Liveness, Session, Taken, Traits, Wake};
+
+#[cfg(test)]
+mod tests;

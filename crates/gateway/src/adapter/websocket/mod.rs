@@ -4,3 +4,5 @@ mod endpoint;
 mod session;
 
 pub(crate) use endpoint::{answer, is_meant};
+#[cfg(test)]
+pub(crate) use session::WebSocket;

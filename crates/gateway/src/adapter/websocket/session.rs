@@ -14,13 +14,13 @@ use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits};
 
 /// One WebSocket connection's side of the codec.
 #[derive(Debug)]
-pub(super) struct WebSocket {
+pub(crate) struct WebSocket {
     decoder: Decoder,
     config: Arc<DecoderConfig>,
 }
 
 impl WebSocket {
-    pub(super) fn new(config: Arc<DecoderConfig>) -> Self {
+    pub(crate) fn new(config: Arc<DecoderConfig>) -> Self {
         Self {
             decoder: Decoder::new(),
             config,

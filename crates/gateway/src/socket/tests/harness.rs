@@ -1,0 +1,140 @@
+//! One environment, one worker and one connection, moved by hand.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+
+use bytes::Bytes;
+use millrace_core::ShardIndex;
+use tokio::sync::oneshot;
+
+use super::pipe::{Ends, Pipe};
+use crate::adapter::websocket::WebSocket;
+use crate::config::ListenerConfig;
+use crate::doorbell::Doorbell;
+use crate::event::{Handlers, Opening};
+use crate::frame::Encodings;
+use crate::hub::{Hub, Worker};
+use crate::limits::GatewayLimits;
+use crate::listener::ListenerState;
+use crate::net::stream::Stream;
+use crate::socket::connection::{Admission, Shared};
+use crate::socket::env::Env;
+use crate::stats::ShardStats;
+
+struct Silent;
+
+impl Doorbell for Silent {
+    fn ring(&self) {}
+}
+
+/// See the module.
+pub(super) struct Harness {
+    pub(super) env: Env,
+    pub(super) worker: Arc<Worker>,
+    pub(super) connection: Shared,
+    pub(super) peer: Rc<RefCell<Ends>>,
+    /// Whoever waits for `handleOpen`'s answer.
+    _admission: oneshot::Receiver<Admission>,
+}
+
+impl Harness {
+    /// A WebSocket whose `handleOpen` has not answered.
+    pub(super) fn pending() -> Self {
+        let hub = Arc::new(Hub::new(Encodings::new()));
+        let limits = GatewayLimits::default();
+        hub.inboxes().open(1, limits.shard_inbox_bytes);
+        let handlers = Handlers {
+            open: true,
+            text: true,
+            close: true,
+            ..Handlers::default()
+        };
+        let worker = Worker::new(1, handlers, Arc::new(Silent), Arc::downgrade(&hub));
+        let worker = Arc::new(worker);
+        worker.activate();
+        let config = ListenerConfig::default();
+        let listener = Arc::new(ListenerState::new(1, config, None, None, None));
+        let permit = hub.permits().take(None).0;
+        let index = ShardIndex::new(0).unwrap();
+        let env = Env::new(index, hub, limits, Arc::new(ShardStats::default()));
+        let session = Box::new(WebSocket::new(Arc::clone(&listener.decoder)));
+        let place = (None, permit);
+        let (connection, admission) =
+            env.reserve(Arc::clone(&worker), &listener, place, |_| session);
+        let mut opening = Opening::unseen(connection.socket);
+        opening.answer = true;
+        assert!(env.announce(&connection, &opening));
+        Self {
+            env,
+            worker,
+            connection,
+            peer: Rc::default(),
+            _admission: admission,
+        }
+    }
+
+    /// One that is open.
+    pub(super) fn open() -> Self {
+        let harness = Self::pending();
+        harness.admit();
+        harness.begin();
+        harness
+    }
+
+    pub(super) fn admit(&self) {
+        self.env.admit(&self.connection, Ok(Box::default()));
+    }
+
+    pub(super) fn begin(&self) {
+        let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&self.peer))));
+        assert!(self.env.begin(&self.connection, stream, &Bytes::new()));
+        self.drive();
+    }
+
+    /// Runs the connection's task once.
+    pub(super) fn drive(&self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        // whether it is over is seen in the table
+        let _done = self.env.drive(&self.connection, &mut cx);
+    }
+
+    /// Writes what a turn would.
+    pub(super) fn flush(&self) {
+        let dirty = std::mem::take(&mut *self.env.dirty.borrow_mut());
+        for connection in dirty {
+            connection.dirty.set(false);
+            self.env.flush(&connection, &mut connection.io.borrow_mut());
+        }
+    }
+
+    pub(super) fn feed(&self, bytes: &[u8]) {
+        self.peer.borrow_mut().to_gateway.extend(bytes);
+    }
+
+    /// The worker handles all that waits, and the shard hears of it; returns the kinds of the records, in order.
+    pub(super) fn handle_all(&self) -> Vec<u32> {
+        let mut kinds = Vec::new();
+        while let Some((batch, _)) = self.worker.queue().take() {
+            let mut rest = &batch.bytes[..];
+            while let Some((word, _)) = rest.split_first_chunk::<4>() {
+                let word = u32::from_ne_bytes(*word);
+                kinds.push(word & 15);
+                let payload = usize::try_from(word >> 8).unwrap();
+                rest = &rest[8 + payload.next_multiple_of(4)..];
+            }
+            self.worker.queue().finish(batch);
+        }
+        self.env.look_at_endings();
+        self.env.finish_endings();
+        kinds
+    }
+
+    /// Nothing of it is left.
+    pub(super) fn assert_gone(&self) {
+        assert!(self.env.connections.borrow().is_empty(), "its slot is free");
+        assert_eq!(self.env.hub.permits().taken(), 0, "its permit is free");
+        assert_eq!(self.env.hub.ledger().held(), 0, "nothing is charged");
+    }
+}

@@ -1,0 +1,5 @@
+//! A connection's life over a real environment and hub, with no thread, no runtime and a peer in memory.
+
+mod harness;
+mod lives;
+mod pipe;
