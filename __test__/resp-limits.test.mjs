@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { again, until } from './support/deadline.mjs';
 import { connect, request } from './support/resp.mjs';
-import { ask, member, ownServer, worker } from './support/server.mjs';
+import { ownServer, worker } from './support/server.mjs';
 
 const options = (limits, more) => ({
   workerPath: worker('echo'),
@@ -233,34 +233,6 @@ test('a publisher is not read while I/O threads are behind, and nothing is lost'
     () => `${bytes} bytes for each, not ${subscribers.map(({ received }) => received)}`,
   );
   t.is((await server.call('stats')).deliveriesRefused, 0);
-});
-
-test('a client cannot subscribe while the I/O thread has too much to do', async (t) => {
-  // connections are dealt in turn: each thread has one WebSocket and one client
-  const server = await ownServer(t, {
-    ...options(),
-    workerPath: worker('commands'),
-    ioThreads: 2,
-    bind: ['127.0.0.1:0', options().bind],
-    limits: { shardInboxBytes: 65_536, outboxPolicy: 'dropNewest', writeTimeoutMs: 600_000, workerTimeoutMs: 0 },
-  });
-  const [sender, target] = [await member(t, server), await member(t, server)];
-  const clients = [await connect(t, server.addresses[1]), await connect(t, server.addresses[1])];
-  target.pause();
-  // one handler posts all the time, and a client's command comes between two turns of the thread
-  const full = ask(sender, { cmd: 'keepFull', who: target.id, until: 'enough' });
-  const isRefused = async (client) => {
-    const reply = await client.ask('SUBSCRIBE', 'c', 'd');
-    if (reply === '-ERR the server has too much to do, try again\r\n') return true;
-    await client.next();
-    client.send('UNSUBSCRIBE', 'c', 'd');
-    await client.take(2);
-    return false;
-  };
-  await until(async () => (await isRefused(clients[0])) || (await isRefused(clients[1])), 'a refusal');
-  t.is(await clients[0].ask('SET', 'enough', ''), '+OK\r\n');
-  await full;
-  t.false(await server.call('hasSubscriptions', 'c'));
 });
 
 test('subscriptions are bounded', async (t) => {

@@ -70,10 +70,6 @@ const commands = {
         return { name, code };
       }
     }),
-  /** Keeps that inbox full until there is a key of this name. */
-  keepFull: (_id, { who, until }) => {
-    while (millrace.getKey(until) === undefined) fillInbox(who);
-  },
   /** Sends a text or binary message of `size` bytes. */
   sendFilled: (_id, { who, kind, size }) => send(who, kind === 'text' ? 'x'.repeat(size) : Buffer.alloc(size, 9)),
   throwValue: (_id, { value }) => {

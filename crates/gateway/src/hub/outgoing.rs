@@ -1,7 +1,7 @@
 //! A message on its way out, as the caller gave it: each form that recipients need of it is made at most once, ahead of the
 //! lock under which it is posted where making it takes long.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
 
 use millrace_core::{Annotation, Kind, Route, ShardSet};
@@ -17,7 +17,7 @@ pub(crate) struct Outgoing<'a> {
     /// The shards whose inboxes hold the shared form: it is there once, and charged once.
     pub(super) charged: Cell<ShardSet>,
     /// Made ahead of the lock under which it is posted.
-    pub(super) marked: RefCell<Option<Box<Marked>>>,
+    pub(super) marked: Cell<Option<Box<Marked>>>,
 }
 
 /// A message as a virtual socket with this annotation gets it.
@@ -40,7 +40,7 @@ impl Outgoing<'_> {
             payload,
             shared: OnceCell::new(),
             charged: Cell::default(),
-            marked: RefCell::new(None),
+            marked: Cell::new(None),
         }
     }
 
@@ -51,7 +51,7 @@ impl Outgoing<'_> {
             payload: publication.payload(),
             shared: OnceCell::from(Arc::clone(publication)),
             charged: Cell::default(),
-            marked: RefCell::new(None),
+            marked: Cell::new(None),
         }
     }
 
@@ -87,10 +87,11 @@ impl Outgoing<'_> {
     }
 
     pub(super) fn is_marked_for(&self, annotation: &Arc<Annotation>) -> bool {
-        self.marked
-            .borrow()
-            .as_ref()
-            .is_some_and(|marked| Arc::ptr_eq(&marked.annotation, annotation))
+        let marked = self.marked.take();
+        let is_for = |marked: &Marked| Arc::ptr_eq(&marked.annotation, annotation);
+        let is_marked = marked.as_deref().is_some_and(is_for);
+        self.marked.set(marked);
+        is_marked
     }
 
     /// What was made ahead for this annotation, or is made now.

@@ -147,13 +147,15 @@ impl<'p> Poster<'p, '_> {
         (count, beside): (u32, usize),
         command: impl FnOnce(&mut Mail) -> Command,
     ) -> bool {
-        if bytes <= NOT_WORTH_COUNTING {
-            return self.deliver(shard, bytes + beside, count, command);
-        }
         let mut charged_then = charged.get();
-        let bytes = if charged_then.insert(shard) { bytes } else { 0 };
+        let counts = bytes > NOT_WORTH_COUNTING;
+        let bytes = if counts && !charged_then.insert(shard) {
+            0
+        } else {
+            bytes
+        };
         let accepted = self.deliver(shard, bytes + beside, count, command);
-        if accepted {
+        if accepted && counts {
             charged.set(charged_then);
         }
         accepted
