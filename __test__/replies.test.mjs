@@ -32,7 +32,9 @@ test('a reply goes before the goodbye of a server that its handler stops', async
 });
 
 test('a reply to a socket that closed meanwhile is counted', async (t) => {
-  const server = await ownServer(t, { workerPath: worker('commands'), threads: 1, ioThreads: 1 });
+  // its end waits for the handler of its message, and not for long
+  const limits = { closeTimeoutMs: 500, workerTimeoutMs: 0 };
+  const server = await ownServer(t, { workerPath: worker('commands'), threads: 1, ioThreads: 1, limits });
   const [one, two] = [await open(t, server), await open(t, server)];
   const before = await server.call('stats');
   // while the worker is busy, a message comes and its sender goes

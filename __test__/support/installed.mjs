@@ -1,7 +1,7 @@
 // Projects as a user makes them: an empty folder outside the repository, into which the packed tarballs are installed
 // while no Rust can be found. And the programs that run in them.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
@@ -55,6 +55,7 @@ function versionOf(program) {
 export function project(t, { main, platforms }, { type = 'module', npmArgs = [], files = {} } = {}) {
   const folder = removeWith(t, mkdtempSync(path.join(os.tmpdir(), 'millrace-package-')));
   const overrides = Object.entries(platforms).map(([name, file]) => [`millrace-${name}`, `file:${file}`]);
+  overrides.push(...dependenciesOf(folder));
   const manifest = {
     private: true,
     type,
@@ -66,6 +67,18 @@ export function project(t, { main, platforms }, { type = 'module', npmArgs = [],
   const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env: WITHOUT_RUST, encoding: 'utf8' });
   if (status !== 0) throw new Error(`npm install failed:\n${stdout}\n${stderr}`);
   return folder;
+}
+
+/** What the package depends on, packed from here: npm's cache has only what somebody has installed by that name. */
+function dependenciesOf(folder) {
+  const { dependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+  return Object.keys(dependencies).map((name) => {
+    const source = path.join(ROOT, 'node_modules', name);
+    const [program, ...args] = npm('pack', '--ignore-scripts', '--json', '--pack-destination', folder, source);
+    const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, encoding: 'utf8' });
+    if (status !== 0) throw new Error(`npm pack ${name} failed:\n${stdout}\n${stderr}`);
+    return [name, `file:${path.join(folder, JSON.parse(stdout)[0].filename)}`];
+  });
 }
 
 /** TypeScript and Node's types, as `npm install --save-dev typescript @types/node` brings them. */
