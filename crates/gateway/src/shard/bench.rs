@@ -140,6 +140,7 @@ impl Mailbox {
     /// Takes and forgets what was posted; returns how many commands there were.
     pub fn empty(&mut self) -> usize {
         let shard = shard();
+        self.hub.inboxes().turn_begins(shard);
         self.hub.inboxes().take(shard, &mut self.mail);
         let commands = self.mail.commands.len();
         self.hub.inboxes().processed(shard, &mut self.mail);

@@ -49,8 +49,7 @@ impl Shard {
     fn turn(self: &Rc<Self>, mail: &mut Mail) {
         self.hub.faults().hit(Fault::Turn);
         self.tick();
-        self.look_at_endings();
-        self.hub.inboxes().take(self.index, mail);
+        self.collect(mail);
         let Mail { commands, arena } = mail;
         self.apply_all(commands, arena);
         if self.hub.inboxes().processed(self.index, mail) {

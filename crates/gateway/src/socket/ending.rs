@@ -11,6 +11,7 @@ use super::connection::{Ending, Io, PeerClose, Phase, Shared};
 use super::env::Env;
 use crate::close::{CloseMode, CloseReason};
 use crate::hub::Worker;
+use crate::inbox::Mail;
 use crate::socket::Goodbye;
 
 /// See the module.
@@ -138,8 +139,17 @@ impl Env {
         }
     }
 
-    /// Looks whose events are handled; before the inbox is taken, so that all their handlers sent is in it.
-    pub(crate) fn look_at_endings(&self) {
+    /// Takes what has come since the last turn: first whose events are handled, then the mail, in which all is that their
+    /// handlers sent.
+    pub(crate) fn collect(&self, mail: &mut Mail) {
+        let inboxes = self.hub.inboxes();
+        // first of all: a worker that finishes a batch behind the look has to wake this shard again
+        inboxes.turn_begins(self.index);
+        self.look_at_endings();
+        inboxes.take(self.index, mail);
+    }
+
+    fn look_at_endings(&self) {
         if !self.endings.borrow().lines.is_empty() {
             let bit = 1 << self.index.get();
             self.endings.borrow_mut().look(bit);

@@ -16,6 +16,7 @@ use crate::doorbell::Doorbell;
 use crate::event::{Handlers, Opening};
 use crate::frame::Encodings;
 use crate::hub::{Hub, Worker};
+use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
@@ -126,9 +127,14 @@ impl Harness {
             }
             self.worker.queue().finish(batch);
         }
-        self.env.look_at_endings();
-        self.env.finish_endings();
+        self.turn();
         kinds
+    }
+
+    /// The first steps of a turn.
+    pub(super) fn turn(&self) {
+        self.env.collect(&mut Mail::default());
+        self.env.finish_endings();
     }
 
     /// Nothing of it is left.
