@@ -81,10 +81,15 @@ impl Env {
             }
             LateReply::Long(frame) => io.outbox.append_asked(ledger, frame),
         }
-        io.wait = Wait::Never;
-        self.restart_clocks(io);
+        if connection.traits.feeds_worker || !self.hub.is_congested() {
+            io.wait = Wait::Never;
+            self.restart_clocks(io);
+            connection.wake();
+        } else {
+            // what it publishes goes to all of them
+            self.wait_for_shards(connection, io);
+        }
         self.mark_dirty(connection);
-        connection.wake();
         self.wake_session(connection, io, Wake::Resumed);
     }
 
