@@ -32,9 +32,10 @@ pub use config::{
     StaticConfig, StatusPaths,
 };
 pub use doorbell::Doorbell;
-pub use event::{Acceptance, AnswerHead, Handlers, HeadError, Rejection, Reply};
+pub use event::{Acceptance, Handlers, Head, Rejection, Step, TransferId, Whole};
 pub use frame::HEAD_ROOM;
 pub use gateway::{Gateway, Listening, StartError};
+pub use http::{AnswerHead, HeadError};
 pub use hub::{Forwardable, Hub, SubscribeError, TOKEN_WORDS, TokenWords, Worker, unix_ms};
 pub use millrace_backplane::{
     Bounds as BackplaneBounds, ClusterInfo, Config as BackplaneConfig,

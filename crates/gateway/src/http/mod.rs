@@ -3,10 +3,11 @@
 //!
 //! [`wire`] holds the bytes, [`hyper_io`] is how hyper sees them, [`clock`] keeps the times, [`connection`] is what a
 //! connection and its shard share, [`write_buffer`] what leaves at the end of a turn, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2,
-//! [`answer`] what is common to answers, [`methods`] are those that no endpoint gets, [`incoming`] and
+//! [`answer`] what is common to answers, [`answer_head`] what a worker says of one, [`methods`] are those that no endpoint gets, [`incoming`] and
 //! [`body`] are what requests and answers carry.
 
 mod answer;
+mod answer_head;
 mod body;
 mod clock;
 mod connection;
@@ -36,6 +37,7 @@ use crate::permits::Permit;
 use crate::shard::Shard;
 
 pub(crate) use answer::{keep_alive_terms, plain};
+pub use answer_head::{AnswerHead, HeadError};
 pub(crate) use body::{Body, BodyError};
 pub(crate) use connection::{HttpConnection, HttpConnections};
 pub(crate) use h2::Place;

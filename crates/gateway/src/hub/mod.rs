@@ -4,9 +4,9 @@ mod liveness;
 mod messaging;
 mod outgoing;
 mod poster;
-mod replies;
 mod state;
 mod subscribing;
+mod transfers;
 mod uplink;
 mod worker;
 mod workers;
@@ -16,7 +16,6 @@ pub use messaging::{Forwardable, unix_ms};
 #[cfg(test)]
 pub(crate) use outgoing::Outgoing;
 pub(crate) use poster::Poster;
-pub(crate) use replies::REQUEST_SHARDS;
 pub use state::Hub;
 pub use subscribing::SubscribeError;
 pub(crate) use uplink::Uplink;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
 
-use crate::event::{Acceptance, Rejection, Reply};
+use crate::event::{Acceptance, Rejection, Step, TransferId};
 use crate::frame::{LateReply, Publication};
 use crate::listener::{Incoming, Listening, Stopping};
 
@@ -79,8 +79,8 @@ pub(crate) enum Command {
         events: u32,
         bytes: u32,
     },
-    /// A worker answers a request.
-    Reply { request: u64, reply: Reply },
+    /// A worker takes a step of a transfer.
+    Transfer { id: TransferId, step: Step },
     /// A worker is gone.
     WorkerGone { worker: u32 },
     /// A worker is replaced and lets its connections go.

@@ -87,7 +87,7 @@ impl Shard {
             acceptors: RefCell::default(),
             http_connections: RefCell::new(HttpConnections::new(now)),
             pending_writes: PendingWrites::default(),
-            requests: Requests::new(index),
+            requests: Requests::default(),
             ended: Notify::new(),
             failed: Cell::new(false),
         }

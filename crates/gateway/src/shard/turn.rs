@@ -17,6 +17,7 @@ use crate::fault::Fault;
 use crate::frame::{Message, Publication};
 use crate::inbox::{Command, Mail};
 use crate::socket::connection::Shared;
+use crate::socket::transfers::Owner;
 
 /// Runs turns for as long as the shard lives.
 pub(super) async fn turns(shard: Rc<Shard>) {
@@ -138,7 +139,10 @@ impl Shard {
             Command::Listen(listening) => super::accept::listen(self, *listening),
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
-            Command::Reply { request, reply } => self.requests().apply(request, reply),
+            Command::Transfer { id, step } => match self.transfers.owner(id) {
+                Some(Owner::Waiting(owner)) => owner.step(step),
+                Some(Owner::Connection { .. }) | None => {}
+            },
             Command::WorkerGone { worker } => {
                 self.requests().worker_gone(worker);
                 self.forget_endings(worker);

@@ -16,6 +16,7 @@ pub(crate) mod read_queue;
 mod session;
 pub(crate) mod stops;
 mod timers;
+pub(crate) mod transfers;
 pub(crate) mod wheel;
 mod write;
 

@@ -14,8 +14,7 @@ use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
 
 use crate::event::record::Asking;
-use crate::event::{AnswerHead, Reply};
-use crate::http::{Answer, Asked, Body, Exchange, Incoming, plain};
+use crate::http::{Answer, AnswerHead, Asked, Body, Exchange, Incoming, plain};
 use crate::limits::SIDECAR_BYTES;
 use crate::shard::Shard;
 use crate::worker::queue::Taken;
@@ -65,16 +64,15 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
         upload::start(shard, &ticket, (begun, body), limits.body_bytes);
     }
     match ticket.outcome(client.half_closed.wait()).await {
-        Outcome::Reply(Reply::Whole(whole)) => {
+        Outcome::Whole(head, bytes) => {
             ticket.close();
-            let (head, bytes) = *whole;
             respond(head, Body::from(bytes))
         }
-        Outcome::Reply(Reply::Begin(head)) => {
+        Outcome::Begin(head) => {
             let body = AnswerBody::new(ticket, Rc::clone(client));
-            respond(*head, Body::Stream(Box::pin(body)))
+            respond(head, Body::Stream(Box::pin(body)))
         }
-        Outcome::Reply(_) => {
+        Outcome::Abort => {
             ticket.close();
             plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
         }
@@ -123,7 +121,7 @@ fn ask(
     let limits = shard.limits();
     let (head, lengths) = describe(parts, exchange);
     let asking = Asking {
-        id: ticket.id(),
+        id: ticket.id().get(),
         version: match parts.version {
             // its requests look like those of HTTP/1.1 to every endpoint
             _ if exchange.client.place.is_some() => 2,

@@ -1,5 +1,5 @@
-//! Requests that wait for their answers, on one shard. Owns their ids, what has come of each answer, and the deadline
-//! of its first part.
+//! Requests that wait for their answers, on one shard. Owns what has come of each answer, and the deadline of its first
+//! part.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -9,21 +9,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use ahash::AHashMap;
 use bytes::Bytes;
-use millrace_core::ShardIndex;
+use slab::Slab;
 
-use crate::event::Reply;
+use crate::event::{Step, TransferId};
 use crate::fault::Fault;
-use crate::http::Incoming;
+use crate::http::{AnswerHead, Incoming};
 use crate::hub::Worker;
 use crate::shard::Shard;
+use crate::socket::transfers::TakesSteps;
 
 /// See the module.
+#[derive(Default)]
 pub(crate) struct Requests {
-    pub(super) shard: u64,
-    pub(super) next: Cell<u64>,
-    pub(super) pending: RefCell<AHashMap<u64, Rc<Pending>>>,
+    pub(super) pending: RefCell<Slab<Rc<Pending>>>,
     /// Somebody looks after deadlines.
     pub(super) watched: Cell<bool>,
     /// Who waits for room in the queue of a worker, and how often those before were woken.
@@ -33,7 +32,7 @@ pub(crate) struct Requests {
 
 /// A request that waits for its answer, or for the rest of it.
 pub(super) struct Pending {
-    pub(super) id: u64,
+    pub(super) id: TransferId,
     pub(super) worker: Arc<Worker>,
     /// How long its answer may take to begin, and when it is late, in the shard's milliseconds.
     pub(super) timeout: Option<u64>,
@@ -75,11 +74,20 @@ impl State {
             ..Self::default()
         }
     }
+
+    /// The answer begins, or, where there is none, never will.
+    fn begin(&mut self, outcome: Option<Outcome>) {
+        self.begun = true;
+        self.outcome = Some(outcome.unwrap_or(Outcome::Abort));
+    }
 }
 
 /// How a request ends, or how its answer begins.
 pub(super) enum Outcome {
-    Reply(Reply),
+    Whole(AnswerHead, Bytes),
+    Begin(AnswerHead),
+    /// The worker gave up.
+    Abort,
     WorkerGone,
     Late,
 }
@@ -94,62 +102,15 @@ pub(super) enum Part {
 impl fmt::Debug for Requests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Requests")
-            .field("shard", &self.shard)
+            .field("pending", &self.pending.borrow().len())
             .finish_non_exhaustive()
     }
 }
 
 impl Requests {
-    pub(crate) fn new(shard: ShardIndex) -> Self {
-        Self {
-            shard: u64::try_from(shard.get()).unwrap_or_default(),
-            next: Cell::new(1),
-            pending: RefCell::default(),
-            watched: Cell::new(false),
-            waiting: RefCell::default(),
-            round: Cell::new(0),
-        }
-    }
-
-    /// A step of an answer.
-    pub(crate) fn apply(&self, request: u64, reply: Reply) {
-        let pending = self.pending.borrow().get(&request).map(Rc::clone);
-        // its client left, or it was late
-        let Some(pending) = pending else {
-            return;
-        };
-        let state = &mut *pending.state.borrow_mut();
-        match reply {
-            Reply::Whole(_) | Reply::Begin(_) if !state.begun => {
-                state.begun = true;
-                state.outcome = Some(Outcome::Reply(reply));
-            }
-            Reply::Abort if !state.begun => {
-                state.begun = true;
-                state.outcome = Some(Outcome::Reply(Reply::Abort));
-            }
-            Reply::Piece(piece) if state.end.is_none() => {
-                state.buffered += piece.len();
-                state.pieces.push_back(*piece);
-            }
-            Reply::End => state.end = state.end.or(Some(true)),
-            Reply::Abort => state.end = state.end.or(Some(false)),
-            Reply::WantRoom => {
-                state.wants_room = true;
-                return pending.tell_room(state);
-            }
-            Reply::Pull(bytes) => {
-                state.credit += usize::try_from(bytes).unwrap_or_default();
-                return wake(&mut state.puller);
-            }
-            Reply::Whole(_) | Reply::Begin(_) | Reply::Piece(_) => {}
-        }
-        wake(&mut state.waker);
-    }
-
     /// A worker answers nothing any more.
     pub(crate) fn worker_gone(&self, worker: u32) {
-        for pending in self.pending.borrow().values() {
+        for pending in self.pending.borrow().iter().map(|(_, pending)| pending) {
             if pending.worker.id() != worker {
                 continue;
             }
@@ -179,7 +140,7 @@ impl Requests {
     /// Ends the wait for answers that are late. True: nothing waits any more.
     fn look(&self, now: u64) -> bool {
         let all = self.pending.borrow();
-        for pending in all.values() {
+        for (_, pending) in &*all {
             let state = &mut *pending.state.borrow_mut();
             if !state.begun && now >= pending.late_at.get() {
                 state.begun = true;
@@ -190,6 +151,38 @@ impl Requests {
             }
         }
         all.is_empty()
+    }
+}
+
+impl TakesSteps for Pending {
+    fn step(&self, step: Step) {
+        let state = &mut *self.state.borrow_mut();
+        match step {
+            Step::Whole(mut whole) if !state.begun => {
+                let answer = AnswerHead::open_whole(&mut whole);
+                state.begin(answer.map(|(head, body)| Outcome::Whole(head, body)));
+            }
+            Step::Begin(head) if !state.begun => {
+                state.begin(AnswerHead::open(head).map(Outcome::Begin));
+            }
+            Step::Abort if !state.begun => state.begin(None),
+            Step::Piece(piece) if state.end.is_none() => {
+                state.buffered += piece.len();
+                state.pieces.push_back(*piece);
+            }
+            Step::End => state.end = state.end.or(Some(true)),
+            Step::Abort => state.end = state.end.or(Some(false)),
+            Step::WantRoom => {
+                state.wants_room = true;
+                return self.tell_room(state);
+            }
+            Step::Pull(bytes) => {
+                state.credit += usize::try_from(bytes).unwrap_or_default();
+                return wake(&mut state.puller);
+            }
+            Step::Whole(_) | Step::Begin(_) | Step::Piece(_) => {}
+        }
+        wake(&mut state.waker);
     }
 }
 
@@ -205,7 +198,7 @@ impl Pending {
     fn tell_room(&self, state: &mut State) {
         if state.wants_room && state.buffered <= LOW_WATER {
             state.wants_room = false;
-            self.worker.queue().turn(self.id, turn::ROOM);
+            self.worker.queue().turn(self.id.get(), turn::ROOM);
             self.worker.ring();
         }
     }

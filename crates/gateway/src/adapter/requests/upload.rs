@@ -74,7 +74,10 @@ async fn run(shard: Rc<Shard>, pending: Rc<Pending>, mut begun: Vec<u8>, limit: 
             state.credit = state.credit.saturating_sub(gathered.len());
         }
         pending.progressed(shard.elapsed());
-        pending.worker.queue().piece(pending.id, gathered, last);
+        pending
+            .worker
+            .queue()
+            .piece(pending.id.get(), gathered, last);
         shard.ring_later(&pending.worker);
         if last {
             return;
@@ -175,7 +178,7 @@ fn poll_piece(
 
 fn tell(shard: &Rc<Shard>, pending: &Pending, what: u32) {
     if !pending.state.borrow().over {
-        pending.worker.queue().turn(pending.id, what);
+        pending.worker.queue().turn(pending.id.get(), what);
         shard.ring_later(&pending.worker);
     }
 }
