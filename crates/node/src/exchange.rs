@@ -107,5 +107,7 @@ fn head(call: &Call<'_, HandlerThread>, keep_length: bool) -> Outcome<AnswerHead
 
 fn id(js: Js<'_>, value: Value<'_>) -> Outcome<TransferId> {
     let number = js.as_number(value)?.and_then(numbers::to_u64);
-    number.map(TransferId::new).ok_or_else(|| arguments::wrong(js, value, "request", "a request's id"))
+    number
+        .map(TransferId::new)
+        .ok_or_else(|| arguments::wrong(js, value, "request", "a request's id"))
 }

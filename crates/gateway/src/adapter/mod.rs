@@ -18,7 +18,6 @@ use crate::http::{Answer, Asked, Exchange, OVER_LIMIT, plain, refuse_method};
 use crate::listener::Peer;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
-pub(crate) use requests::Requests;
 pub(crate) use resp::{Common as RespCommon, Terms as RespTerms};
 
 /// What adapters keep for a whole gateway.

@@ -39,13 +39,11 @@ use crate::shard::Shard;
 pub(crate) use answer::{keep_alive_terms, plain};
 pub use answer_head::{AnswerHead, HeadError};
 pub(crate) use body::{Body, BodyError};
-pub(crate) use connection::{HttpConnection, HttpConnections};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
 pub(crate) use methods::refuse_method;
 pub(crate) use serve::adopt;
 pub(crate) use signal::Signal;
-pub(crate) use write_buffer::{PendingWrites, send as send_pending_writes};
 
 /// What a peer is told whose address has too many connections.
 pub(crate) const OVER_LIMIT: &str = "Too many connections from this address";

@@ -45,7 +45,9 @@ async fn serve(
     mut peer: Peer,
     registration: Registration,
 ) {
-    let Around { shard, listener } = &connection.around;
+    let Around {
+        shard, listener, ..
+    } = &connection.around;
     shard.hub().faults().hit(Fault::HttpConnection);
     let timeout = listener.config.limits.handshake_timeout;
     let timeout = if peer.over_limit {

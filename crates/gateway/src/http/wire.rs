@@ -353,7 +353,7 @@ impl Wire {
         if self.waits_for_the_turn(around)
             && let Some(count) = self
                 .write_buffer
-                .take(slices, || shard.pending_writes().buffer())
+                .take(slices, || around.pending_writes.buffer())
         {
             self.clock.wrote(shard.now(), true);
             return Poll::Ready(Ok(count));

@@ -1,4 +1,4 @@
-//! The task that looks at deadlines as they come: those of connections, and those of HTTP.
+//! The task that looks at deadlines as they come: those of connections, and those of the shard's parts.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -10,8 +10,9 @@ use crate::socket::wheel::TICK_MS;
 /// Turns the wheel for as long as the shard lives; sleeps while nothing is armed.
 pub(crate) async fn timers(shard: Rc<Shard>) {
     let mut fired = Vec::new();
+    let mut parts_wait = false;
     loop {
-        if shard.wheel.borrow().is_empty() && shard.http_connections.borrow().is_empty() {
+        if !parts_wait && shard.wheel.borrow().is_empty() {
             shard.wheel_armed.notified().await;
         }
         tokio::time::sleep(Duration::from_millis(TICK_MS)).await;
@@ -21,7 +22,7 @@ pub(crate) async fn timers(shard: Rc<Shard>) {
             .wheel
             .borrow_mut()
             .advance(shard.now.get(), &mut fired);
-        shard.http_connections.borrow_mut().look(shard.now.get());
+        parts_wait = shard.look_at_parts();
         for due in fired.drain(..) {
             if let Some(connection) = shard.find(due.slot, due.socket) {
                 shard.due(&connection, due.at);

@@ -59,9 +59,8 @@ impl Shard {
         self.finish_endings();
         self.resume_publishers();
         self.resume_read_queue();
-        self.requests().resume();
         self.flush_dirty();
-        crate::http::send_pending_writes(self);
+        self.tell_turn_ends();
         for worker in self.to_ring.borrow_mut().drain(..) {
             worker.ring();
         }
@@ -144,7 +143,7 @@ impl Shard {
                 Some(Owner::Connection { .. }) | None => {}
             },
             Command::WorkerGone { worker } => {
-                self.requests().worker_gone(worker);
+                self.tell_worker_gone(worker);
                 self.forget_endings(worker);
                 self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
             }

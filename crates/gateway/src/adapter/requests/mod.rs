@@ -20,7 +20,6 @@ use crate::shard::Shard;
 use crate::worker::queue::Taken;
 use answer_body::AnswerBody;
 use pending::Outcome;
-pub(crate) use pending::Requests;
 use ticket::{Ticket, room};
 
 /// A request's body, as far as the worker is concerned.

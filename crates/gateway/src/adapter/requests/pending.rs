@@ -7,7 +7,6 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use bytes::Bytes;
 use slab::Slab;
@@ -16,14 +15,15 @@ use crate::event::{Step, TransferId};
 use crate::fault::Fault;
 use crate::http::{AnswerHead, Incoming};
 use crate::hub::Worker;
-use crate::shard::Shard;
+use crate::shard::{Part as ShardPart, Shard};
+use crate::socket::env::Env;
 use crate::socket::transfers::TakesSteps;
 
 /// See the module.
 #[derive(Default)]
-pub(crate) struct Requests {
+pub(super) struct Requests {
     pub(super) pending: RefCell<Slab<Rc<Pending>>>,
-    /// Somebody looks after deadlines.
+    /// Deadlines are looked at.
     pub(super) watched: Cell<bool>,
     /// Who waits for room in the queue of a worker, and how often those before were woken.
     pub(super) waiting: RefCell<Vec<Waker>>,
@@ -107,9 +107,44 @@ impl fmt::Debug for Requests {
     }
 }
 
-impl Requests {
-    /// A worker answers nothing any more.
-    pub(crate) fn worker_gone(&self, worker: u32) {
+impl ShardPart for Requests {
+    fn new(_: &Env) -> Self {
+        Self::default()
+    }
+
+    /// Some worker may have room again.
+    fn turn_ends(&self, _: &Shard) {
+        if self.waiting.borrow().is_empty() {
+            return;
+        }
+        self.round.set(self.round.get() + 1);
+        for waker in self.waiting.take() {
+            waker.wake();
+        }
+    }
+
+    /// Ends the wait for answers that are late.
+    fn look(&self, shard: &Shard) -> bool {
+        if !self.watched.get() {
+            return false;
+        }
+        shard.hub().faults().hit(Fault::Requests);
+        let all = self.pending.borrow();
+        for (_, pending) in &*all {
+            let state = &mut *pending.state.borrow_mut();
+            if !state.begun && shard.now() >= pending.late_at.get() {
+                state.begun = true;
+                state.over = true;
+                state.outcome = Some(Outcome::Late);
+                wake(&mut state.waker);
+                wake(&mut state.puller);
+            }
+        }
+        self.watched.set(!all.is_empty());
+        !all.is_empty()
+    }
+
+    fn worker_gone(&self, worker: u32) {
         for pending in self.pending.borrow().iter().map(|(_, pending)| pending) {
             if pending.worker.id() != worker {
                 continue;
@@ -124,33 +159,6 @@ impl Requests {
             wake(&mut state.waker);
             wake(&mut state.puller);
         }
-    }
-
-    /// Some worker may have room again.
-    pub(crate) fn resume(&self) {
-        if self.waiting.borrow().is_empty() {
-            return;
-        }
-        self.round.set(self.round.get() + 1);
-        for waker in self.waiting.take() {
-            waker.wake();
-        }
-    }
-
-    /// Ends the wait for answers that are late. True: nothing waits any more.
-    fn look(&self, now: u64) -> bool {
-        let all = self.pending.borrow();
-        for (_, pending) in &*all {
-            let state = &mut *pending.state.borrow_mut();
-            if !state.begun && now >= pending.late_at.get() {
-                state.begun = true;
-                state.over = true;
-                state.outcome = Some(Outcome::Late);
-                wake(&mut state.waker);
-                wake(&mut state.puller);
-            }
-        }
-        all.is_empty()
     }
 }
 
@@ -222,18 +230,6 @@ impl Pending {
     }
 }
 
-/// Looks after deadlines while requests wait.
-pub(super) async fn watch(shard: Rc<Shard>) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        shard.hub().faults().hit(Fault::Requests);
-        if shard.requests().look(shard.elapsed()) {
-            shard.requests().watched.set(false);
-            return;
-        }
-    }
-}
-
 pub(super) fn wake(waker: &mut Option<Waker>) {
     if let Some(waker) = waker.take() {
         waker.wake();
@@ -258,6 +254,3 @@ pub(super) mod turn {
 
 /// Bytes of an answer left to be written at which the worker may go on.
 const LOW_WATER: usize = 64 * 1024;
-
-/// How often deadlines are looked at: an answer is given up at most this late.
-const LOOK: Duration = Duration::from_millis(100);

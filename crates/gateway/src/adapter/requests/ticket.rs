@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::pending::{Outcome, Pending, State, turn, wake, watch};
+use super::pending::{Outcome, Pending, Requests, State, turn, wake};
 use crate::event::TransferId;
 use crate::hub::Worker;
 use crate::shard::Shard;
@@ -24,7 +24,7 @@ pub(super) struct Ticket {
 impl Ticket {
     /// Registers a request; `timeout` is the time in milliseconds until its answer begins.
     pub(super) fn open(shard: &Rc<Shard>, worker: Arc<Worker>, timeout: Option<u64>) -> Self {
-        let requests = shard.requests();
+        let requests = shard.part::<Requests>();
         worker.count_request(true);
         let late_at = timeout.map_or(u64::MAX, |timeout| shard.elapsed().saturating_add(timeout));
         let pending = shard.transfers.open(|id| {
@@ -43,7 +43,7 @@ impl Ticket {
         });
         let key = requests.pending.borrow_mut().insert(Rc::clone(&pending));
         if timeout.is_some() && !requests.watched.replace(true) {
-            shard.spawn_vital(watch(Rc::clone(shard)));
+            shard.arm_timers();
         }
         Self {
             shard: Rc::clone(shard),
@@ -111,7 +111,7 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let pending = &self.pending;
         self.shard.transfers.close(pending.id);
-        let requests = self.shard.requests();
+        let requests = self.shard.part::<Requests>();
         requests.pending.borrow_mut().remove(self.key);
         pending.worker.count_request(false);
         let state = &mut *pending.state.borrow_mut();
@@ -151,7 +151,7 @@ pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {
             return Poll::Ready(true);
         }
         state.puller = Some(cx.waker().clone());
-        let requests = shard.requests();
+        let requests = shard.part::<Requests>();
         // a client that sends on wakes us often: once in the list is enough
         if listed.replace(requests.round.get()) != Some(requests.round.get()) {
             requests.waiting.borrow_mut().push(cx.waker().clone());

@@ -74,11 +74,7 @@ const GATEWAY: Crate = Crate {
         ("shard/accept.rs", "adapter/mod.rs"),
         ("listener.rs", "adapter/resp/session.rs"),
         ("listener.rs", "http/answer.rs"),
-        ("shard/mod.rs", "adapter/requests/pending.rs"),
-        ("shard/mod.rs", "http/connection.rs"),
-        ("shard/mod.rs", "http/write_buffer.rs"),
         ("shard/turn.rs", "adapter/mod.rs"),
-        ("shard/turn.rs", "http/write_buffer.rs"),
     ],
 };
 
