@@ -8,6 +8,7 @@ use millrace_backplane::Config as BackplaneConfig;
 use crate::limits::{GatewayLimits, ListenerLimits};
 use crate::net::proxy::Trusted;
 use crate::net::tls::TlsConfig;
+use crate::options::Options;
 
 /// What the first start fixes for the whole gateway.
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ pub enum Origins {
 }
 
 /// One address to listen on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ListenerConfig {
     /// `ip:port`, `[ipv6]:port`, `localhost:port`, `:port` or `unix:/path`; port 0 picks a free one.
     pub address: String,
@@ -76,56 +77,31 @@ pub struct ListenerConfig {
     pub proxy_protocol: bool,
     /// Whether CONNECT and TRACE of HTTP/1.1, and TRACE of HTTP/2, reach endpoints instead of being refused.
     pub raw_methods: bool,
-    /// What is spoken there.
-    pub protocol: Protocol,
+    /// What is spoken there: the name of a protocol. Default `http`: WebSockets, event streams, files and requests.
+    pub protocol: String,
+    /// The protocol's options.
+    pub options: Options,
 }
 
-/// What a listener speaks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP, and what it carries: WebSockets, event streams, files, requests.
-    #[default]
-    Http,
-    /// The Redis protocol.
-    Resp(RespConfig),
-}
-
-/// Who may do what on a listener that speaks the Redis protocol.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RespConfig {
-    /// The password of the user `default`, who may do everything. Without it and without users, everybody is that user.
-    pub password: Option<String>,
-    /// More users.
-    pub users: Vec<RespUser>,
-    /// What others receive of what is published there.
-    pub publish_as: PublishAs,
-}
-
-/// A user of a listener that speaks the Redis protocol.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RespUser {
-    /// Given with the password.
-    pub name: String,
-    /// Compared in constant time.
-    pub password: String,
-    /// Patterns of the channels it may publish to and subscribe to; `None`: all.
-    pub channels: Option<Vec<String>>,
-    /// Patterns of the keys it may read and write; `None`: all.
-    pub keys: Option<Vec<String>>,
-    /// The commands it may use, in lower case; `None`: all.
-    pub commands: Option<Vec<String>>,
-}
-
-/// The kind of messages that are published as bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PublishAs {
-    /// Text where the bytes are valid UTF-8, else binary.
-    #[default]
-    Auto,
-    /// Text; bytes that are no UTF-8 are refused.
-    Text,
-    /// Binary.
-    Binary,
+impl Default for ListenerConfig {
+    fn default() -> Self {
+        Self {
+            address: String::new(),
+            origins: Origins::default(),
+            events: None,
+            status: StatusPaths::default(),
+            files: Vec::new(),
+            websocket_paths: None,
+            limits: ListenerLimits::default(),
+            reuse_port: false,
+            tls: None,
+            trusted: Trusted::default(),
+            proxy_protocol: false,
+            raw_methods: false,
+            protocol: "http".to_owned(),
+            options: Options::default(),
+        }
+    }
 }
 
 /// Paths at which a listener shows the gateway's state; `None`: nowhere.

@@ -20,6 +20,7 @@ pub mod limits;
 mod listener;
 mod net;
 mod notice;
+pub mod options;
 mod permits;
 mod shard;
 mod socket;
@@ -27,10 +28,7 @@ mod stats;
 mod sync;
 mod worker;
 
-pub use config::{
-    GatewayConfig, Immutable, ListenerConfig, Origins, Protocol, PublishAs, RespConfig, RespUser,
-    StaticConfig, StatusPaths,
-};
+pub use config::{GatewayConfig, Immutable, ListenerConfig, Origins, StaticConfig, StatusPaths};
 pub use doorbell::Doorbell;
 pub use event::{Acceptance, Handlers, Head, Rejection, Step, TransferId, Whole};
 pub use frame::HEAD_ROOM;
@@ -51,6 +49,7 @@ pub use net::address::{BindAddress, ListenError};
 pub use net::proxy::{TrustError, Trusted};
 pub use net::tls::{ClientCertificates, Identity, TlsConfig, TlsError};
 pub use notice::Notice;
+pub use options::Options;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use shard::bench;

@@ -2,7 +2,7 @@
 //! Owns the names of the options, but for the limits: their names and all defaults are the gateway's.
 
 mod backplane;
-mod resp;
+mod plain;
 mod tls;
 
 use std::ffi::{CStr, CString};
@@ -74,9 +74,15 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
         trusted: trusted(&options)?,
         files: options.list(c"static", static_files)?,
         websocket_paths: options.texts(c"websocketPaths")?,
-        protocol: resp::protocol(&options)?,
         ..ListenerConfig::default()
     };
+    if let Some(protocol) = options.text(c"protocol")? {
+        config.protocol = protocol;
+    }
+    let own = js.get(options.object, c"options")?;
+    if !arguments::is_undefined(js, own)? {
+        config.options = plain::options(js, own)?;
+    }
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
     options.boolean(c"reusePort", &mut config.reuse_port)?;
     options.boolean(c"rawMethods", &mut config.raw_methods)?;

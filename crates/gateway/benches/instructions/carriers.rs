@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use millrace_gateway::{ListenerConfig, Protocol, RespConfig, StatusPaths};
+use millrace_gateway::{ListenerConfig, StatusPaths};
 
 use crate::application::{CHANNEL, Server};
 use crate::server::{broadcast, connected, masked, plain};
@@ -121,7 +121,7 @@ fn is_whole(answer: &[u8]) -> bool {
 /// A server that speaks the Redis protocol.
 fn resp() -> SocketAddr {
     Server::start(broadcast).listen(ListenerConfig {
-        protocol: Protocol::Resp(RespConfig::default()),
+        protocol: "resp".to_owned(),
         ..ListenerConfig::default()
     })
 }

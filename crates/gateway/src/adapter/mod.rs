@@ -8,39 +8,22 @@ mod sse;
 pub(crate) mod status;
 pub(crate) mod websocket;
 
-use std::rc::Rc;
 use std::sync::Arc;
 
 use http::StatusCode;
 
 use crate::frame::Encodings;
-use crate::http::{Answer, Asked, Exchange, OVER_LIMIT, plain, refuse_method};
-use crate::listener::Peer;
-use crate::net::stream::Stream;
-use crate::shard::Shard;
-pub(crate) use resp::{Common as RespCommon, Terms as RespTerms};
+use crate::http::{Answer, Asked, Exchange, HttpProtocol, OVER_LIMIT, plain, refuse_method};
+use crate::shard::protocol::Protocol;
+use resp::RespProtocol;
 
-/// What adapters keep for a whole gateway.
-#[derive(Debug)]
-pub(crate) struct Adapters {
-    pub(crate) resp: Arc<RespCommon>,
-}
-
-impl Adapters {
-    pub(crate) fn new(encodings: &mut Encodings) -> Self {
-        encodings.add(sse::ENCODING);
-        Self {
-            resp: Arc::new(RespCommon::new(encodings)),
-        }
-    }
-}
-
-/// Takes an accepted connection over on this shard, in the protocol of its listener.
-pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {
-    match peer.listener.resp.clone() {
-        None => crate::http::adopt(shard, stream, peer),
-        Some(terms) => resp::adopt(shard, stream, peer, &terms),
-    }
+/// What a gateway's listeners can speak.
+pub(crate) fn protocols(encodings: &mut Encodings) -> Vec<Box<dyn Protocol>> {
+    encodings.add(sse::ENCODING);
+    vec![
+        Box::new(HttpProtocol),
+        Box::new(RespProtocol::new(encodings)),
+    ]
 }
 
 /// Answers an HTTP request: the endpoints in the order of their precedence.

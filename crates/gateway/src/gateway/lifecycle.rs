@@ -8,10 +8,9 @@ use millrace_core::ShardIndex;
 use tracing::Dispatch;
 
 use super::{Gateway, State};
-use crate::adapter::RespTerms;
 use crate::adapter::files::Files;
 use crate::backplane::Prepared;
-use crate::config::{GatewayConfig, ListenerConfig, Protocol};
+use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
 use crate::event::Handlers;
 use crate::hub::Worker;
@@ -21,6 +20,7 @@ use crate::listener::{ListenerState, Listening as Accepting, Stopping};
 use crate::net::address::{self, ListenError};
 use crate::net::tls::{Terms, TlsConfig, TlsError};
 use crate::notice::Notice;
+use crate::options::Options;
 use crate::stats::ShardStats;
 use crate::sync::AtomicU64;
 
@@ -106,13 +106,13 @@ impl Gateway {
                 break;
             };
             let counters = Arc::new(ShardStats::default());
-            let (gateway, fixed, counted) =
-                (Arc::clone(self), config.clone(), Arc::clone(&counters));
+            let (gateway, fixed) = (Arc::clone(self), config.clone());
+            let kept = (Arc::clone(&counters), Arc::clone(&self.services));
             let alive = state.threads.alive();
             let run = move || {
                 let _alive = alive;
                 let _logging = fixed.log.as_ref().map(tracing::dispatcher::set_default);
-                let outcome = crate::shard::run(shard, &gateway.hub, &fixed, counted);
+                let outcome = crate::shard::run(shard, &gateway.hub, &fixed, kept);
                 if let Err(message) = outcome {
                     gateway.part_failed(message);
                 }
@@ -173,18 +173,17 @@ impl Gateway {
         if !self.is_running() {
             return Err(ListenError::NotRunning);
         }
-        // the keys themselves are not kept
+        let name = &config.protocol;
+        let mut protocols = self.protocols.iter();
+        let protocol = protocols.find(|protocol| protocol.name() == name);
+        let protocol = protocol.ok_or_else(|| ListenError::Protocol(name.clone()))?;
+        let needs = protocol.needs(&config);
+        // the keys and passwords themselves are not kept
         let tls = config.tls.take();
-        let tls = tls.map(|tls| Terms::new(&tls)).transpose()?;
+        let tls = tls.map(|tls| Terms::new(&tls, needs.alpn)).transpose()?;
         let files = Files::open(&config)?;
-        let resp = match &config.protocol {
-            Protocol::Http => None,
-            Protocol::Resp(resp) => Some(Arc::new(RespTerms::new(
-                resp,
-                &config.limits,
-                &self.adapters.resp,
-            )?)),
-        };
+        let service = protocol.service(&config)?;
+        config.options = Options::default();
         // not under the lock: looking for a unix socket's owner may take a moment
         let (bound, address) = address::bind(&config.address, config.reuse_port)?;
         let mut state = self.state.lock();
@@ -194,7 +193,10 @@ impl Gateway {
         }
         state.next_listener += 1;
         let id = state.next_listener;
-        let listener = Arc::new(ListenerState::new(id, config, tls, files, resp));
+        let services = Arc::clone(&self.services);
+        let left = move || services.remove(id);
+        let listener = Arc::new(ListenerState::new(id, config, tls, files, left));
+        self.services.add(id, service, needs);
         state.listeners.push(Arc::clone(&listener));
         let home = usize::try_from(id).unwrap_or_default() % shards;
         if let Some(home) = shard_index(home) {
@@ -213,16 +215,16 @@ impl Gateway {
     /// Gives listeners other certificates, keys and authorities, all of them or, where one does not
     /// work, none. Connections that are up stay. A listener that is gone or plain is passed over.
     pub fn reload_tls(&self, configs: &[(u32, TlsConfig)]) -> Result<(), TlsError> {
+        let listeners = self.state.lock().listeners.clone();
         let mut made = Vec::with_capacity(configs.len());
         for (id, config) in configs {
-            made.push((*id, Terms::new(config)?));
-        }
-        let state = self.state.lock();
-        for (id, terms) in made {
-            let listener = state.listeners.iter().find(|listener| listener.id == id);
-            if let Some(old) = listener.and_then(|listener| listener.tls.as_ref()) {
-                old.replace(&terms);
+            let listener = listeners.iter().find(|listener| listener.id == *id);
+            if let Some(terms) = listener.and_then(|listener| listener.tls.as_ref()) {
+                made.push((terms, terms.again(config)?));
             }
+        }
+        for (terms, newer) in made {
+            terms.replace(newer);
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ mod hyper_io;
 mod incoming;
 mod methods;
 pub(crate) mod open;
+mod protocol;
 mod serve;
 mod signal;
 mod wire;
@@ -42,7 +43,8 @@ pub(crate) use body::{Body, BodyError};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
 pub(crate) use methods::refuse_method;
-pub(crate) use serve::adopt;
+pub(crate) use protocol::HttpProtocol;
+use serve::adopt;
 pub(crate) use signal::Signal;
 
 /// What a peer is told whose address has too many connections.

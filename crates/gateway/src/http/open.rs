@@ -67,7 +67,10 @@ pub(crate) async fn admit(
             .map_or(Cow::Borrowed("/"), |target| Cow::Borrowed(target.as_str())),
         headers: head::header_block(request.headers()),
     };
-    shard.open(candidate, session, show).await.map_err(refused)
+    shard
+        .open(candidate, |_| session, show)
+        .await
+        .map_err(refused)
 }
 
 /// `handleOpen` accepted with something that cannot be said.

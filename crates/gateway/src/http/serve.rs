@@ -269,7 +269,7 @@ impl From<Peer> for Client {
             listener: Arc::clone(&peer.listener),
             over_limit: peer.over_limit,
             certificate: peer.certificate,
-            permit: std::cell::RefCell::new(Some(peer.permit)),
+            permit: std::cell::RefCell::new(peer.permit),
             place: None,
             upgrade: std::cell::RefCell::default(),
             half_closed: super::Signal::default(),

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::config::{GatewayConfig, ListenerConfig, Protocol, RespConfig};
+use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
 use crate::event::Handlers;
 use crate::fault::Fault;
@@ -177,7 +177,7 @@ fn a_panic_in_the_task_of_an_http_connection_closes_it_and_is_counted() {
 #[test]
 fn a_panic_before_the_first_byte_of_another_protocol_closes_the_connection_and_is_counted() {
     let server = serve_with(ListenerConfig {
-        protocol: Protocol::Resp(RespConfig::default()),
+        protocol: "resp".to_owned(),
         proxy_protocol: true,
         ..ListenerConfig::default()
     });

@@ -13,10 +13,12 @@ mod driver;
 pub(crate) mod open;
 mod parts;
 mod preamble;
+pub(crate) mod protocol;
 mod recipients;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 mod stop;
+mod streams;
 mod timers;
 mod turn;
 
@@ -37,6 +39,7 @@ use crate::socket::env::Env;
 use crate::stats::ShardStats;
 pub(crate) use parts::Part;
 use parts::Parts;
+use protocol::Services;
 use recipients::Recipients;
 
 /// See the module. Lives on its thread, shared by the thread's tasks.
@@ -48,6 +51,7 @@ pub(crate) struct Shard {
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
     /// What protocols keep here beside sockets.
     parts: Parts,
+    services: Arc<Services>,
     ended: Notify,
     /// A task that the shard cannot do without was ended by a bug.
     failed: Cell<bool>,
@@ -76,6 +80,7 @@ impl Shard {
         hub: Arc<Hub>,
         config: &GatewayConfig,
         stats: Arc<ShardStats>,
+        services: Arc<Services>,
     ) -> Self {
         let env = Env::new(index, hub, config.limits.clone(), stats);
         Self {
@@ -85,6 +90,7 @@ impl Shard {
             send_ring: RefCell::new(send_ring::SendRing::new(config.io_uring)),
             acceptors: RefCell::default(),
             parts: Parts::default(),
+            services,
             ended: Notify::new(),
             failed: Cell::new(false),
         }
@@ -101,7 +107,7 @@ pub(crate) fn run(
     index: ShardIndex,
     hub: &Arc<Hub>,
     config: &GatewayConfig,
-    stats: Arc<ShardStats>,
+    (stats, services): (Arc<ShardStats>, Arc<Services>),
 ) -> Result<(), String> {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -110,7 +116,7 @@ pub(crate) fn run(
             .max_blocking_threads(WAITING_THREADS)
             .build()?;
         let local = LocalSet::new();
-        let shard = Rc::new(Shard::new(index, Arc::clone(hub), config, stats));
+        let shard = Rc::new(Shard::new(index, Arc::clone(hub), config, stats, services));
         let sound = local.block_on(&runtime, live(Rc::clone(&shard)));
         shard.end();
         drop((shard, local));

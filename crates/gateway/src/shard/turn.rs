@@ -130,7 +130,7 @@ impl Shard {
             }
             Command::Adopt(incoming) => match crate::net::stream::Stream::from_raw(incoming.stream)
             {
-                Ok(stream) => crate::adapter::adopt(self, stream, incoming.peer),
+                Ok(stream) => self.adopt(stream, incoming.peer),
                 Err(error) => self
                     .hub
                     .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),

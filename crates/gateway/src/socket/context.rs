@@ -93,13 +93,13 @@ impl<'a> Context<'a> {
 }
 
 /// What it may know.
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// Milliseconds since the gateway was made, as of this turn.
     pub(crate) fn now(&self) -> u64 {
         self.env.now()
     }
 
-    pub(crate) fn hub(&self) -> &Arc<Hub> {
+    pub(crate) fn hub(&self) -> &'a Arc<Hub> {
         self.env.hub()
     }
 

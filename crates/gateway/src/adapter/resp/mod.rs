@@ -12,7 +12,8 @@ mod expiry;
 mod help;
 mod keys;
 mod long;
-mod open;
+mod options;
+mod protocol;
 mod pubsub;
 mod scan;
 mod server;
@@ -26,35 +27,12 @@ use millrace_core::Space;
 use millrace_protocol::resp::{self, Decoder, Reply, Version};
 
 use crate::close::{CloseMode, CloseReason};
-use crate::frame::{Encoding, EncodingDef, Encodings, Message};
+use crate::frame::{EncodingDef, Message};
 use crate::socket::{self, Context, Goodbye, Liveness, Taken, Traits, Wake};
 use call::Flow;
-use clients::Clients;
 use session::Session;
-use throttle::Throttle;
 
-pub(crate) use open::adopt;
-pub(crate) use session::Terms;
-
-/// What connections of a gateway know of each other.
-#[derive(Debug)]
-pub(crate) struct Common {
-    clients: Clients,
-    throttle: Throttle,
-    resp2: Encoding,
-    resp3: Encoding,
-}
-
-impl Common {
-    pub(crate) fn new(encodings: &mut Encodings) -> Self {
-        Self {
-            resp2: encodings.add(RESP2),
-            resp3: encodings.add(RESP3),
-            clients: Clients::new(),
-            throttle: Throttle::new(),
-        }
-    }
-}
+pub(crate) use protocol::RespProtocol;
 
 /// One connection's side of the codec, and its session.
 struct Resp {
@@ -120,16 +98,11 @@ impl socket::Session for Resp {
 
     fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         match why {
-            Wake::Opened | Wake::Time => {
-                let Some(until) = self.session.deadline() else {
-                    return Ok(());
-                };
-                if cx.now() >= until {
-                    cx.count_refused();
-                    return Err(UNAUTHENTICATED);
-                }
-                cx.wake_at(until);
+            Wake::Opened => {
+                self.session.begin(cx.now());
+                self.watch_password(cx)?;
             }
+            Wake::Time => self.watch_password(cx)?,
             Wake::Resumed => cx.speaks(self.session.encoding()),
         }
         Ok(())
@@ -141,6 +114,19 @@ impl socket::Session for Resp {
 }
 
 impl Resp {
+    /// Whoever has to say who it is has to do so in time.
+    fn watch_password(&self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        let Some(until) = self.session.deadline() else {
+            return Ok(());
+        };
+        if cx.now() >= until {
+            cx.count_refused();
+            return Err(UNAUTHENTICATED);
+        }
+        cx.wake_at(until);
+        Ok(())
+    }
+
     fn taken(&self, bytes: usize) -> Taken {
         Taken {
             bytes,

@@ -62,20 +62,32 @@ impl fmt::Debug for Identity {
 
 /// What a listener's handshakes go by at this moment.
 #[derive(Debug)]
-pub(crate) struct Terms(Mutex<Arc<ServerConfig>>);
+pub(crate) struct Terms {
+    now: Mutex<Arc<ServerConfig>>,
+    /// The names of what is spoken, the best first.
+    alpn: &'static [&'static [u8]],
+}
 
 impl Terms {
-    pub(crate) fn new(config: &TlsConfig) -> Result<Self, TlsError> {
-        build::server_config(config).map(|config| Self(Mutex::new(config)))
+    pub(crate) fn new(
+        config: &TlsConfig,
+        alpn: &'static [&'static [u8]],
+    ) -> Result<Self, TlsError> {
+        let now = Mutex::new(build::server_config(config, alpn)?);
+        Ok(Self { now, alpn })
     }
 
-    /// Handshakes from now on go by `other`; connections that are up stay as they are.
-    pub(crate) fn replace(&self, other: &Self) {
-        let newer = other.now();
-        *self.0.lock() = newer;
+    /// What it could [go by](Self::replace) instead, speaking the same.
+    pub(crate) fn again(&self, config: &TlsConfig) -> Result<Arc<ServerConfig>, TlsError> {
+        build::server_config(config, self.alpn)
+    }
+
+    /// Handshakes from now on go by `newer`; connections that are up stay as they are.
+    pub(crate) fn replace(&self, newer: Arc<ServerConfig>) {
+        *self.now.lock() = newer;
     }
 
     fn now(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.0.lock())
+        Arc::clone(&self.now.lock())
     }
 }

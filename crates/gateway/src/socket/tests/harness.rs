@@ -56,7 +56,7 @@ impl Harness {
         let worker = Arc::new(worker);
         worker.activate();
         let config = ListenerConfig::default();
-        let listener = Arc::new(ListenerState::new(1, config, None, None, None));
+        let listener = Arc::new(ListenerState::new(1, config, None, None, || {}));
         let permit = hub.permits().take(None).0;
         let index = ShardIndex::new(0).unwrap();
         let env = Env::new(index, hub, limits, Arc::new(ShardStats::default()));

@@ -51,7 +51,7 @@ const GATEWAY: Crate = Crate {
         ("worker", &["worker"]),
         ("event", &["event"]),
         ("frame", &["frame"]),
-        ("configuration", &["config", "listener"]),
+        ("configuration", &["config", "listener", "options"]),
         ("net", &["net"]),
         (
             "ground",
@@ -71,10 +71,7 @@ const GATEWAY: Crate = Crate {
         ("http/h2/mod.rs", "adapter/mod.rs"),
         ("http/serve.rs", "adapter/mod.rs"),
         ("listener.rs", "adapter/files/mod.rs"),
-        ("shard/accept.rs", "adapter/mod.rs"),
-        ("listener.rs", "adapter/resp/session.rs"),
         ("listener.rs", "http/answer.rs"),
-        ("shard/turn.rs", "adapter/mod.rs"),
     ],
 };
 
