@@ -28,7 +28,7 @@ mod stats;
 mod sync;
 mod worker;
 
-pub use config::{GatewayConfig, Immutable, ListenerConfig, Origins, StaticConfig, StatusPaths};
+pub use config::{GatewayConfig, ListenerConfig};
 pub use doorbell::Doorbell;
 pub use event::{Acceptance, Handlers, Head, Rejection, Step, TransferId, Whole};
 pub use frame::HEAD_ROOM;

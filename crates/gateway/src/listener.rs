@@ -5,11 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-use hyper::header::HeaderValue;
-use millrace_protocol::http::InspectorConfig;
-use millrace_protocol::websocket::{DecoderConfig, Role};
-
-use crate::adapter::files::Files;
 use crate::config::ListenerConfig;
 use crate::net::address::Bound;
 use crate::net::stream::RawStream;
@@ -23,16 +18,8 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 pub(crate) struct ListenerState {
     pub(crate) id: u32,
     pub(crate) config: ListenerConfig,
-    /// The bounds as the WebSocket decoder wants them.
-    pub(crate) decoder: Arc<DecoderConfig>,
     /// Where it speaks TLS.
     pub(crate) tls: Option<Terms>,
-    /// … and as the inspector of requests does.
-    pub(crate) inspector: InspectorConfig,
-    /// The value of `Keep-Alive` in its answers.
-    pub(crate) keep_alive: HeaderValue,
-    /// The directories it serves.
-    pub(crate) files: Option<Files>,
     stopping: AtomicBool,
     /// Dropped with it.
     _left: Left,
@@ -89,32 +76,12 @@ impl ListenerState {
         id: u32,
         config: ListenerConfig,
         tls: Option<Terms>,
-        files: Option<Files>,
         left: impl FnOnce() + Send + Sync + 'static,
     ) -> Self {
-        let decoder = Arc::new(DecoderConfig {
-            message_bytes: config.limits.message_bytes,
-            role: Role::Server,
-            control_per_second: config.limits.control_frames_per_second,
-            control_burst: config.limits.control_frames_burst,
-        });
-        let limits = &config.limits;
-        let inspector = InspectorConfig {
-            head_bytes: limits.request_head_bytes,
-            headers: usize::try_from(limits.request_headers).unwrap_or(usize::MAX),
-            target_bytes: limits.request_target_bytes,
-            body_bytes: u64::try_from(limits.body_bytes).unwrap_or(u64::MAX),
-        };
-        let keep_alive =
-            crate::http::keep_alive_terms(limits.keep_alive_timeout, limits.keep_alive_requests);
         Self {
             id,
             config,
-            decoder,
             tls,
-            inspector,
-            keep_alive,
-            files,
             stopping: AtomicBool::new(false),
             _left: Left(Some(Box::new(left))),
         }

@@ -27,10 +27,9 @@ use crate::permits::Permit;
 use crate::shard::open::Opened;
 use crate::socket::{self, Goodbye, Liveness, Session, Taken, Traits};
 
-/// Whether the request is for a stream of events.
-pub(crate) fn is_asked_for(exchange: &Exchange, request: &Asked) -> bool {
-    let config = &exchange.client.listener.config;
-    config.events.as_deref() == Some(request.uri().path())
+/// Whether the request is for the stream of events at this path.
+pub(crate) fn is_asked_for(path: Option<&str>, request: &Asked) -> bool {
+    path == Some(request.uri().path())
 }
 
 /// Answers a request for a stream of events: 200, or the error that fits.

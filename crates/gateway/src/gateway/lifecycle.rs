@@ -8,7 +8,6 @@ use millrace_core::ShardIndex;
 use tracing::Dispatch;
 
 use super::{Gateway, State};
-use crate::adapter::files::Files;
 use crate::backplane::Prepared;
 use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
@@ -181,7 +180,6 @@ impl Gateway {
         // the keys and passwords themselves are not kept
         let tls = config.tls.take();
         let tls = tls.map(|tls| Terms::new(&tls, needs.alpn)).transpose()?;
-        let files = Files::open(&config)?;
         let service = protocol.service(&config)?;
         config.options = Options::default();
         // not under the lock: looking for a unix socket's owner may take a moment
@@ -195,7 +193,7 @@ impl Gateway {
         let id = state.next_listener;
         let services = Arc::clone(&self.services);
         let left = move || services.remove(id);
-        let listener = Arc::new(ListenerState::new(id, config, tls, files, left));
+        let listener = Arc::new(ListenerState::new(id, config, tls, left));
         self.services.add(id, service, needs);
         state.listeners.push(Arc::clone(&listener));
         let home = usize::try_from(id).unwrap_or_default() % shards;

@@ -8,6 +8,7 @@ use std::task::Waker;
 use slab::Slab;
 use tokio::task::AbortHandle;
 
+use super::HttpService;
 use super::clock::{Due, pace};
 use super::h2::Session;
 use super::wire::Wire;
@@ -22,6 +23,7 @@ pub(super) struct Around {
     pub(super) shard: Rc<Shard>,
     pub(super) listener: Arc<ListenerState>,
     pub(super) pending_writes: Rc<PendingWrites>,
+    pub(super) service: Arc<HttpService>,
 }
 
 /// See the module.
@@ -75,13 +77,18 @@ pub(super) struct Registration {
 }
 
 impl HttpConnection {
-    pub(super) fn new(shard: &Rc<Shard>, listener: &Arc<ListenerState>) -> Rc<Self> {
+    pub(super) fn new(
+        shard: &Rc<Shard>,
+        listener: &Arc<ListenerState>,
+        service: Arc<HttpService>,
+    ) -> Rc<Self> {
         Rc::new(Self {
             wire: RefCell::new(Wire::new(shard.arm_timers())),
             around: Around {
                 shard: Rc::clone(shard),
                 listener: Arc::clone(listener),
                 pending_writes: shard.part(),
+                service,
             },
             asked: Cell::new(0),
             left: Cell::new(None),

@@ -10,7 +10,7 @@ use super::{Answer, Exchange, plain};
 /// by now, and any other one was refused.
 pub(crate) fn refuse_method(exchange: &Exchange, method: &Method) -> Option<Answer> {
     let status = status(method)?;
-    if exchange.client.listener.config.raw_methods {
+    if exchange.client.service.raw_methods {
         return None;
     }
     if status == StatusCode::NOT_IMPLEMENTED {

@@ -16,6 +16,7 @@ mod hyper_io;
 mod incoming;
 mod methods;
 pub(crate) mod open;
+mod options;
 mod protocol;
 mod serve;
 mod signal;
@@ -37,13 +38,13 @@ use crate::net::stream::Stream;
 use crate::permits::Permit;
 use crate::shard::Shard;
 
-pub(crate) use answer::{keep_alive_terms, plain};
+pub(crate) use answer::plain;
 pub use answer_head::{AnswerHead, HeadError};
 pub(crate) use body::{Body, BodyError};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
 pub(crate) use methods::refuse_method;
-pub(crate) use protocol::HttpProtocol;
+pub(crate) use protocol::{Answering, Endpoints, HttpProtocol, HttpService};
 use serve::adopt;
 pub(crate) use signal::Signal;
 
@@ -109,6 +110,7 @@ pub(crate) struct Client {
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: u16,
     pub(crate) listener: Arc<ListenerState>,
+    pub(crate) service: Arc<HttpService>,
     /// Its address has too many connections already.
     pub(crate) over_limit: bool,
     /// Its TLS certificate in DER, checked.

@@ -21,7 +21,7 @@ pub(crate) async fn admit(
     session: Box<dyn Session>,
 ) -> Result<(Opened, Box<Acceptance>), Answer> {
     let Exchange { shard, client } = exchange;
-    if !head::origin_allowed(&client.listener.config.origins, request.headers()) {
+    if !head::origin_allowed(&client.service.origins, request.headers()) {
         return Err(unwelcome(
             client,
             StatusCode::FORBIDDEN,

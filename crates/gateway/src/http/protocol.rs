@@ -1,19 +1,53 @@
-//! HTTP as a protocol of listeners: what it asks of TLS, and what it makes of accepted streams.
+//! HTTP as a protocol of listeners: what it asks of TLS, what one listener's connections have in common, and how accepted
+//! streams begin. Its endpoints are given to it by the registry.
 
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::adopt;
+use hyper::header::HeaderValue;
+use millrace_protocol::http::InspectorConfig;
+
+use super::options::Origins;
+use super::{Answer, Asked, Exchange, adopt, answer};
 use crate::config::ListenerConfig;
+use crate::limits::ListenerLimits;
 use crate::listener::Peer;
 use crate::net::address::ListenError;
 use crate::net::stream::Stream;
+use crate::options::Reader;
 use crate::shard::Shard;
 use crate::shard::protocol::{Needs, Protocol, Service};
 
-/// See the module.
+/// See the module. Makes what answers the requests of a listener of its options and limits.
 #[derive(Debug)]
-pub(crate) struct HttpProtocol;
+pub(crate) struct HttpProtocol(pub(crate) MakeEndpoints);
+
+/// Reads the options of endpoints.
+pub(crate) type MakeEndpoints =
+    fn(&Reader<'_>, &ListenerLimits) -> Result<Arc<dyn Endpoints>, ListenError>;
+
+/// What answers the requests of a listener.
+pub(crate) trait Endpoints: Send + Sync + std::fmt::Debug {
+    fn answer(&self, exchange: Exchange, request: Asked) -> Answering<'_>;
+}
+
+/// An answer on its way.
+pub(crate) type Answering<'e> = Pin<Box<dyn Future<Output = Answer> + 'e>>;
+
+/// HTTP on one listener.
+#[derive(Debug)]
+pub(crate) struct HttpService {
+    /// Which origins may connect.
+    pub(super) origins: Origins,
+    /// Whether CONNECT and TRACE of HTTP/1.1, and TRACE of HTTP/2, reach endpoints instead of being refused.
+    pub(super) raw_methods: bool,
+    /// The bounds of requests as their inspector wants them.
+    pub(super) inspector: InspectorConfig,
+    /// The value of `Keep-Alive` in its answers.
+    pub(super) keep_alive: HeaderValue,
+    pub(super) endpoints: Arc<dyn Endpoints>,
+}
 
 impl Protocol for HttpProtocol {
     fn name(&self) -> &'static str {
@@ -33,17 +67,30 @@ impl Protocol for HttpProtocol {
     }
 
     fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError> {
-        config.options.reader().finish()?;
-        Ok(Arc::new(HttpService))
+        let limits = &config.limits;
+        let options = config.options.reader();
+        let service = HttpService {
+            origins: Origins::read(&options)?,
+            raw_methods: options.flag("rawMethods")?.unwrap_or_default(),
+            inspector: InspectorConfig {
+                head_bytes: limits.request_head_bytes,
+                headers: usize::try_from(limits.request_headers).unwrap_or(usize::MAX),
+                target_bytes: limits.request_target_bytes,
+                body_bytes: u64::try_from(limits.body_bytes).unwrap_or(u64::MAX),
+            },
+            keep_alive: answer::keep_alive_terms(
+                limits.keep_alive_timeout,
+                limits.keep_alive_requests,
+            ),
+            endpoints: (self.0)(&options, limits)?,
+        };
+        options.finish()?;
+        Ok(Arc::new(service))
     }
 }
 
-/// HTTP on one listener.
-#[derive(Debug)]
-struct HttpService;
-
 impl Service for HttpService {
     fn accept(self: Arc<Self>, shard: &Rc<Shard>, stream: Stream, peer: Peer) {
-        adopt(shard, stream, peer);
+        adopt(shard, stream, peer, self);
     }
 }

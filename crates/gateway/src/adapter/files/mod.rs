@@ -8,6 +8,7 @@ mod conditions;
 mod immutable;
 mod mime;
 mod mount;
+mod options;
 mod path;
 mod range;
 mod resource;
@@ -28,10 +29,12 @@ use self::body::FileBody;
 use self::coding::{Accepted, Coding};
 use self::conditions::Verdict;
 use self::mount::Mount;
+use self::options::DirectoryOptions;
 use self::resource::{Content, Found, Resource, Variant};
-use crate::config::ListenerConfig;
 use crate::http::{Answer, Asked, Body, plain};
+use crate::limits::ListenerLimits;
 use crate::net::address::ListenError;
+use crate::options::Reader;
 
 /// The directories that a listener serves, in the order in which they are looked into.
 #[derive(Debug)]
@@ -41,18 +44,17 @@ pub(crate) struct Files {
 
 impl Files {
     /// Opens the directories; `None`, if there are none.
-    pub(crate) fn open(config: &ListenerConfig) -> Result<Option<Self>, ListenError> {
-        let Some(share) = config
-            .limits
-            .static_cache_bytes
-            .checked_div(config.files.len())
-        else {
+    pub(crate) fn open(
+        options: &Reader<'_>,
+        limits: &ListenerLimits,
+    ) -> Result<Option<Self>, ListenError> {
+        let directories = options.each("static", DirectoryOptions::read)?;
+        let Some(share) = limits.static_cache_bytes.checked_div(directories.len()) else {
             return Ok(None);
         };
-        let mounts = config
-            .files
+        let mounts = directories
             .iter()
-            .map(|files| Mount::new(files, &config.limits, share).map(Arc::new))
+            .map(|directory| Mount::new(directory, limits, share).map(Arc::new))
             .collect::<Result<_, _>>()?;
         Ok(Some(Self { mounts }))
     }

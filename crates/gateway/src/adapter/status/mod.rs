@@ -10,11 +10,31 @@ use hyper::{Method, Response, StatusCode};
 
 use crate::http::{Answer, Asked, Body, Exchange, plain};
 use crate::hub::Hub;
+use crate::net::address::ListenError;
+use crate::options::Reader;
 use crate::stats::Stats;
 
+/// Where a listener shows it; `None`: nowhere.
+#[derive(Debug)]
+pub(crate) struct StatusPaths {
+    /// As JSON.
+    stats: Option<String>,
+    /// As Prometheus reads it.
+    metrics: Option<String>,
+}
+
+impl StatusPaths {
+    /// The options `stats` and `metrics`.
+    pub(crate) fn read(options: &Reader<'_>) -> Result<Self, ListenError> {
+        Ok(Self {
+            stats: options.text("stats")?.map(str::to_owned),
+            metrics: options.text("metrics")?.map(str::to_owned),
+        })
+    }
+}
+
 /// Answers a request for the state; `None`: it is for something else.
-pub(crate) fn answer(exchange: &Exchange, request: &Asked) -> Option<Answer> {
-    let paths = &exchange.client.listener.config.status;
+pub(crate) fn answer(paths: &StatusPaths, exchange: &Exchange, request: &Asked) -> Option<Answer> {
     let path = request.uri().path();
     let asks_for = |wanted: &Option<String>| wanted.as_deref() == Some(path);
     let is_json = asks_for(&paths.stats);

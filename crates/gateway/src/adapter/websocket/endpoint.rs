@@ -11,12 +11,24 @@ use hyper::header::{
 };
 use hyper::{Method, Response, StatusCode, Version};
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
+use millrace_protocol::websocket::{DecoderConfig, Role};
 
 use super::session::WebSocket;
 use crate::event::{Acceptance, Transport};
 use crate::http::open;
 use crate::http::{Answer, Asked, Body, Client, Exchange, plain};
+use crate::limits::ListenerLimits;
 use crate::shard::open::Opened;
+
+/// The bounds of a listener as the decoder wants them.
+pub(crate) fn decoder(limits: &ListenerLimits) -> Arc<DecoderConfig> {
+    Arc::new(DecoderConfig {
+        message_bytes: limits.message_bytes,
+        role: Role::Server,
+        control_per_second: limits.control_frames_per_second,
+        control_burst: limits.control_frames_burst,
+    })
+}
 
 /// Whether a request asks for a WebSocket, well or badly.
 pub(crate) fn is_meant(request: &Asked) -> bool {
@@ -29,7 +41,11 @@ pub(crate) fn is_meant(request: &Asked) -> bool {
 }
 
 /// Answers a request for a WebSocket: 101, or the error that fits.
-pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
+pub(crate) async fn answer(
+    decoder: Arc<DecoderConfig>,
+    exchange: Exchange,
+    request: Asked,
+) -> Answer {
     let offered = match offered(&request) {
         Ok(offered) => offered,
         Err(refusal) => return refuse(refusal),
@@ -39,7 +55,7 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
         return plain(StatusCode::BAD_REQUEST, "A body is not allowed");
     }
     let client = &exchange.client;
-    let session = Box::new(WebSocket::new(Arc::clone(&client.listener.decoder)));
+    let session = Box::new(WebSocket::new(decoder));
     let transport = Transport::WebSocket;
     match open::admit(&exchange, &request, transport, session).await {
         Ok((opened, acceptance)) => begin(opened, &acceptance, client, &offered),

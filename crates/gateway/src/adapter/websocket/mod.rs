@@ -3,6 +3,6 @@
 mod endpoint;
 mod session;
 
-pub(crate) use endpoint::{answer, is_meant};
+pub(crate) use endpoint::{answer, decoder, is_meant};
 #[cfg(test)]
 pub(crate) use session::WebSocket;

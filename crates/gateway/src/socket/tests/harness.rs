@@ -56,11 +56,13 @@ impl Harness {
         let worker = Arc::new(worker);
         worker.activate();
         let config = ListenerConfig::default();
-        let listener = Arc::new(ListenerState::new(1, config, None, None, || {}));
+        let listener = Arc::new(ListenerState::new(1, config, None, || {}));
         let permit = hub.permits().take(None).0;
         let index = ShardIndex::new(0).unwrap();
         let env = Env::new(index, hub, limits, Arc::new(ShardStats::default()));
-        let session = Box::new(WebSocket::new(Arc::clone(&listener.decoder)));
+        let session = Box::new(WebSocket::new(crate::adapter::websocket::decoder(
+            &listener.config.limits,
+        )));
         let place = (None, permit);
         let (connection, admission) =
             env.reserve(Arc::clone(&worker), &listener, place, |_| session);

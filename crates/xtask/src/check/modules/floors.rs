@@ -67,12 +67,7 @@ const GATEWAY: Crate = Crate {
             ],
         ),
     ],
-    upward: &[
-        ("http/h2/mod.rs", "adapter/mod.rs"),
-        ("http/serve.rs", "adapter/mod.rs"),
-        ("listener.rs", "adapter/files/mod.rs"),
-        ("listener.rs", "http/answer.rs"),
-    ],
+    upward: &[],
 };
 
 const NODE: Crate = Crate {
