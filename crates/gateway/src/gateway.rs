@@ -60,8 +60,15 @@ impl Deref for Gateway {
 impl Gateway {
     /// A gateway that is not started: its core works already.
     pub fn new() -> Arc<Self> {
+        Self::with(adapter::protocols)
+    }
+
+    /// One that speaks these.
+    pub(crate) fn with(
+        protocols: impl FnOnce(&mut Encodings) -> Vec<Box<dyn Protocol>>,
+    ) -> Arc<Self> {
         let mut encodings = Encodings::new();
-        let protocols = adapter::protocols(&mut encodings);
+        let protocols = protocols(&mut encodings);
         Arc::new(Self {
             hub: Arc::new(Hub::new(encodings)),
             backplane: Arc::new(BackplaneHandle::new()),

@@ -19,6 +19,8 @@ mod recipients;
 mod send_ring;
 mod stop;
 mod streams;
+#[cfg(test)]
+mod streams_tests;
 mod timers;
 mod turn;
 
