@@ -8,6 +8,7 @@ mod adapter;
 mod backplane;
 mod close;
 pub mod config;
+mod contract;
 mod doorbell;
 mod event;
 mod fault;

@@ -11,9 +11,7 @@ use super::access::User;
 use super::long::{Long, SHORT_BYTES, Unfit, Whole};
 use super::session::Session;
 use super::table::{self, Command, Unknown, Uses};
-use crate::frame::{Charge, LateReply};
-use crate::hub::Hub;
-use crate::socket::Context;
+use crate::contract::{Charge, Context, Hub, LateReply};
 
 /// A command that runs.
 pub(super) struct Call<'c, 'x> {

@@ -5,7 +5,7 @@ use millrace_protocol::resp::parse_integer;
 
 use super::call::{Call, Flow};
 use super::keys::NO_INTEGER;
-use crate::hub::unix_ms;
+use crate::contract::unix_ms;
 
 /// What `SET` was given.
 #[derive(Debug, Default)]

@@ -26,9 +26,10 @@ use std::fmt;
 use millrace_core::Space;
 use millrace_protocol::resp::{self, Decoder, Reply, Version};
 
-use crate::close::{CloseMode, CloseReason};
-use crate::frame::{EncodingDef, Message};
-use crate::socket::{self, Context, Goodbye, Liveness, Taken, Traits, Wake};
+use crate::contract::{
+    self, CloseMode, CloseReason, Context, EncodingDef, Goodbye, Liveness, Message, Taken, Traits,
+    Wake,
+};
 use call::Flow;
 use session::Session;
 
@@ -46,7 +47,7 @@ impl fmt::Debug for Resp {
     }
 }
 
-impl socket::Session for Resp {
+impl contract::Session for Resp {
     fn traits(&self) -> Traits {
         Traits {
             liveness: Liveness::Kernel,
@@ -87,7 +88,7 @@ impl socket::Session for Resp {
             }
             let more = cx.done(before - rest.len());
             match flow {
-                Flow::Next if more == socket::Flow::Go => {}
+                Flow::Next if more == contract::Flow::Go => {}
                 Flow::Next | Flow::Wait => return Ok(self.taken(length - rest.len())),
                 Flow::End => return Err(CloseReason::by_peer(Some(NORMAL), "")),
                 Flow::Refuse => return Err(REFUSED),

@@ -1,7 +1,6 @@
 //! The options of a listener that speaks RESP: who may do what there, and what others receive of what is published.
 
-use crate::net::address::ListenError;
-use crate::options::{Options, Reader};
+use crate::contract::{ListenError, Options, Reader};
 
 /// See the module.
 #[derive(Clone, Default)]

@@ -12,13 +12,10 @@ use super::options::RespOptions;
 use super::session::{Session, Silence, Terms};
 use super::throttle::Throttle;
 use super::{RESP2, RESP3, Resp};
-use crate::config::ListenerConfig;
-use crate::frame::{Encoding, Encodings};
-use crate::listener::Peer;
-use crate::net::address::ListenError;
-use crate::shard::open::Refusal;
-use crate::shard::protocol::{Needs, Protocol, Service, Streams};
-use crate::socket;
+use crate::contract::{
+    self, Encoding, Encodings, ListenError, ListenerConfig, Needs, Peer, Protocol, Refusal,
+    Service, Streams,
+};
 
 /// See the module.
 #[derive(Debug)]
@@ -73,7 +70,7 @@ const SILENCE: Duration = Duration::from_secs(300);
 struct Listener(Arc<Terms>);
 
 impl Streams for Listener {
-    fn session(&self, socket: SocketId, peer: &Peer) -> Box<dyn socket::Session> {
+    fn session(&self, socket: SocketId, peer: &Peer) -> Box<dyn contract::Session> {
         let terms = &self.0;
         let address = peer.address.map(|ip| SocketAddr::new(ip, peer.port));
         let user = terms.access.anyone();

@@ -9,7 +9,7 @@ use super::access::{Access, User};
 use super::clients::Client;
 use super::options::{PublishAs, RespOptions};
 use super::protocol::Common;
-use crate::frame::Encoding;
+use crate::contract::Encoding;
 use crate::limits::ListenerLimits;
 
 /// What every connection of a listener has in common.
