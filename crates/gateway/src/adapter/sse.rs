@@ -21,19 +21,50 @@ use crate::close::CloseReason;
 use crate::event::{Acceptance, Transport};
 use crate::frame::{Encoding, EncodingDef, Message};
 use crate::http::open;
-use crate::http::{Answer, Asked, Body, BodyError, Client, Exchange, plain};
+use crate::http::{
+    Answer, Answering, Asked, Body, BodyError, Claim, Client, Endpoint, Exchange, plain,
+};
+use crate::net::address::ListenError;
 use crate::net::stream::{Carried, Stream};
+use crate::options::Reader;
 use crate::permits::Permit;
 use crate::shard::open::Opened;
 use crate::socket::{self, Goodbye, Liveness, Session, Taken, Traits};
 
-/// Whether the request is for the stream of events at this path.
-pub(crate) fn is_asked_for(path: Option<&str>, request: &Asked) -> bool {
-    path == Some(request.uri().path())
+/// The streams of events of one listener.
+#[derive(Debug)]
+pub(crate) struct EventStreams {
+    path: String,
+    encoding: Encoding,
 }
 
-/// Answers a request for a stream of events: 200, or the error that fits.
-pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
+impl EventStreams {
+    /// Reads the option `events`; `None`: there are none.
+    pub(crate) fn new(
+        options: &Reader<'_>,
+        encoding: Encoding,
+    ) -> Result<Option<Self>, ListenError> {
+        let path = options.text("events")?.map(str::to_owned);
+        Ok(path.map(|path| Self { path, encoding }))
+    }
+}
+
+impl Endpoint for EventStreams {
+    fn claim(&self, _: &Exchange, asked: &Asked) -> Claim {
+        if asked.uri().path() == self.path {
+            Claim::Yes
+        } else {
+            Claim::No
+        }
+    }
+
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+        Box::pin(async move { Ok(answer(self.encoding, exchange, asked).await) })
+    }
+}
+
+/// 200, or the error that fits.
+async fn answer(encoding: Encoding, exchange: &Exchange, request: Asked) -> Answer {
     if request.method() != Method::GET {
         let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
         answer
@@ -47,11 +78,8 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
             "This is a stream of events: Accept has to have text/event-stream",
         );
     }
-    let encodings = exchange.shard.hub().encodings();
-    let encoding = encodings.named(ENCODING.name);
-    let encoding = encoding.expect("it was registered when the gateway was made");
     let session = Box::new(Sse(encoding));
-    match open::admit(&exchange, &request, Transport::EventStream, session).await {
+    match open::admit(exchange, &request, Transport::EventStream, session).await {
         Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client),
         Err(answer) => answer,
     }

@@ -1,9 +1,9 @@
-//! HTTP in front of everything: what comes in is inspected strictly, hyper parses it, an endpoint of the
-//! adapter registry answers it. Knows no protocol but HTTP.
+//! HTTP in front of everything: what comes in is inspected strictly, hyper parses it, an endpoint of its
+//! listener answers it. Knows no protocol but HTTP.
 //!
 //! [`wire`] holds the bytes, [`hyper_io`] is how hyper sees them, [`clock`] keeps the times, [`connection`] is what a
 //! connection and its shard share, [`write_buffer`] what leaves at the end of a turn, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2,
-//! [`answer`] what is common to answers, [`answer_head`] what a worker says of one, [`methods`] are those that no endpoint gets, [`incoming`] and
+//! [`answer`] what is common to answers, [`answer_head`] what a worker says of one, [`endpoint`] who answers, [`methods`] are those that no endpoint gets, [`incoming`] and
 //! [`body`] are what requests and answers carry.
 
 mod answer;
@@ -11,6 +11,7 @@ mod answer_head;
 mod body;
 mod clock;
 mod connection;
+mod endpoint;
 mod h2;
 mod hyper_io;
 mod incoming;
@@ -41,10 +42,11 @@ use crate::shard::Shard;
 pub(crate) use answer::plain;
 pub use answer_head::{AnswerHead, HeadError};
 pub(crate) use body::{Body, BodyError};
+pub(crate) use endpoint::{Answering, Claim, Endpoint, Endpoints};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
-pub(crate) use methods::refuse_method;
-pub(crate) use protocol::{Answering, Endpoints, HttpProtocol, HttpService};
+use methods::refuse_method;
+pub(crate) use protocol::{HttpProtocol, HttpService};
 use serve::adopt;
 pub(crate) use signal::Signal;
 
@@ -61,6 +63,8 @@ pub(crate) type Asked = Request<Incoming>;
 pub(crate) struct Exchange {
     pub(crate) shard: Rc<Shard>,
     pub(crate) client: Rc<Client>,
+    /// Nobody else answers if the endpoint that is asked does not.
+    pub(crate) last: bool,
 }
 
 impl Exchange {

@@ -20,7 +20,7 @@ pub(crate) async fn admit(
     transport: Transport,
     session: Box<dyn Session>,
 ) -> Result<(Opened, Box<Acceptance>), Answer> {
-    let Exchange { shard, client } = exchange;
+    let Exchange { shard, client, .. } = exchange;
     if !head::origin_allowed(&client.service.origins, request.headers()) {
         return Err(unwelcome(
             client,

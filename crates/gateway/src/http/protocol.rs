@@ -1,7 +1,7 @@
 //! HTTP as a protocol of listeners: what it asks of TLS, what one listener's connections have in common, and how accepted
 //! streams begin. Its endpoints are given to it by the registry.
 
-use std::pin::Pin;
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use hyper::header::HeaderValue;
 use millrace_protocol::http::InspectorConfig;
 
 use super::options::Origins;
-use super::{Answer, Asked, Exchange, adopt, answer};
+use super::{Endpoints, adopt, answer};
 use crate::config::ListenerConfig;
 use crate::limits::ListenerLimits;
 use crate::listener::Peer;
@@ -19,21 +19,12 @@ use crate::options::Reader;
 use crate::shard::Shard;
 use crate::shard::protocol::{Needs, Protocol, Service};
 
-/// See the module. Makes what answers the requests of a listener of its options and limits.
-#[derive(Debug)]
-pub(crate) struct HttpProtocol(pub(crate) MakeEndpoints);
+/// See the module.
+pub(crate) struct HttpProtocol(Box<MakeEndpoints>);
 
-/// Reads the options of endpoints.
-pub(crate) type MakeEndpoints =
-    fn(&Reader<'_>, &ListenerLimits) -> Result<Arc<dyn Endpoints>, ListenError>;
-
-/// What answers the requests of a listener.
-pub(crate) trait Endpoints: Send + Sync + std::fmt::Debug {
-    fn answer(&self, exchange: Exchange, request: Asked) -> Answering<'_>;
-}
-
-/// An answer on its way.
-pub(crate) type Answering<'e> = Pin<Box<dyn Future<Output = Answer> + 'e>>;
+/// Makes the endpoints of a listener of its options and limits.
+type MakeEndpoints =
+    dyn Fn(&Reader<'_>, &ListenerLimits) -> Result<Endpoints, ListenError> + Send + Sync;
 
 /// HTTP on one listener.
 #[derive(Debug)]
@@ -46,7 +37,24 @@ pub(crate) struct HttpService {
     pub(super) inspector: InspectorConfig,
     /// The value of `Keep-Alive` in its answers.
     pub(super) keep_alive: HeaderValue,
-    pub(super) endpoints: Arc<dyn Endpoints>,
+    pub(super) endpoints: Endpoints,
+}
+
+impl HttpProtocol {
+    pub(crate) fn new(
+        endpoints: impl Fn(&Reader<'_>, &ListenerLimits) -> Result<Endpoints, ListenError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self(Box::new(endpoints))
+    }
+}
+
+impl fmt::Debug for HttpProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HttpProtocol")
+    }
 }
 
 impl Protocol for HttpProtocol {

@@ -172,6 +172,7 @@ async fn respond(
     let exchange = Exchange {
         shard: Rc::clone(&connection.around.shard),
         client: Rc::clone(&client),
+        last: true,
     };
     let request = request.map(|body| super::Incoming::new(body, connection));
     let mut answer = client.service.endpoints.answer(exchange, request).await;

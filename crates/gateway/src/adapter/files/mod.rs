@@ -31,7 +31,7 @@ use self::conditions::Verdict;
 use self::mount::Mount;
 use self::options::DirectoryOptions;
 use self::resource::{Content, Found, Resource, Variant};
-use crate::http::{Answer, Asked, Body, plain};
+use crate::http::{Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, OVER_LIMIT, plain};
 use crate::limits::ListenerLimits;
 use crate::net::address::ListenError;
 use crate::options::Reader;
@@ -60,7 +60,7 @@ impl Files {
     }
 
     /// Answers if there is such a file. `last`: nobody comes after this, so 404 and 405 are said here.
-    pub(crate) async fn answer(&self, request: &Asked, last: bool) -> Option<Answer> {
+    async fn look(&self, request: &Asked, last: bool) -> Option<Answer> {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         if !reads && !last {
             return None;
@@ -123,6 +123,21 @@ impl Files {
         self.mounts
             .iter()
             .filter_map(move |mount| Some((mount, mount.below(path)?)))
+    }
+}
+
+impl Endpoint for Files {
+    fn claim(&self, _: &Exchange, _: &Asked) -> Claim {
+        Claim::MayPass
+    }
+
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+        Box::pin(async move {
+            if exchange.client.over_limit {
+                return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
+            }
+            self.look(&asked, exchange.last).await.ok_or(asked)
+        })
     }
 }
 

@@ -14,7 +14,10 @@ use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
 
 use crate::event::record::Asking;
-use crate::http::{Answer, AnswerHead, Asked, Body, Exchange, Incoming, plain};
+use crate::http::{
+    Answer, AnswerHead, Answering, Asked, Body, Claim, Endpoint, Exchange, Incoming, OVER_LIMIT,
+    plain,
+};
 use crate::limits::SIDECAR_BYTES;
 use crate::shard::Shard;
 use crate::worker::queue::Taken;
@@ -30,11 +33,29 @@ enum Content {
     Stream(Incoming, Vec<u8>),
 }
 
+/// Requests for workers: all that come while one takes some.
+#[derive(Debug)]
+pub(crate) struct WorkerRequests;
+
+impl Endpoint for WorkerRequests {
+    fn claim(&self, exchange: &Exchange, _: &Asked) -> Claim {
+        if exchange.shard.hub().workers().takes_requests() {
+            Claim::Yes
+        } else {
+            Claim::No
+        }
+    }
+
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+        Box::pin(async move { Ok(answer(exchange, asked).await) })
+    }
+}
+
 /// Answers a request by way of a worker.
-pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
-    let Exchange { shard, client } = &exchange;
+async fn answer(exchange: &Exchange, request: Asked) -> Answer {
+    let Exchange { shard, client, .. } = exchange;
     if client.over_limit {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, super::OVER_LIMIT);
+        return plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT);
     }
     let limits = &client.listener.config.limits;
     let (parts, body) = request.into_parts();
@@ -50,7 +71,7 @@ pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
     let ticket = Ticket::open(shard, worker, (late > 0).then_some(late));
     // where the worker has too much to do, the request waits: at most until it is late
     loop {
-        match ask(shard, &ticket, &parts, &exchange, &content) {
+        match ask(shard, &ticket, &parts, exchange, &content) {
             Taken::Full if room(shard, ticket.pending()).await => {}
             Taken::Yes | Taken::Full => break,
             Taken::Gone => {

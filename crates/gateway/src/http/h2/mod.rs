@@ -136,7 +136,11 @@ async fn respond(
 async fn ask(guard: &StreamGuard, client: Rc<Client>, request: Asked) -> Answer {
     let shard = Rc::clone(guard.shard());
     let service = Arc::clone(&client.service);
-    let exchange = Exchange { shard, client };
+    let exchange = Exchange {
+        shard,
+        client,
+        last: true,
+    };
     service.endpoints.answer(exchange, request).await
 }
 
