@@ -18,18 +18,15 @@ use millrace_protocol::sse;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
 use crate::close::CloseReason;
-use crate::event::{Acceptance, Transport};
-use crate::frame::{Encoding, EncodingDef, Message};
+use crate::contract::{
+    self, Acceptance, Carried, Encoding, EncodingDef, Goodbye, ListenError, Liveness, Message,
+    Opened, Reader, Session, Stream, Taken, Traits, Transport,
+};
 use crate::http::open;
 use crate::http::{
     Answer, Answering, Asked, Body, BodyError, Claim, Client, Endpoint, Exchange, plain,
 };
-use crate::net::address::ListenError;
-use crate::net::stream::{Carried, Stream};
-use crate::options::Reader;
 use crate::permits::Permit;
-use crate::shard::open::Opened;
-use crate::socket::{self, Goodbye, Liveness, Session, Taken, Traits};
 
 /// The streams of events of one listener.
 #[derive(Debug)]
@@ -149,7 +146,7 @@ impl Session for Sse {
     fn input(
         &mut self,
         bytes: &mut [u8],
-        _: &mut socket::Context<'_>,
+        _: &mut contract::Context<'_>,
     ) -> Result<Taken, CloseReason> {
         // its peer cannot send
         Ok(Taken {

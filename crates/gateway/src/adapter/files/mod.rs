@@ -31,10 +31,9 @@ use self::conditions::Verdict;
 use self::mount::Mount;
 use self::options::DirectoryOptions;
 use self::resource::{Content, Found, Resource, Variant};
+use crate::contract::{ListenError, Reader};
 use crate::http::{Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, OVER_LIMIT, plain};
 use crate::limits::ListenerLimits;
-use crate::net::address::ListenError;
-use crate::options::Reader;
 
 /// The directories that a listener serves, in the order in which they are looked into.
 #[derive(Debug)]

@@ -15,8 +15,8 @@ use super::options::{DirectoryOptions, Immutable};
 use super::path;
 use super::resource::{Found, Recipe};
 use super::root::{self, Blocking, Entry, Version};
+use crate::contract::ListenError;
 use crate::limits::ListenerLimits;
-use crate::net::address::ListenError;
 
 /// See the module.
 #[derive(Debug)]

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::net::address::ListenError;
-use crate::options::Reader;
+use crate::contract::{ListenError, Reader};
 
 /// The files of one directory, served at one path.
 #[derive(Clone, Debug)]

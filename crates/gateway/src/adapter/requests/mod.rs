@@ -13,14 +13,12 @@ use hyper::header::HOST;
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
 
-use crate::event::record::Asking;
+use crate::contract::{Asking, Shard, queue::Taken};
 use crate::http::{
     Answer, AnswerHead, Answering, Asked, Body, Claim, Endpoint, Exchange, Incoming, OVER_LIMIT,
     plain,
 };
 use crate::limits::SIDECAR_BYTES;
-use crate::shard::Shard;
-use crate::worker::queue::Taken;
 use answer_body::AnswerBody;
 use pending::Outcome;
 use ticket::{Ticket, room};

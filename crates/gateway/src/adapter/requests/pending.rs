@@ -11,13 +11,9 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use slab::Slab;
 
-use crate::event::{Step, TransferId};
+use crate::contract::{Env, Part as ShardPart, Shard, Step, TakesSteps, TransferId, Worker};
 use crate::fault::Fault;
 use crate::http::{AnswerHead, Incoming};
-use crate::hub::Worker;
-use crate::shard::{Part as ShardPart, Shard};
-use crate::socket::env::Env;
-use crate::socket::transfers::TakesSteps;
 
 /// See the module.
 #[derive(Default)]

@@ -8,10 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::pending::{Outcome, Pending, Requests, State, turn, wake};
-use crate::event::TransferId;
-use crate::hub::Worker;
-use crate::shard::Shard;
-use crate::socket::transfers::Owner;
+
+use crate::contract::{Owner, Shard, TransferId, Worker};
 
 /// Whoever waits for an answer. When it goes before the answer is complete, the worker is told.
 pub(super) struct Ticket {

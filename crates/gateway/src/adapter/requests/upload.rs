@@ -10,9 +10,9 @@ use hyper::body::Body;
 
 use super::pending::{Pending, turn};
 use super::ticket::{Ticket, room};
+use crate::contract::Shard;
 use crate::fault::Fault;
 use crate::http::Incoming;
-use crate::shard::Shard;
 
 /// Begins to send the worker the body of its request, what has come of it first, while somebody waits for the answer.
 pub(super) fn start(

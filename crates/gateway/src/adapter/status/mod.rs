@@ -8,10 +8,8 @@ use bytes::Bytes;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 
+use crate::contract::{Hub, ListenError, Reader};
 use crate::http::{Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, plain};
-use crate::hub::Hub;
-use crate::net::address::ListenError;
-use crate::options::Reader;
 use crate::stats::Stats;
 
 /// Where one listener shows it.

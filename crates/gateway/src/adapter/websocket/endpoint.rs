@@ -14,13 +14,10 @@ use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 use millrace_protocol::websocket::{DecoderConfig, Role};
 
 use super::session::WebSocket;
-use crate::event::{Acceptance, Transport};
+use crate::contract::{Acceptance, ListenError, Opened, Reader, Transport};
 use crate::http::open;
 use crate::http::{Answer, Answering, Asked, Body, Claim, Client, Endpoint, Exchange, plain};
 use crate::limits::ListenerLimits;
-use crate::net::address::ListenError;
-use crate::options::Reader;
-use crate::shard::open::Opened;
 
 /// WebSockets on one listener.
 #[derive(Debug)]

@@ -28,6 +28,12 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Whether a module at the root of the crate whose sources lie in `src` is on its lowest floor.
+pub(crate) fn is_ground(src: &str, module: &str) -> bool {
+    let of = MODULES.iter().find(|of| of.src == src);
+    of.is_some_and(|of| of.floor(&format!("{module}.rs")) == Some(of.floors.len() - 1))
+}
+
 /// The folders with the sources of our crates.
 fn sources(tree: &Tree) -> BTreeSet<String> {
     let of = |path: &str| {
