@@ -375,8 +375,9 @@ function alreadyStarted(option: string): MillraceError {
   );
 }
 
-/** What is every protocol's beside what is one's. */
+/** What is every protocol's beside what is one's, for plans that do not say so themselves. */
 function apart(config: Record<string, unknown>): Record<string, unknown> {
+  if (config['protocol'] !== undefined) return config;
   const { origins, websocketPaths, rawMethods, events, stats, metrics, static: files, resp, ...common } = config;
   if (resp !== undefined) return { ...common, protocol: 'resp', options: resp };
   const options = { origins, websocketPaths, rawMethods, events, stats, metrics, static: files };
