@@ -20,6 +20,7 @@ use crate::net::address::{self, ListenError};
 use crate::net::tls::{Terms, TlsConfig, TlsError};
 use crate::notice::Notice;
 use crate::options::Options;
+use crate::shard::protocol::{Needs, Protocol};
 use crate::stats::ShardStats;
 use crate::sync::AtomicU64;
 
@@ -172,10 +173,8 @@ impl Gateway {
         if !self.is_running() {
             return Err(ListenError::NotRunning);
         }
-        let name = &config.protocol;
-        let mut protocols = self.protocols.iter();
-        let protocol = protocols.find(|protocol| protocol.name() == name);
-        let protocol = protocol.ok_or_else(|| ListenError::Protocol(name.clone()))?;
+        let protocol = self.protocol(&config.protocol);
+        let protocol = protocol.ok_or_else(|| ListenError::Protocol(config.protocol.clone()))?;
         let needs = protocol.needs(&config);
         // the keys and passwords themselves are not kept
         let tls = config.tls.take();
@@ -210,6 +209,12 @@ impl Gateway {
         Ok(Listening { id, address })
     }
 
+    fn protocol(&self, name: &str) -> Option<&dyn Protocol> {
+        let mut protocols = self.protocols.iter();
+        let found = protocols.find(|protocol| protocol.name() == name);
+        found.map(|protocol| &**protocol)
+    }
+
     /// Gives listeners other certificates, keys and authorities, all of them or, where one does not
     /// work, none. Connections that are up stay. A listener that is gone or plain is passed over.
     pub fn reload_tls(&self, configs: &[(u32, TlsConfig)]) -> Result<(), TlsError> {
@@ -217,12 +222,22 @@ impl Gateway {
         let mut made = Vec::with_capacity(configs.len());
         for (id, config) in configs {
             let listener = listeners.iter().find(|listener| listener.id == *id);
-            if let Some(terms) = listener.and_then(|listener| listener.tls.as_ref()) {
-                made.push((terms, terms.again(config)?));
-            }
+            let Some((listener, old)) =
+                listener.and_then(|listener| Some((listener, listener.tls.as_ref()?)))
+            else {
+                continue;
+            };
+            // what is spoken may be another thing than before, such as no HTTP/2
+            let like = ListenerConfig {
+                tls: Some(config.clone()),
+                ..listener.config.clone()
+            };
+            let protocol = self.protocol(&like.protocol);
+            let needs = protocol.map_or_else(Needs::default, |protocol| protocol.needs(&like));
+            made.push((old, Terms::new(config, needs.alpn)?));
         }
-        for (terms, newer) in made {
-            terms.replace(newer);
+        for (old, newer) in made {
+            old.replace(&newer);
         }
         Ok(())
     }

@@ -62,32 +62,21 @@ impl fmt::Debug for Identity {
 
 /// What a listener's handshakes go by at this moment.
 #[derive(Debug)]
-pub(crate) struct Terms {
-    now: Mutex<Arc<ServerConfig>>,
-    /// The names of what is spoken, the best first.
-    alpn: &'static [&'static [u8]],
-}
+pub(crate) struct Terms(Mutex<Arc<ServerConfig>>);
 
 impl Terms {
-    pub(crate) fn new(
-        config: &TlsConfig,
-        alpn: &'static [&'static [u8]],
-    ) -> Result<Self, TlsError> {
-        let now = Mutex::new(build::server_config(config, alpn)?);
-        Ok(Self { now, alpn })
+    /// `alpn`: the names of what is spoken, the best first.
+    pub(crate) fn new(config: &TlsConfig, alpn: &[&[u8]]) -> Result<Self, TlsError> {
+        build::server_config(config, alpn).map(|config| Self(Mutex::new(config)))
     }
 
-    /// What it could [go by](Self::replace) instead, speaking the same.
-    pub(crate) fn again(&self, config: &TlsConfig) -> Result<Arc<ServerConfig>, TlsError> {
-        build::server_config(config, self.alpn)
-    }
-
-    /// Handshakes from now on go by `newer`; connections that are up stay as they are.
-    pub(crate) fn replace(&self, newer: Arc<ServerConfig>) {
-        *self.now.lock() = newer;
+    /// Handshakes from now on go by `other`; connections that are up stay as they are.
+    pub(crate) fn replace(&self, other: &Self) {
+        let newer = other.now();
+        *self.0.lock() = newer;
     }
 
     fn now(&self) -> Arc<ServerConfig> {
-        Arc::clone(&self.now.lock())
+        Arc::clone(&self.0.lock())
     }
 }
