@@ -25,9 +25,9 @@ import {
   readWords,
 } from './limits.js';
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
-import { PATH_KEYS, type PathOptions, type PathPlan, readPaths } from './paths.js';
+import { PATH_KEYS, type PathOptions, type PathPlan, readPaths } from './protocols/http.js';
+import { RESP_KEYS, type RespOptions, type RespPlan, readResp } from './protocols/resp.js';
 import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
-import { RESP_KEYS, type RespOptions, type RespPlan, readResp } from './resp.js';
 import { readStatic, type StaticOptions, type StaticPlan } from './static.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
 import type { WorkerModule } from './worker/module.js';

@@ -1,6 +1,6 @@
 /** The paths of a listener at which something other than a WebSocket answers: the option values and how they are read. */
 
-import { type Fields, shown } from './fields.js';
+import { type Fields, shown } from '../fields.js';
 
 /** Paths of a listener at which something other than a WebSocket answers. All are off by default. */
 export interface PathOptions {

@@ -1,7 +1,7 @@
 /** The options of a listener that speaks RESP, the Redis protocol: their types and their parser. Knows no connection. */
 
 import { isIPv4 } from 'node:net';
-import { type Fields, NOTHING, readFlag, readObject, shown } from './fields.js';
+import { type Fields, NOTHING, readFlag, readObject, shown } from '../fields.js';
 
 /** Options of a listener with `protocol: 'resp'`. */
 export interface RespOptions {
