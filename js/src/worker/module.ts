@@ -3,6 +3,7 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Gateway } from '../gateway.js';
+import type { ProtocolHandlers } from '../protocols/index.js';
 import type { Data } from '../target.js';
 import { EXCHANGE_HANDLER, type ExchangeHandler } from './exchange.js';
 import type { FetchHandler } from './fetch/handler.js';
@@ -68,7 +69,7 @@ export type OpenAnswer = boolean | Rejection | Acceptance | undefined | null | v
  * What a worker module exports, each part optional. Handlers are called with `this` undefined. Events of one
  * connection come in order and one at a time: if a handler returns a promise, the next one waits for it.
  */
-export interface WorkerModule {
+export interface WorkerModule extends ProtocolHandlers {
   /** Called before the worker takes connections. `gateway` is the one that started it. */
   handleStart?(workerArg: unknown, gateway: Gateway): void | Promise<void>;
   /**
