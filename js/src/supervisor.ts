@@ -117,7 +117,7 @@ export class Supervisor {
       if (plan.backplane !== undefined) await this.#waitForLink(plan.backplane.waitMs);
       if (plan.workers !== undefined) await this.#startWorkers({ ...plan.workers, arg }, fixed, slots, hosts);
       for (const { plan, config } of listeners) {
-        const listening = this.#native.listen(apart(config));
+        const listening = this.#native.listen(config);
         begun.listeners.push(listening.id);
         if (plan !== undefined) begun.tls.set(listening.id, plan);
         begun.addresses.push(listening.address);
@@ -373,13 +373,4 @@ function alreadyStarted(option: string): MillraceError {
     'ERR_MILLRACE_ALREADY_STARTED',
     `options.${option} is fixed by the first start of a gateway, which runs with another value`,
   );
-}
-
-/** What is every protocol's beside what is one's, for plans that do not say so themselves. */
-function apart(config: Record<string, unknown>): Record<string, unknown> {
-  if (config['protocol'] !== undefined) return config;
-  const { origins, websocketPaths, rawMethods, events, stats, metrics, static: files, resp, ...common } = config;
-  if (resp !== undefined) return { ...common, protocol: 'resp', options: resp };
-  const options = { origins, websocketPaths, rawMethods, events, stats, metrics, static: files };
-  return { ...common, protocol: 'http', options };
 }
