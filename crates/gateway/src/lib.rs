@@ -31,7 +31,7 @@ mod worker;
 
 pub use config::{GatewayConfig, ListenerConfig};
 pub use doorbell::Doorbell;
-pub use event::{Acceptance, Handlers, Head, Rejection, Step, TransferId, Whole};
+pub use event::{Acceptance, Handlers, Head, Operation, Rejection, Step, TransferId, Whole};
 pub use frame::HEAD_ROOM;
 pub use gateway::{Gateway, Listening, StartError};
 pub use http::{AnswerHead, HeadError};

@@ -16,14 +16,7 @@ use millrace_gateway::{
 use support::manual::{Manual, eventually, manual};
 use support::{SOON, Server, serve};
 
-const FETCH: Handlers = Handlers {
-    open: false,
-    text: false,
-    binary: false,
-    close: false,
-    drain: false,
-    request: true,
-};
+const FETCH: Handlers = Handlers::REQUEST;
 
 fn server(worker_queue_events: usize) -> Server {
     let mut config = GatewayConfig {

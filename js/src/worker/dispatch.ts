@@ -7,22 +7,24 @@ import type { NativeGateway, NativeWorker, Sidecar } from '../binding.js';
 import type { MillraceError } from '../errors.js';
 import type { Gateway } from '../gateway.js';
 import { Connection } from './connection.js';
-import type { LoadedModule } from './module.js';
 import {
-  type Closing,
   FLAG_ASCII,
   FLAG_LAST,
   FLAG_SIDECAR,
-  isAwaited,
   KIND_BINARY,
   KIND_CLOSE,
   KIND_DRAIN,
-  KIND_MASK,
   KIND_OPEN,
   KIND_PIECE,
   KIND_REQUEST,
   KIND_TEXT,
   KIND_TURN,
+} from './kinds.generated.js';
+import { handlerBits, type LoadedModule } from './module.js';
+import {
+  type Closing,
+  isAwaited,
+  KIND_MASK,
   LENGTH_SHIFT,
   NO_SLOT,
   over,
@@ -69,7 +71,8 @@ export class Dispatcher {
     handlerTimeoutMs: number,
     report: (error: MillraceError) => void,
   ) {
-    this.#worker = native.addWorker(flagsOf(module), (batch, length, sidecars) => this.#drain(batch, length, sidecars));
+    const handlers = handlerBits(module);
+    this.#worker = native.addWorker(handlers, (batch, length, sidecars) => this.#drain(batch, length, sidecars));
     this.#exchange = over(this.#worker.exchange);
     this.#exchangeWords = new Uint32Array(this.#worker.exchange);
     this.#gateway = gateway;
@@ -320,17 +323,6 @@ export class Dispatcher {
     const connection = this.#connections[slot];
     if (connection !== undefined) this.#runner.drained(connection);
   }
-}
-
-function flagsOf(module: LoadedModule): number {
-  return (
-    (module.handleOpen === undefined ? 0 : 1) |
-    (module.handleTextMessage === undefined ? 0 : 2) |
-    (module.handleBinaryMessage === undefined ? 0 : 4) |
-    (module.handleClose === undefined ? 0 : 8) |
-    (module.handleDrain === undefined ? 0 : 16) |
-    (module.exchange === undefined ? 0 : 32)
-  );
 }
 
 const NO_BYTES = over(new ArrayBuffer(0));

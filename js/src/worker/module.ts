@@ -7,9 +7,9 @@ import type { ProtocolHandlers } from '../protocols/index.js';
 import type { Data } from '../target.js';
 import { EXCHANGE_HANDLER, type ExchangeHandler } from './exchange.js';
 import type { FetchHandler } from './fetch/handler.js';
+import { HANDLERS, type Transport } from './kinds.generated.js';
 
-/** How a socket's bytes travel: as a WebSocket, or one way, as Server-Sent Events. */
-export type Transport = 'websocket' | 'sse';
+export type { Transport };
 
 /** The request that opens a connection. */
 export interface OpenRequest {
@@ -106,18 +106,6 @@ export interface WorkerModule extends ProtocolHandlers {
   handleStop?(): void | Promise<void>;
 }
 
-/** The handlers' names. */
-const HANDLERS = [
-  'handleStart',
-  'handleOpen',
-  'handleTextMessage',
-  'handleBinaryMessage',
-  'handleClose',
-  'handleDrain',
-  'fetch',
-  'handleStop',
-] as const;
-
 /** A worker module, read. */
 export interface LoadedModule extends Omit<WorkerModule, 'fetch'> {
   /** Answers its requests. */
@@ -144,7 +132,7 @@ export function readWorkerModule(exported: object, where: string): LoadedModule 
   const whole = member(exported as Fields, 'default');
   if (isApp(whole)) sources.push(whole);
   const module: Record<string, unknown> = {};
-  for (const name of HANDLERS) {
+  for (const name of ['handleStart', ...Object.keys(HANDLERS), 'handleStop']) {
     // what it answers with is below
     const handler = name === 'fetch' ? undefined : find(sources, name, where);
     if (handler !== undefined) module[name] = handler;
@@ -152,6 +140,16 @@ export function readWorkerModule(exported: object, where: string): LoadedModule 
   const exchange = exchangeOf(sources, where);
   if (exchange !== undefined) module['exchange'] = exchange;
   return module;
+}
+
+/** The bits of the handlers that a module has. */
+export function handlerBits(module: LoadedModule): number {
+  let bits = 0;
+  for (const [name, bit] of Object.entries(HANDLERS)) {
+    const handler = (module as Fields)[name === 'fetch' ? 'exchange' : name];
+    if (handler !== undefined) bits |= bit;
+  }
+  return bits;
 }
 
 type Fields = Readonly<Record<string | symbol, unknown>>;

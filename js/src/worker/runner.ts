@@ -9,8 +9,9 @@ import { readable } from '../report.js';
 import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.js';
 import { type Connection, Run, type Waiting } from './connection.js';
 import { Deadlines } from './deadline.js';
+import { KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_OPEN, KIND_TEXT } from './kinds.generated.js';
 import type { LoadedModule } from './module.js';
-import { type Closing, KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_OPEN, KIND_TEXT, type Opening } from './record.js';
+import type { Closing, Opening } from './record.js';
 import type { Replies } from './replies.js';
 
 /** See the module. */

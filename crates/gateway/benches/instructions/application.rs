@@ -41,13 +41,7 @@ impl Server {
         });
         let (bell, door): (Arc<InPlace>, Arc<InPlace>) = (Arc::clone(&worker), Arc::clone(&worker));
         gateway.start(config, bell).expect("a first start");
-        let handlers = Handlers {
-            open: true,
-            text: true,
-            close: true,
-            request: true,
-            ..Handlers::default()
-        };
+        let handlers = Handlers::OPEN | Handlers::TEXT | Handlers::CLOSE | Handlers::REQUEST;
         worker
             .worker
             .get_or_init(|| gateway.add_worker(handlers, door))

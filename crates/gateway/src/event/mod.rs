@@ -1,14 +1,17 @@
-//! What passes between I/O shards and workers, as data: records of events, which handlers there are, what they answer, and the steps of
-//! transfers.
+//! What passes between I/O shards and workers, as data: the numbers and records of events, which handlers there are, what
+//! they answer, and the steps of transfers.
 //! Owns no queue.
 
 mod admission;
 mod handlers;
+mod kinds;
 mod opening;
 pub(crate) mod record;
 mod transfer;
 
 pub use admission::{Acceptance, Rejection};
 pub use handlers::Handlers;
-pub(crate) use opening::{Opening, Transport};
+pub use kinds::Operation;
+pub(crate) use kinds::{RecordKind, Transport, Turn};
+pub(crate) use opening::Opening;
 pub use transfer::{Head, Step, TransferId, Whole};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use millrace_core::{ChannelId, Kind, Name, ShardIndex, SocketId, Space};
 
 use super::recipients::{Local, Recipients};
-use crate::event::record::RecordKind;
+use crate::event::RecordKind;
 use crate::frame::Message;
 use crate::frame::{Encodings, Frame, Ledger};
 use crate::hub::Hub;

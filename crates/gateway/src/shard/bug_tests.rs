@@ -89,11 +89,9 @@ impl Server {
 
     /// One that takes requests and answers none.
     fn worker(&self) -> Arc<Worker> {
-        let handlers = Handlers {
-            request: true,
-            ..Handlers::default()
-        };
-        let worker = self.gateway.add_worker(handlers, Arc::<Bell>::default());
+        let worker = self
+            .gateway
+            .add_worker(Handlers::REQUEST, Arc::<Bell>::default());
         worker.activate();
         worker
     }
@@ -151,11 +149,9 @@ fn a_panic_while_a_listener_stops_ends_the_gateway_with_an_error() {
 #[test]
 fn a_panic_in_the_look_at_late_requests_ends_the_gateway_with_an_error() {
     let server = serve();
-    let handlers = Handlers {
-        request: true,
-        ..Handlers::default()
-    };
-    let worker = server.gateway.add_worker(handlers, Arc::<Bell>::default());
+    let worker = server
+        .gateway
+        .add_worker(Handlers::REQUEST, Arc::<Bell>::default());
     worker.activate();
     server.gateway.faults().ask(Fault::Requests);
     let _client = server.send(GET);

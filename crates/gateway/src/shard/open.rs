@@ -11,7 +11,7 @@ use millrace_core::SocketId;
 use millrace_protocol::certificate::subject;
 
 use super::Shard;
-use crate::event::{Acceptance, Opening, Rejection, Transport};
+use crate::event::{Acceptance, Handlers, Opening, Rejection, Transport};
 use crate::hub::Worker;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
@@ -138,7 +138,7 @@ impl Asking<'_> {
         show: impl FnOnce() -> Shown<'s>,
     ) -> bool {
         let socket = connection.socket;
-        if !connection.worker.handlers().open {
+        if !connection.worker.handlers().contains(Handlers::OPEN) {
             return shard.announce(connection, &Opening::unseen(socket));
         }
         let shown = show();

@@ -12,7 +12,8 @@ use super::connection::{Connection, Credit, Extra};
 use super::env::Env;
 use super::outbox::Outbox;
 use crate::close::CloseReason;
-use crate::event::record::{RecordKind, record_bytes};
+use crate::event::record::record_bytes;
+use crate::event::{Handlers, RecordKind};
 use crate::frame::{Charge, Encoding, Frame, LateReply};
 use crate::hub::Hub;
 use crate::inbox::Command;
@@ -151,12 +152,11 @@ impl Context<'_> {
             return Ok(Flow::Go);
         }
         let worker = &self.connection.worker;
-        let handlers = worker.handlers();
-        let (record, handled) = match kind {
-            Kind::Text => (RecordKind::Text, handlers.text),
-            Kind::Binary => (RecordKind::Binary, handlers.binary),
+        let (record, handler) = match kind {
+            Kind::Text => (RecordKind::Text, Handlers::TEXT),
+            Kind::Binary => (RecordKind::Binary, Handlers::BINARY),
         };
-        if !handled {
+        if !worker.handlers().contains(handler) {
             return Err(CloseReason::NO_HANDLER);
         }
         if self.appender.is_none() {

@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use crate::doorbell::Doorbell;
     use crate::event::Handlers;
-    use crate::event::record::RecordKind;
+    use crate::event::RecordKind;
 
     struct Nobody;
 
@@ -232,7 +232,7 @@ mod tests {
     }
 
     fn worker(id: u32) -> Arc<Worker> {
-        let handlers = Handlers::default();
+        let handlers = Handlers::NONE;
         Arc::new(Worker::new(id, handlers, Arc::new(Nobody), Weak::new()))
     }
 

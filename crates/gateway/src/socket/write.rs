@@ -12,6 +12,7 @@ use super::connection::{Connection, Io, Phase, Shared, Wait};
 use super::env::Env;
 use super::outbox::Outbox;
 use crate::close::CloseReason;
+use crate::event::Handlers;
 use crate::frame::{LateReply, Ledger};
 use crate::net::stream::Stream;
 use crate::socket::Wake;
@@ -98,7 +99,8 @@ impl Env {
         io.swollen = false;
         self.restart_clocks(io);
         connection.wake();
-        if matches!(io.phase, Phase::Open) && connection.worker.handlers().drain {
+        if matches!(io.phase, Phase::Open) && connection.worker.handlers().contains(Handlers::DRAIN)
+        {
             connection
                 .worker
                 .queue()

@@ -10,7 +10,8 @@ use bytes::Bytes;
 use millrace_core::SocketId;
 
 use super::sidecar::{AsciiText, Sidecar};
-use crate::event::record::{self, RecordKind};
+use crate::event::RecordKind;
+use crate::event::record;
 use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 

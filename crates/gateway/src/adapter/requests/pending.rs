@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use slab::Slab;
 
-use crate::contract::{Env, Part as ShardPart, Shard, Step, TakesSteps, TransferId, Worker};
+use crate::contract::{Env, Part as ShardPart, Shard, Step, TakesSteps, TransferId, Turn, Worker};
 use crate::fault::Fault;
 use crate::http::{AnswerHead, Incoming};
 
@@ -202,7 +202,7 @@ impl Pending {
     fn tell_room(&self, state: &mut State) {
         if state.wants_room && state.buffered <= LOW_WATER {
             state.wants_room = false;
-            self.worker.queue().turn(self.id.get(), turn::ROOM);
+            self.worker.queue().turn(self.id.get(), Turn::Room);
             self.worker.ring();
         }
     }
@@ -230,22 +230,6 @@ pub(super) fn wake(waker: &mut Option<Waker>) {
     if let Some(waker) = waker.take() {
         waker.wake();
     }
-}
-
-/// What the worker is told of a request.
-pub(super) mod turn {
-    /// The client left before the answer was complete.
-    pub(crate) const ABORTED: u32 = 1;
-    /// The answer did not begin in time.
-    pub(crate) const LATE: u32 = 2;
-    /// Few bytes of the answer are left to be written.
-    pub(crate) const ROOM: u32 = 3;
-    /// The request's body is larger than allowed.
-    pub(crate) const TOO_LARGE: u32 = 4;
-    /// The request's body broke off.
-    pub(crate) const BROKEN: u32 = 5;
-    /// The client sends nothing more; it may still read.
-    pub(crate) const LEFT: u32 = 6;
 }
 
 /// Bytes of an answer left to be written at which the worker may go on.

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::pending::{Outcome, Pending, Requests, State, turn, wake};
+use super::pending::{Outcome, Pending, Requests, State, wake};
 
-use crate::contract::{Owner, Shard, TransferId, Worker};
+use crate::contract::{Owner, Shard, TransferId, Turn, Worker};
 
 /// Whoever waits for an answer. When it goes before the answer is complete, the worker is told.
 pub(super) struct Ticket {
@@ -77,7 +77,7 @@ impl Ticket {
         self.pending
             .worker
             .queue()
-            .turn(self.pending.id.get(), turn::LEFT);
+            .turn(self.pending.id.get(), Turn::Left);
         self.shard.ring_later(&self.pending.worker);
     }
 
@@ -116,7 +116,7 @@ impl Drop for Ticket {
         let late = state.over && state.end.is_none();
         // what the worker has not heard of takes no room in its queue, which is full then
         if pending.asked.get() && (late || !state.over) {
-            let what = if late { turn::LATE } else { turn::ABORTED };
+            let what = if late { Turn::Late } else { Turn::Aborted };
             pending.worker.queue().turn(pending.id.get(), what);
             self.shard.ring_later(&pending.worker);
         }

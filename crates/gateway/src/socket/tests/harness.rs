@@ -46,12 +46,7 @@ impl Harness {
         let hub = Arc::new(Hub::new(Encodings::new()));
         let limits = GatewayLimits::default();
         hub.inboxes().open(1, limits.shard_inbox_bytes);
-        let handlers = Handlers {
-            open: true,
-            text: true,
-            close: true,
-            ..Handlers::default()
-        };
+        let handlers = Handlers::OPEN | Handlers::TEXT | Handlers::CLOSE;
         let worker = Worker::new(1, handlers, Arc::new(Silent), Arc::downgrade(&hub));
         let worker = Arc::new(worker);
         worker.activate();

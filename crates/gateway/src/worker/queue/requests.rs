@@ -1,6 +1,7 @@
 //! Requests in a worker's queue: what is told of them beside the events of connections.
 
 use super::Queue;
+use crate::event::Turn;
 use crate::event::record::{self, Asking};
 use crate::limits::SIDECAR_BYTES;
 use crate::worker::sidecar::Sidecar;
@@ -50,7 +51,7 @@ impl Queue {
     }
 
     /// Appends what became of a request.
-    pub(crate) fn turn(&self, id: u64, turn: u32) {
+    pub(crate) fn turn(&self, id: u64, turn: Turn) {
         let mut state = self.state.lock();
         if !state.retired {
             record::append_turn(&mut state.room(12).bytes, id, turn);
