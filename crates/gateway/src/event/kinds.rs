@@ -46,8 +46,9 @@ macro_rules! handlers {
     };
 }
 
-/// The events of single protocols. Behind `=>` stands the handler that one calls, as in [`handlers`]; the others are for the
-/// protocol's own code in JavaScript.
+/// The events of single protocols. Behind `=>` stands the handler that one calls, as in [`handlers`]: with the socket's id,
+/// its token, each word of the fields as a number, and the payload if there is one. The others are for the protocol's own
+/// code in JavaScript.
 macro_rules! events {
     (
         $(#[doc = $about:literal])*
@@ -142,6 +143,8 @@ numbers! {
         Piece = 7;
         /// What became of a request or its answer.
         Turn = 8;
+        /// What a protocol tells beside messages: an [`Event`].
+        Event = 9;
     }
 }
 

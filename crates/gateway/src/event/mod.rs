@@ -12,6 +12,6 @@ mod transfer;
 pub use admission::{Acceptance, Rejection};
 pub use handlers::Handlers;
 pub use kinds::Operation;
-pub(crate) use kinds::{RecordKind, Transport, Turn};
+pub(crate) use kinds::{Event, RecordKind, Transport, Turn};
 pub(crate) use opening::Opening;
 pub use transfer::{Head, Step, TransferId, Whole};

@@ -3,9 +3,10 @@
 //!
 //! A record is two native-endian `u32` words and a payload padded to a multiple of four:
 //! word 0 is `kind | ascii << 4 | sidecar << 5 | length << 8`, word 1 the worker's slot. Records of requests are
-//! in [`http`].
+//! in [`http`], those of protocols' events in [`protocol`].
 
 mod http;
+mod protocol;
 
 use millrace_core::SocketId;
 
@@ -14,6 +15,7 @@ use super::opening::Opening;
 pub(crate) use http::{
     Asking, append_asking, append_piece, append_piece_beside, append_turn, asking_bytes,
 };
+pub(crate) use protocol::{append_event, append_event_beside, event_bytes};
 
 /// Word 0 and 1 of every record, in bytes.
 pub(crate) const HEADER_BYTES: usize = 8;

@@ -42,12 +42,9 @@ impl Queue {
             let chunk = state.room(8 + length);
             return record::append_piece(&mut chunk.bytes, id, &piece, last);
         }
-        let chunk = state.room(12);
-        let index = u32::try_from(chunk.sidecars.len()).unwrap_or(u32::MAX);
-        record::append_piece_beside(&mut chunk.bytes, id, index, last);
-        chunk.sidecars.push(Sidecar::Bytes(piece));
-        chunk.sidecar_bytes += length;
-        state.bytes += length;
+        state.beside(12, Sidecar::Bytes(piece), |out, (index, _length)| {
+            record::append_piece_beside(out, id, index, last);
+        });
     }
 
     /// Appends what became of a request.
