@@ -14,6 +14,7 @@ import {
   KIND_BINARY,
   KIND_CLOSE,
   KIND_DRAIN,
+  KIND_EVENT,
   KIND_OPEN,
   KIND_PIECE,
   KIND_REQUEST,
@@ -30,6 +31,7 @@ import {
   over,
   type RecordBuffer,
   readClosing,
+  readEvent,
   readOpening,
   socketId,
 } from './record.js';
@@ -233,6 +235,9 @@ export class Dispatcher {
         this.#replies.handling(0);
         this.#requests?.turn(socketId(words, at + 2), words[at + 4] as number);
         break;
+      case KIND_EVENT:
+        this.#event(head, slot, at + 2, length);
+        break;
     }
   }
 
@@ -317,6 +322,20 @@ export class Dispatcher {
     // a copy of what lies in the batch, which is used again
     const piece = typeof beside === 'object' ? beside : Buffer.from(this.#buffer.subarray(start, (at << 2) + length));
     exchange.piece(piece, (head & FLAG_LAST) !== 0);
+  }
+
+  #event(head: number, slot: number, at: number, length: number): void {
+    const connection = this.#connections[slot];
+    if (connection === undefined) return;
+    const { number, fields: fieldBytes } = readEvent(this.#words, at);
+    const start = (at + 2) << 2;
+    const behind = start + ((fieldBytes + 3) & ~3);
+    const fields = this.#buffer.subarray(start, start + fieldBytes);
+    const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(behind);
+    // a copy of what lies in the batch, which is used again
+    const payload =
+      typeof beside === 'object' ? beside : Buffer.from(this.#buffer.subarray(behind, (at << 2) + length));
+    this.#runner.event(connection, { number, fields, payload });
   }
 
   #drained(slot: number): void {

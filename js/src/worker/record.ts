@@ -51,6 +51,16 @@ export interface Closing {
   reason: string;
 }
 
+/** What a protocol tells of a connection. */
+export interface SocketEvent {
+  /** The event's number. */
+  number: number;
+  /** A view of the batch. */
+  fields: Buffer;
+  /** Its own, no view. */
+  payload: Uint8Array;
+}
+
 /** Whether `handleOpen` decides over the OPEN record whose payload starts at word `at`; if not, it is accepted already. */
 export function isAwaited(words: Uint32Array, at: number): boolean {
   return (word(words, at + 2) & 1) !== 0;
@@ -93,6 +103,11 @@ export function readClosing(words: Uint32Array, buffer: RecordBuffer, at: number
     token: tokenLength === NO_TOKEN ? undefined : Buffer.from(buffer.subarray(token, token + tokenLength)),
     reason: buffer.utf8Slice(reason, reason + word(words, at + 4)),
   };
+}
+
+/** The number of an EVENT record whose payload starts at word `at`, and the length of its fields, which follow. */
+export function readEvent(words: Uint32Array, at: number): { number: number; fields: number } {
+  return { number: word(words, at), fields: word(words, at + 1) };
 }
 
 /** Names and values in turn, each ended by a zero. No prototype: a client may name a header as it likes. */
