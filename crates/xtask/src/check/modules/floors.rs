@@ -123,6 +123,7 @@ const CORE: Crate = Crate {
         (
             "its tables",
             &[
+                "channel.rs",
                 "channel_list.rs",
                 "channels.rs",
                 "dangling.rs",
@@ -145,7 +146,14 @@ const CORE: Crate = Crate {
         ),
         (
             "ids",
-            &["hash.rs", "id.rs", "limits.rs", "name.rs", "sync.rs"],
+            &[
+                "hash.rs",
+                "id.rs",
+                "kind.rs",
+                "limits.rs",
+                "name.rs",
+                "sync.rs",
+            ],
         ),
     ],
     upward: &[],
