@@ -3,22 +3,10 @@
  * of them. Owns that code; waits for nobody.
  */
 
+import type { ProtocolEvents } from '../protocols/protocol.js';
 import { EVENT_HANDLERS } from './kinds.generated.js';
 import type { LoadedModule } from './module.js';
 import type { SocketEvent } from './record.js';
-
-/** An event of a socket that its protocol reports. */
-export interface ProtocolEvent {
-  readonly socketId: number;
-  /** As handlers get it. */
-  readonly token: Uint8Array | undefined;
-  /** As the native side wrote them. A view, for as long as the call lasts. */
-  readonly fields: Buffer;
-  readonly payload: Uint8Array;
-}
-
-/** What is done with the events of protocols that call no handler, by number. */
-export type ProtocolEvents = Readonly<Record<number, (event: ProtocolEvent) => unknown>>;
 
 /** See the module. */
 export class Events {

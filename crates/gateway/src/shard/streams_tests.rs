@@ -144,10 +144,7 @@ impl Server {
     }
 
     fn worker(&self, open: bool) -> Arc<Worker> {
-        let handlers = Handlers {
-            open,
-            ..Handlers::default()
-        };
+        let handlers = if open { Handlers::OPEN } else { Handlers::NONE };
         let worker = self.gateway.add_worker(handlers, Arc::new(Silent));
         worker.activate();
         worker
