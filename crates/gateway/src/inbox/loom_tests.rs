@@ -7,7 +7,7 @@ use std::task::Wake;
 use loom::thread;
 
 use super::*;
-use crate::event::record::RecordKind;
+use crate::event::RecordKind;
 use crate::worker::queue::Queue;
 
 /// Counts wake-ups that the shard still owes a turn.
