@@ -14,6 +14,19 @@ const BIT = 1 << 20;
 EVENT_HANDLERS[CALLS] = 'handleProbe';
 HANDLERS.handleProbe = BIT;
 
+// … and a protocol to the list of them
+const OWN = 70_003;
+const { default: PROTOCOLS } = require('../js/dist/protocols/index.js');
+let own;
+let loaded = 0;
+PROTOCOLS.push({
+  name: 'probe',
+  events: () => {
+    loaded += 1;
+    return { [OWN]: (event) => own(event) };
+  },
+});
+
 test('a handler is found in the module, and its bit is told', (t) => {
   const handleProbe = () => undefined;
   const module = readWorkerModule({ handleProbe, handleTextMessage: () => undefined }, 'here');
@@ -55,6 +68,30 @@ test('nobody is called for an event without a handler, of a socket that is gone,
   const { drain, errors, notes } = setUp({ handleTextMessage: () => undefined });
   drain(new Batch().open(0, 1, { awaited: false }).event(0, CALLS).event(9, CALLS).event(0, 70_002));
   t.deepEqual([errors, notes], [[], []]);
+});
+
+test('an event without a handler is for the code of its protocol, which is loaded once', async (t) => {
+  const seen = [];
+  const { promise, resolve } = deferred();
+  own = ({ socketId, token, fields, payload }) => {
+    seen.push([socketId, token && String(token), [...fields], [...payload]]);
+    return seen.length === 1 ? promise : undefined;
+  };
+  const { drain, errors, setToken } = setUp({ handleTextMessage: (text) => void seen.push(text) });
+  const before = loaded;
+  setToken(5, 'secret');
+  const batch = new Batch().open(0, 5, { awaited: false }).event(0, OWN, { fields: [1, 2, 3], payload: [4] });
+  drain(batch.text(0, 'then').event(0, OWN));
+  t.is(seen.length, 1);
+  resolve();
+  await later();
+  t.deepEqual(seen, [[5, 'secret', [1, 2, 3], [4]], 'then', [5, 'secret', [], []]]);
+  t.is(loaded, before + 1);
+  own = () => {
+    throw new Error('broken');
+  };
+  drain(new Batch().event(0, OWN));
+  t.is(errors[0].message.split('\n')[0], `event ${OWN} failed for socket 5: broken`);
 });
 
 test('an event waits for a promise, and what comes next waits for its own', async (t) => {

@@ -11,25 +11,29 @@ import type { SocketEvent } from './record.js';
 /** See the module. */
 export class Events {
   readonly #module: LoadedModule;
-  readonly #load: () => ProtocolEvents;
   #own: ProtocolEvents | undefined;
 
-  constructor(module: LoadedModule, load: () => ProtocolEvents) {
+  constructor(module: LoadedModule) {
     this.#module = module;
-    this.#load = load;
   }
 
   /** Calls what an event calls, if anything, and returns what that returned. */
   call(event: SocketEvent, socketId: number, token: Uint8Array | undefined): unknown {
     const name = EVENT_HANDLERS[event.number];
     if (name === undefined) {
-      this.#own ??= this.#load();
+      this.#own ??= ownEvents();
       const { fields, payload } = event;
       return this.#own[event.number]?.({ socketId, token, fields, payload });
     }
     const handler = (this.#module as Readonly<Record<string, unknown>>)[name] as Handler | undefined;
     return handler?.(socketId, token, ...argumentsOf(event));
   }
+}
+
+/** Loaded here, because most workers never get one. */
+function ownEvents(): ProtocolEvents {
+  const protocols: typeof import('../protocols/events.js') = require('../protocols/events.js');
+  return protocols.protocolEvents();
 }
 
 /** What an error says failed. */

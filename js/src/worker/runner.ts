@@ -5,7 +5,6 @@
 
 import type { NativeGateway, NativeWorker } from '../binding.js';
 import { MillraceError } from '../errors.js';
-import { protocolEvents } from '../protocols/events.js';
 import { readable } from '../report.js';
 import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.js';
 import { type Connection, Run, type Waiting } from './connection.js';
@@ -45,7 +44,7 @@ export class Runner {
     this.#module = module;
     this.#handleText = module.handleTextMessage;
     this.#handleBinary = module.handleBinaryMessage;
-    this.#events = new Events(module, protocolEvents);
+    this.#events = new Events(module);
     this.#report = report;
     this.#deadlines = new Deadlines(handlerTimeoutMs, (run) => this.#late(run));
     this.#tokens = new Uint32Array(worker.tokenWords);
