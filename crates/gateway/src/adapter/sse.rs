@@ -139,6 +139,7 @@ impl Session for Sse {
             liveness: Liveness::Tells,
             goodbye: Goodbye::Said,
             feeds_worker: false,
+            half_close: false,
             encoding: self.0,
         }
     }

@@ -39,7 +39,9 @@ impl Env {
                 match reason.mode {
                     CloseMode::Handshake => {}
                     CloseMode::Final => {
-                        if matches!(io.phase, Phase::Closing { .. }) {
+                        if matches!(io.phase, Phase::Closing { .. })
+                            && !connection.half_closed.get()
+                        {
                             let peer_close = PeerClose::of(reason);
                             io.phase = Phase::Closing { peer_close };
                             self.mark_dirty(connection);
@@ -69,6 +71,12 @@ impl Env {
         deadline: u64,
     ) {
         self.leave_core(connection, io, reason);
+        // what is said about a peer that has sent its last byte changes nothing
+        let peer_close = if connection.half_closed.get() {
+            PeerClose::StreamEnd
+        } else {
+            peer_close
+        };
         io.phase = Phase::Closing { peer_close };
         if reason.mode != CloseMode::Cut {
             // the stash stays: the peer's goodbye may lie in it, or behind the end of what is cut there
@@ -164,6 +172,8 @@ impl Env {
         self.arm(connection, io, io.times.deadline);
         match peer_close {
             PeerClose::Nothing if connection.traits.goodbye == Goodbye::Answered => return,
+            // it is told by the end of the stream alone, and may be sending
+            PeerClose::Nothing if connection.traits.half_close => io.phase = Phase::Draining,
             PeerClose::Nothing | PeerClose::Goodbye | PeerClose::StreamEnd => {
                 // nothing can follow, so the stream is closed without another look at it
                 io.phase = Phase::Gone;

@@ -31,6 +31,8 @@ pub(crate) struct Connection {
     pub(crate) listener: Arc<ListenerState>,
     /// In the list of connections to be written at the end of the turn.
     pub(crate) dirty: Cell<bool>,
+    /// The peer has sent its last byte, and the session was told: nothing is read any more, writing goes on.
+    pub(crate) half_closed: Cell<bool>,
     /// Its session's, asked when it opened.
     pub(crate) traits: Traits,
     /// Wakes the connection's task.
@@ -263,6 +265,11 @@ impl Io {
     /// Whether reading stands still, or did a moment ago: the peer cannot show that it lives.
     pub(crate) fn is_paused(&self) -> bool {
         self.wait == Wait::InLine || self.swollen
+    }
+
+    /// Whether the peer is gone for good, as far as that is known without writing to it.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.stream.as_ref().is_some_and(Stream::is_broken)
     }
 
     /// Whether something waits for the kernel.

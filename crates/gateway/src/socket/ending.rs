@@ -121,22 +121,35 @@ impl Env {
         self.schedule();
     }
 
-    /// The peer has sent its last byte. It may still read.
+    /// The peer has sent its last byte, and the stash is empty. It may still read.
     pub(crate) fn input_ended(&self, connection: &Shared, io: &mut Io) {
         let is_behind = io.is_behind() || !io.outbox.is_empty();
+        let traits = &connection.traits;
         match &mut io.phase {
+            Phase::Open if traits.half_close => self.half_close(connection, io),
             Phase::Open if io.credit.newest().is_some() => {
                 self.end_after_events(connection, io, CloseReason::ABNORMAL, PeerClose::StreamEnd);
             }
             // its goodbye came before
             Phase::Ending(_) => {}
             Phase::Closing { peer_close }
-                if is_behind && connection.traits.goodbye == Goodbye::Answered =>
+                if is_behind && (traits.half_close || traits.goodbye == Goodbye::Answered) =>
             {
                 *peer_close = PeerClose::StreamEnd;
             }
             _ => self.close(connection, io, &CloseReason::ABNORMAL),
         }
+    }
+
+    /// Lets the session say what becomes of it: writing may go on, but the peer's silence means nothing any more.
+    fn half_close(&self, connection: &Shared, io: &mut Io) {
+        connection.half_closed.set(true);
+        (io.times.unfinished, io.times.ping) = (0, 0);
+        let (result, _) = self.call_session(connection, io, |session, cx| session.input_ended(cx));
+        if let Err(reason) = result {
+            self.end_after_events(connection, io, reason, PeerClose::StreamEnd);
+        }
+        self.arm_first(connection, io);
     }
 
     /// Takes what has come since the last turn: first whose events are handled, then the mail, in which all is that their

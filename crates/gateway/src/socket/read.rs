@@ -37,6 +37,8 @@ impl Env {
     fn read(&self, connection: &Shared, io: &mut Io, cx: &mut Context<'_>) {
         for _ in 0..READS {
             let readable = match io.phase {
+                // its end would be found again and again
+                Phase::Open if connection.half_closed.get() => false,
                 Phase::Open => self.may_read(connection, io),
                 Phase::Closing { peer_close } => peer_close != PeerClose::StreamEnd,
                 // what comes behind its last word is nobody's
@@ -164,7 +166,7 @@ impl Env {
     }
 
     /// Calls the session and does what comes of it. The flag says that something complete was taken.
-    fn call_session<R>(
+    pub(crate) fn call_session<R>(
         &self,
         connection: &Shared,
         io: &mut Io,

@@ -13,6 +13,13 @@ pub(crate) trait Session {
     /// Takes bytes just read, or given back earlier. Those that it does not take are given again when the pause is over.
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason>;
 
+    /// The peer has sent its last byte, and everything before it was taken; asked only with
+    /// [`half_close`](Traits::half_close). With `Ok` writing goes on until somebody closes; an error ends the connection
+    /// once the worker has handled what came before.
+    fn input_ended(&mut self, _cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        Err(CloseReason::ABNORMAL)
+    }
+
     /// Something else than input has come.
     fn wake(&mut self, _why: Wake, _cx: &mut Context<'_>) -> Result<(), CloseReason> {
         Ok(())
@@ -46,6 +53,8 @@ pub(crate) struct Traits {
     pub(crate) goodbye: Goodbye,
     /// Whether its input waits for the worker's room and the socket's credit.
     pub(crate) feeds_worker: bool,
+    /// Whether the session is told that the peer has sent its last byte; without it that ends the connection.
+    pub(crate) half_close: bool,
     /// Which shared frames it takes, until it [speaks](Context::speaks) otherwise.
     pub(crate) encoding: Encoding,
 }

@@ -135,6 +135,9 @@ impl Env {
         if idle > 0 && now >= times.message + idle {
             return Some(CloseReason::IDLE);
         }
+        if connection.half_closed.get() {
+            return io.is_broken().then_some(CloseReason::ABNORMAL);
+        }
         if paused {
             // not reading: the peer cannot show that it lives
             return None;
@@ -186,6 +189,16 @@ impl Env {
         let blocked =
             (times.blocked > 0).then(|| times.blocked + millis(self.limits.write_timeout));
         let others = match io.phase {
+            // nobody waits for the peer, and nothing is read that would tell of its end
+            Phase::Open if connection.half_closed.get() => {
+                let idle = millis(limits.idle_timeout);
+                [
+                    Some(now + HALF_CLOSED_LOOK_MS),
+                    (idle > 0).then_some(times.message + idle),
+                    io.extra.as_deref().and_then(Extra::next),
+                    None,
+                ]
+            }
             Phase::Open => {
                 let interval = millis(limits.ping_interval);
                 let alive = if times.ping > 0 {
@@ -222,6 +235,9 @@ impl Env {
 fn bytes_of(unfinished: usize) -> u64 {
     u64::try_from(unfinished).unwrap_or(u64::MAX)
 }
+
+/// How often a half-closed connection is looked at, whether its peer is gone.
+const HALF_CLOSED_LOOK_MS: u64 = 1000;
 
 /// How often a message that outlived its deadline is looked at.
 const RATE_LOOK_MS: u64 = 1000;

@@ -54,6 +54,7 @@ impl contract::Session for Resp {
             // as Redis does it: what is to be said was said, and a subscriber would take more for a message
             goodbye: Goodbye::None,
             feeds_worker: false,
+            half_close: false,
             encoding: self.session.encoding(),
         }
     }

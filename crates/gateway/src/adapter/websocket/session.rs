@@ -40,6 +40,7 @@ impl Session for WebSocket {
             liveness: Liveness::Asks,
             goodbye: Goodbye::Answered,
             feeds_worker: true,
+            half_close: false,
             encoding: Encodings::LEAD,
         }
     }

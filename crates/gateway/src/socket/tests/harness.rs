@@ -10,7 +10,9 @@ use millrace_core::ShardIndex;
 use tokio::sync::oneshot;
 
 use super::pipe::{Ends, Pipe};
+use super::probe::Probe;
 use crate::adapter::websocket::WebSocket;
+use crate::close::CloseReason;
 use crate::config::ListenerConfig;
 use crate::doorbell::Doorbell;
 use crate::event::{Handlers, Opening};
@@ -20,6 +22,7 @@ use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
+use crate::socket::Session;
 use crate::socket::connection::{Admission, Shared};
 use crate::socket::env::Env;
 use crate::stats::ShardStats;
@@ -43,6 +46,14 @@ pub(super) struct Harness {
 impl Harness {
     /// A WebSocket whose `handleOpen` has not answered.
     pub(super) fn pending() -> Self {
+        Self::pending_with(|listener| {
+            let decoder = crate::adapter::websocket::decoder(&listener.config.limits);
+            Box::new(WebSocket::new(decoder))
+        })
+    }
+
+    /// Something else.
+    pub(super) fn pending_with(session: impl FnOnce(&ListenerState) -> Box<dyn Session>) -> Self {
         let hub = Arc::new(Hub::new(Encodings::new()));
         let limits = GatewayLimits::default();
         hub.inboxes().open(1, limits.shard_inbox_bytes);
@@ -55,9 +66,7 @@ impl Harness {
         let permit = hub.permits().take(None).0;
         let index = ShardIndex::new(0).unwrap();
         let env = Env::new(index, hub, limits, Arc::new(ShardStats::default()));
-        let session = Box::new(WebSocket::new(crate::adapter::websocket::decoder(
-            &listener.config.limits,
-        )));
+        let session = session(&listener);
         let place = (None, permit);
         let (connection, admission) =
             env.reserve(Arc::clone(&worker), &listener, place, |_| session);
@@ -78,6 +87,16 @@ impl Harness {
         let harness = Self::pending();
         harness.admit();
         harness.begin();
+        harness
+    }
+
+    /// A probe that is open, and a peer that takes everything.
+    pub(super) fn probe() -> Self {
+        let harness = Self::pending_with(|_| Box::new(Probe::default()));
+        harness.admit();
+        harness.begin();
+        harness.peer.borrow_mut().room = usize::MAX;
+        assert_eq!(harness.handle_all(), [1], "it is open");
         harness
     }
 
@@ -111,6 +130,18 @@ impl Harness {
         self.peer.borrow_mut().to_gateway.extend(bytes);
     }
 
+    /// The peer has sent its last byte.
+    pub(super) fn feed_end(&self) {
+        self.peer.borrow_mut().ended = true;
+    }
+
+    /// What has come to the peer since the last look.
+    pub(super) fn written(&self) -> String {
+        self.flush();
+        let bytes = std::mem::take(&mut self.peer.borrow_mut().from_gateway);
+        String::from_utf8(bytes).unwrap()
+    }
+
     /// The worker handles all that waits, and the shard hears of it; returns the kinds of the records, in order.
     pub(super) fn handle_all(&self) -> Vec<u32> {
         let mut kinds = Vec::new();
@@ -132,6 +163,33 @@ impl Harness {
     pub(super) fn turn(&self) {
         self.env.collect(&mut Mail::default());
         self.env.finish_endings();
+    }
+
+    /// So many milliseconds pass.
+    pub(super) fn pass(&self, milliseconds: u64) {
+        let now = self.env.now() + milliseconds;
+        loop {
+            let at = self.connection.io.borrow().armed;
+            if at > now {
+                break;
+            }
+            self.env.now.set(self.env.now().max(at));
+            self.env.due(&self.connection, at);
+        }
+        self.env.now.set(now);
+    }
+
+    /// Sends what a handler would.
+    pub(super) fn send(&self, bytes: &[u8]) {
+        let io = &mut *self.connection.io.borrow_mut();
+        io.outbox
+            .append(self.env.hub.ledger(), |out| out.extend_from_slice(bytes));
+        self.env.mark_dirty(&self.connection);
+    }
+
+    pub(super) fn close(&self, reason: &CloseReason) {
+        let io = &mut *self.connection.io.borrow_mut();
+        self.env.close(&self.connection, io, reason);
     }
 
     /// Nothing of it is left.

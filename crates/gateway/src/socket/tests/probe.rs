@@ -1,0 +1,96 @@
+//! A protocol of tests: lines, each of which asks the session for one thing that the contract has.
+
+use std::borrow::Cow;
+
+use millrace_core::Kind;
+
+use crate::close::{CloseMode, CloseReason};
+use crate::frame::Encodings;
+use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits, Wake};
+
+/// See the module. A line that is no command is a message for the worker.
+#[derive(Debug, Default)]
+pub(crate) struct Probe {
+    /// A line whose end has not come.
+    begun: Vec<u8>,
+    /// What becomes of it when the peer has sent its last byte.
+    leaves: bool,
+}
+
+impl Probe {
+    /// Takes one line.
+    fn line(&mut self, line: &[u8], cx: &mut Context<'_>) -> Result<Flow, CloseReason> {
+        cx.alive();
+        match line {
+            b"/leave" => self.leaves = true,
+            b"/ping" => cx.reply(|out| out.extend_from_slice(b"pong\n")),
+            b"/wrong" => return Err(CloseReason::new(1002, "wrong", CloseMode::Final)),
+            _ => {
+                let text = Cow::Borrowed(line);
+                return cx.message(Kind::Text, line.is_ascii(), text);
+            }
+        }
+        Ok(cx.done(line.len()))
+    }
+}
+
+impl Session for Probe {
+    fn traits(&self) -> Traits {
+        Traits {
+            liveness: Liveness::Asks,
+            goodbye: Goodbye::Said,
+            feeds_worker: true,
+            half_close: true,
+            encoding: Encodings::LEAD,
+        }
+    }
+
+    fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
+        let length = bytes.len();
+        let mut rest = &*bytes;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (line, behind) = rest.split_at(end);
+            self.begun.extend_from_slice(line);
+            rest = &behind[1..];
+            let line = std::mem::take(&mut self.begun);
+            if self.line(&line, cx)? == Flow::Stop {
+                return Ok(Taken {
+                    bytes: length - rest.len(),
+                    unfinished: false,
+                });
+            }
+        }
+        self.begun.extend_from_slice(rest);
+        Ok(Taken {
+            bytes: length,
+            unfinished: !self.begun.is_empty(),
+        })
+    }
+
+    fn input_ended(&mut self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        if self.leaves {
+            return Err(CloseReason::by_peer(Some(1000), ""));
+        }
+        cx.reply(|out| out.extend_from_slice(b"ended\n"));
+        Ok(())
+    }
+
+    fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        if let Wake::Opened = why {
+            cx.reply(|out| out.extend_from_slice(b"opened\n"));
+        }
+        Ok(())
+    }
+
+    fn append_ping(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"alive?\n");
+    }
+
+    fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
+        out.extend_from_slice(format!("closed {}\n", reason.code).as_bytes());
+    }
+
+    fn unfinished(&self) -> usize {
+        self.begun.len()
+    }
+}
