@@ -8,7 +8,8 @@ use std::sync::Arc;
 use millrace_core::{Kind, ShardSet, SocketId};
 
 use super::Flow;
-use super::connection::{Connection, Credit, Extra};
+use super::connection::{Connection, Extra};
+use super::credit::Credit;
 use super::env::Env;
 use super::outbox::Outbox;
 use crate::close::CloseReason;

@@ -5,6 +5,7 @@ mod admission;
 pub(crate) mod close;
 pub(crate) mod connection;
 pub(crate) mod context;
+pub(crate) mod credit;
 pub(crate) mod ending;
 pub(crate) mod env;
 pub(crate) mod fullest;
