@@ -4,6 +4,7 @@
 
 mod admission;
 mod handlers;
+mod instruction;
 mod kinds;
 mod opening;
 pub(crate) mod record;
@@ -11,6 +12,7 @@ mod transfer;
 
 pub use admission::{Acceptance, Rejection};
 pub use handlers::Handlers;
+pub(crate) use instruction::Instruction;
 pub use kinds::Operation;
 pub(crate) use kinds::{Event, RecordKind, Transport, Turn};
 pub(crate) use opening::Opening;

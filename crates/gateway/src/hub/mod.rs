@@ -6,6 +6,7 @@ mod outgoing;
 mod poster;
 mod state;
 mod subscribing;
+mod telling;
 mod transfers;
 mod uplink;
 mod worker;

@@ -154,6 +154,8 @@ impl Shard {
             | Command::Release { slot, socket, .. }
             | Command::Close { slot, socket, .. }
             | Command::Answer { slot, socket, .. }
+            | Command::Tell { slot, socket, .. }
+            | Command::Wake { slot, socket }
             | Command::Admit { slot, socket, .. } => {
                 if let Some(connection) = self.find(slot, socket) {
                     self.apply_for(&connection, command);

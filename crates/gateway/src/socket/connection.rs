@@ -10,9 +10,11 @@ use std::task::Waker;
 use millrace_core::SocketId;
 use tokio::sync::oneshot;
 
+use super::context::Audience;
 use super::credit::Credit;
 use super::outbox::Outbox;
 use super::rate::Rate;
+use super::waker::SessionWaker;
 use crate::close::{CloseMode, CloseReason};
 use crate::event::{Acceptance, Rejection};
 use crate::frame::{Encoding, LateReply};
@@ -88,6 +90,8 @@ pub(crate) struct Extra {
     pub(crate) rate: Option<Rate>,
     /// When its session asked to be woken; 0 is not.
     pub(crate) wake_at: u64,
+    /// What its wakers share, once there is one.
+    pub(crate) waker: Option<Arc<SessionWaker>>,
     /// A reply in order that has to wait for a time.
     pub(crate) late: Option<(u64, LateReply)>,
 }
@@ -166,6 +170,16 @@ pub(crate) type Admission = Result<Box<Acceptance>, Box<Rejection>>;
 impl Phase {
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Self::Open)
+    }
+
+    /// Who hears of what the session says.
+    pub(crate) fn audience(&self) -> Audience {
+        match self {
+            Self::Pending(_) | Self::Admitted => Audience::Later,
+            Self::Open => Audience::Both,
+            Self::Ending(_) => Audience::Last,
+            Self::Closing { .. } | Self::Draining | Self::Gone => Audience::Nobody,
+        }
     }
 
     /// Takes what an end is; a new phase has to follow.
@@ -268,11 +282,7 @@ impl Io {
 
     /// Whether the application may still be told of messages and send some.
     pub(crate) fn is_live(&self) -> bool {
-        !self.overflown
-            && matches!(
-                self.phase,
-                Phase::Pending(_) | Phase::Admitted | Phase::Open | Phase::Ending(_)
-            )
+        !self.overflown && self.phase.audience() != Audience::Nobody
     }
 }
 

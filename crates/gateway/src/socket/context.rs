@@ -2,6 +2,8 @@
 //! struct and no trait: it writes straight into the queue, the outbox and the inbox, so a message costs no dynamic call.
 //! What follows from all of a call is its outcome, which the shard looks at once.
 
+mod effects;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -27,9 +29,19 @@ pub(crate) struct Context<'a> {
     /// The worker's queue, locked from the first message on.
     appender: Option<queue::Appender<'a>>,
     parts: Parts<'a>,
-    /// The connection is closing: its messages are nobody's any more.
-    discard: bool,
+    audience: Audience,
     outcome: Outcome,
+}
+
+/// Who hears of what a session says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// The peer alone, once it may come in.
+    Later,
+    Both,
+    /// The peer alone: the worker handles its last words.
+    Last,
+    Nobody,
 }
 
 /// What of a connection a session's calls change.
@@ -76,14 +88,14 @@ impl<'a> Context<'a> {
         env: &'a Env,
         connection: &'a Connection,
         parts: Parts<'a>,
-        discard: bool,
+        audience: Audience,
     ) -> Self {
         Self {
             env,
             connection,
             appender: None,
             parts,
-            discard,
+            audience,
             outcome: Outcome::default(),
         }
     }
@@ -107,7 +119,7 @@ impl<'a> Context<'a> {
 
     /// Whether the connection is closing: what comes counts no more.
     pub(crate) fn is_closing(&self) -> bool {
-        self.discard
+        matches!(self.audience, Audience::Last | Audience::Nobody)
     }
 }
 
@@ -149,7 +161,7 @@ impl Context<'_> {
         ascii: bool,
         payload: Cow<'_, [u8]>,
     ) -> Result<Flow, CloseReason> {
-        if self.discard {
+        if self.audience != Audience::Both {
             return Ok(Flow::Go);
         }
         let worker = &self.connection.worker;
@@ -214,7 +226,7 @@ impl Context<'_> {
 impl Context<'_> {
     /// Answers at once.
     pub(crate) fn reply(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
-        if self.discard {
+        if self.audience == Audience::Nobody {
             return;
         }
         self.outcome.replied = self.outcome.replied.max(Replied::Short);
@@ -225,7 +237,7 @@ impl Context<'_> {
 
     /// The same, which may be long: in a frame that was counted before it was made.
     pub(crate) fn reply_long(&mut self, reply: Frame) {
-        if self.discard {
+        if self.audience == Audience::Nobody {
             return;
         }
         self.outcome.replied = Replied::Long;

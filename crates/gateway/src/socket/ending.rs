@@ -162,7 +162,7 @@ impl Env {
         inboxes.take(self.index, mail);
     }
 
-    fn look_at_endings(&self) {
+    pub(super) fn look_at_endings(&self) {
         if !self.endings.borrow().lines.is_empty() {
             let bit = 1 << self.index.get();
             self.endings.borrow_mut().look(bit);

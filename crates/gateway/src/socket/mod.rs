@@ -18,6 +18,7 @@ mod session;
 pub(crate) mod stops;
 mod timers;
 pub(crate) mod transfers;
+mod waker;
 pub(crate) mod wheel;
 mod write;
 

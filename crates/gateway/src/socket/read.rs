@@ -165,6 +165,18 @@ impl Env {
         }
     }
 
+    /// Tells the session what its worker says, in every phase in which it may send: its first words may lie before the
+    /// opening, its last behind the peer's.
+    pub(crate) fn tell_session(&self, connection: &Shared, io: &mut Io, why: Wake) {
+        if !io.is_live() {
+            return;
+        }
+        let (result, _) = self.call_session(connection, io, |session, cx| session.wake(why, cx));
+        if let Err(reason) = result {
+            self.close(connection, io, &reason);
+        }
+    }
+
     /// Calls the session and does what comes of it. The flag says that something complete was taken.
     pub(crate) fn call_session<R>(
         &self,
@@ -181,14 +193,14 @@ impl Env {
             phase,
             ..
         } = &mut *io;
-        let discard = !matches!(phase, Phase::Open);
+        let audience = phase.audience();
         let parts = Parts {
             credit,
             outbox,
             encoding,
             extra,
         };
-        let mut cx = session::Context::new(self, connection, parts, discard);
+        let mut cx = session::Context::new(self, connection, parts, audience);
         let result = call(&mut **session, &mut cx);
         // unlocks the worker's queue: closing may lock it again
         let outcome = cx.outcome();

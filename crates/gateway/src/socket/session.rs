@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use crate::close::CloseReason;
+use crate::event::Instruction;
 use crate::frame::Encoding;
 
 /// What one connection speaks. One value per connection; lives on its I/O shard. Pure: bytes and times in, effects by
@@ -82,14 +83,19 @@ pub(crate) enum Goodbye {
 }
 
 /// Why a session is woken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wake {
     /// It is open, and nothing was read yet.
     Opened,
     /// The time of [`Context::wake_at`] has come.
     Time,
+    /// Somebody used the [waker](Context::waker).
+    Posted,
     /// Its [reply in order](Context::reply_in_order) is written; input may be taken again.
     Resumed,
+    /// The worker tells it something, in the order of what it sends. May come before [`Opened`](Self::Opened), where
+    /// `handleOpen` said it, and while the worker still handles what came before the peer's end.
+    Told(Box<Instruction>),
 }
 
 /// Whether a session may go on taking input.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
-use millrace_core::ShardIndex;
+use millrace_core::{ShardIndex, ShardSet};
 use tokio::sync::oneshot;
 
 use super::pipe::{Ends, Pipe};
@@ -26,6 +26,9 @@ use crate::socket::Session;
 use crate::socket::connection::{Admission, Shared};
 use crate::socket::env::Env;
 use crate::stats::ShardStats;
+
+/// What a probe is told.
+const PROBE: u32 = 0xffff;
 
 struct Silent;
 
@@ -155,14 +158,31 @@ impl Harness {
             }
             self.worker.queue().finish(batch);
         }
-        self.turn();
+        self.env.look_at_endings();
+        self.env.finish_endings();
         kinds
     }
 
-    /// The first steps of a turn.
-    pub(super) fn turn(&self) {
-        self.env.collect(&mut Mail::default());
-        self.env.finish_endings();
+    /// Takes what was posted to the connection; returns how many commands there were.
+    pub(super) fn take_posted(&self) -> usize {
+        let mut mail = Mail::default();
+        self.env.hub.inboxes().turn_begins(self.env.index());
+        self.env.hub.inboxes().take(self.env.index(), &mut mail);
+        let count = mail.commands.len();
+        for command in mail.commands.drain(..) {
+            self.env.apply_for(&self.connection, command);
+        }
+        self.env
+            .hub
+            .inboxes()
+            .processed(self.env.index(), &mut mail);
+        count
+    }
+
+    pub(super) fn tell(&self, fields: &str, payload: &str) -> bool {
+        let (hub, mut dirty) = (&self.env.hub, ShardSet::default());
+        let (fields, payload) = (fields.as_bytes(), payload.as_bytes());
+        hub.tell(self.connection.socket, PROBE, fields, payload, &mut dirty)
     }
 
     /// So many milliseconds pass.

@@ -1,6 +1,7 @@
 //! A protocol of tests: lines, each of which asks the session for one thing that the contract has.
 
 use std::borrow::Cow;
+use std::task::Waker;
 
 use millrace_core::Kind;
 
@@ -23,7 +24,8 @@ impl Probe {
         cx.alive();
         match line {
             b"/leave" => self.leaves = true,
-            b"/ping" => cx.reply(|out| out.extend_from_slice(b"pong\n")),
+            b"/ping" => say(cx, "pong"),
+            b"/watch" => wake_thrice(&cx.waker()),
             b"/wrong" => return Err(CloseReason::new(1002, "wrong", CloseMode::Final)),
             _ => {
                 let text = Cow::Borrowed(line);
@@ -32,6 +34,21 @@ impl Probe {
         }
         Ok(cx.done(line.len()))
     }
+}
+
+/// Answers with a line.
+fn say(cx: &mut Context<'_>, line: &str) {
+    cx.reply(|out| {
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    });
+}
+
+/// Wakes the session from another thread, before its call is over.
+fn wake_thrice(waker: &Waker) {
+    let waker = waker.clone();
+    let thread = std::thread::spawn(move || (0..3).for_each(|_| waker.wake_by_ref()));
+    thread.join().unwrap();
 }
 
 impl Session for Probe {
@@ -71,13 +88,23 @@ impl Session for Probe {
         if self.leaves {
             return Err(CloseReason::by_peer(Some(1000), ""));
         }
-        cx.reply(|out| out.extend_from_slice(b"ended\n"));
+        say(cx, "ended");
         Ok(())
     }
 
     fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
-        if let Wake::Opened = why {
-            cx.reply(|out| out.extend_from_slice(b"opened\n"));
+        match why {
+            Wake::Opened => say(cx, "opened"),
+            Wake::Posted => say(cx, "posted"),
+            Wake::Told(instruction) => {
+                let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+                let (fields, payload) = (text(instruction.fields()), text(instruction.payload()));
+                if payload == "leave" {
+                    return Err(CloseReason::new(1000, "", CloseMode::Handshake));
+                }
+                say(cx, &format!("told {fields} {payload}"));
+            }
+            Wake::Time | Wake::Resumed => {}
         }
         Ok(())
     }
