@@ -1,9 +1,11 @@
 //! What a worker tells the session of one of its sockets, as data: only the protocol knows what it means.
 
+use super::Operation;
+
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instruction {
-    pub(crate) operation: u32,
+    pub(crate) operation: Operation,
     /// The fields, and the payload behind them.
     bytes: Box<[u8]>,
     fields: usize,
@@ -14,7 +16,7 @@ pub(crate) struct Instruction {
     expect(dead_code, reason = "the probe of the tests is the first that is told")
 )]
 impl Instruction {
-    pub(crate) fn new(operation: u32, fields: &[u8], payload: &[u8]) -> Self {
+    pub(crate) fn new(operation: Operation, fields: &[u8], payload: &[u8]) -> Self {
         Self {
             operation,
             bytes: [fields, payload].concat().into_boxed_slice(),

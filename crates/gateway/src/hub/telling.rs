@@ -3,7 +3,7 @@
 use millrace_core::{ShardSet, SocketId};
 
 use super::Hub;
-use crate::event::Instruction;
+use crate::event::{Instruction, Operation};
 use crate::inbox::{COMMAND_CHARGE, Command};
 
 impl Hub {
@@ -12,7 +12,7 @@ impl Hub {
     pub fn tell(
         &self,
         id: SocketId,
-        operation: u32,
+        operation: Operation,
         fields: &[u8],
         payload: &[u8],
         dirty: &mut ShardSet,

@@ -15,7 +15,7 @@ use crate::adapter::websocket::WebSocket;
 use crate::close::CloseReason;
 use crate::config::ListenerConfig;
 use crate::doorbell::Doorbell;
-use crate::event::{Handlers, Opening};
+use crate::event::{Handlers, Opening, Operation};
 use crate::frame::Encodings;
 use crate::hub::{Hub, Worker};
 use crate::inbox::Mail;
@@ -26,9 +26,6 @@ use crate::socket::Session;
 use crate::socket::connection::{Admission, Shared};
 use crate::socket::env::Env;
 use crate::stats::ShardStats;
-
-/// What a probe is told.
-const PROBE: u32 = 0xffff;
 
 struct Silent;
 
@@ -182,7 +179,13 @@ impl Harness {
     pub(super) fn tell(&self, fields: &str, payload: &str) -> bool {
         let (hub, mut dirty) = (&self.env.hub, ShardSet::default());
         let (fields, payload) = (fields.as_bytes(), payload.as_bytes());
-        hub.tell(self.connection.socket, PROBE, fields, payload, &mut dirty)
+        hub.tell(
+            self.connection.socket,
+            Operation::Probe,
+            fields,
+            payload,
+            &mut dirty,
+        )
     }
 
     /// So many milliseconds pass.
