@@ -7,7 +7,7 @@
 pub(crate) use crate::close::{CloseMode, CloseReason};
 pub(crate) use crate::config::ListenerConfig;
 pub(crate) use crate::event::record::Asking;
-pub(crate) use crate::event::{Acceptance, Step, TransferId, Transport, Turn};
+pub(crate) use crate::event::{Acceptance, FIRST_CREDIT, Step, TransferId, Transport, Turn};
 pub(crate) use crate::frame::{
     Charge, Encoding, EncodingDef, Encodings, Frame, LateReply, Message,
 };

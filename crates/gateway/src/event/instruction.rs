@@ -5,7 +5,7 @@ use super::Operation;
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instruction {
-    pub(crate) operation: Operation,
+    operation: u32,
     /// The fields, and the payload behind them.
     bytes: Box<[u8]>,
     fields: usize,
@@ -16,12 +16,17 @@ pub(crate) struct Instruction {
     expect(dead_code, reason = "the probe of the tests is the first that is told")
 )]
 impl Instruction {
-    pub(crate) fn new(operation: Operation, fields: &[u8], payload: &[u8]) -> Self {
+    pub(crate) fn new(operation: u32, fields: &[u8], payload: &[u8]) -> Self {
         Self {
             operation,
             bytes: [fields, payload].concat().into_boxed_slice(),
             fields: fields.len(),
         }
+    }
+
+    /// `None`: its number is no operation's.
+    pub(crate) fn operation(&self) -> Option<Operation> {
+        Operation::try_from(self.operation).ok()
     }
 
     pub(crate) fn fields(&self) -> &[u8] {

@@ -16,4 +16,5 @@ pub(crate) use instruction::Instruction;
 pub use kinds::Operation;
 pub(crate) use kinds::{Event, RecordKind, Transport, Turn};
 pub(crate) use opening::Opening;
+pub(crate) use transfer::FIRST_CREDIT;
 pub use transfer::{Head, Step, TransferId, Whole};

@@ -62,6 +62,9 @@ impl TransferId {
 /// An id is a count times this, plus its shard.
 const SHARDS: u64 = 64;
 
+/// Bytes of a body that a worker is sent without having asked for them.
+pub(crate) const FIRST_CREDIT: usize = 64 * 1024;
+
 impl Step {
     /// Bytes of it that wait in a shard's inbox.
     pub(crate) fn bytes(&self) -> usize {

@@ -3,16 +3,17 @@
 use millrace_core::{ShardSet, SocketId};
 
 use super::Hub;
-use crate::event::{Instruction, Operation};
+use crate::event::Instruction;
 use crate::inbox::{COMMAND_CHARGE, Command};
 
 impl Hub {
-    /// Tells the session of a socket, or of the one behind a virtual socket, behind what was sent to it before. False: there
-    /// is none, or its I/O thread has too much to do, which is reported.
+    /// Tells the session of a socket, or of the one behind a virtual socket, one of its protocol's operations, by number:
+    /// behind what was sent to it before. False: there is no such socket, or its I/O thread has too much to do, which is
+    /// reported.
     pub fn tell(
         &self,
         id: SocketId,
-        operation: Operation,
+        operation: u32,
         fields: &[u8],
         payload: &[u8],
         dirty: &mut ShardSet,

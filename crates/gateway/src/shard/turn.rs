@@ -140,7 +140,12 @@ impl Shard {
             Command::End => self.ended.notify_one(),
             Command::Transfer { id, step } => match self.transfers.owner(id) {
                 Some(Owner::Waiting(owner)) => owner.step(step),
-                Some(Owner::Connection { .. }) | None => {}
+                Some(Owner::Connection { slot, socket }) => {
+                    if let Some(connection) = self.find(slot, socket) {
+                        self.step(&connection, id, step);
+                    }
+                }
+                None => {}
             },
             Command::WorkerGone { worker } => {
                 self.tell_worker_gone(worker);

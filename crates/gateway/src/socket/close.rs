@@ -106,6 +106,7 @@ impl Env {
             by_peer = reason.is_by_peer(),
             "closed"
         );
+        self.drop_extra(connection, io);
         let close = PendingClose {
             socket: connection.socket,
             code: reason.code,
@@ -118,7 +119,6 @@ impl Env {
         {
             self.ring_later(&connection.worker);
         }
-        io.extra = None;
     }
 
     /// The outbox is full: what the application chose happens.
@@ -208,6 +208,7 @@ impl Env {
         io.outbox = super::outbox::Outbox::default();
         self.charge(connection, io);
         io.stash = Box::default();
+        self.drop_extra(connection, io);
         match (io.stream.take(), connection.permit.take()) {
             (Some(Stream::Carried(carried)), Some(permit)) => carried.give_back(permit),
             // the permit is free

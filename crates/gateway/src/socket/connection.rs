@@ -10,6 +10,7 @@ use std::task::Waker;
 use millrace_core::SocketId;
 use tokio::sync::oneshot;
 
+use super::bodies::Bodies;
 use super::context::Audience;
 use super::credit::Credit;
 use super::outbox::Outbox;
@@ -54,6 +55,16 @@ pub(crate) enum Wait {
     LetGo,
 }
 
+/// Whether the outbox holds more than it should, and who waits for it to fall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Swelling {
+    None,
+    /// Transfers of which the worker would send more.
+    Awaited,
+    /// Reading too.
+    Paused,
+}
+
 /// What changes while the connection lives.
 pub(crate) struct Io {
     pub(crate) phase: Phase,
@@ -68,8 +79,8 @@ pub(crate) struct Io {
     pub(crate) stash: Box<[u8]>,
     /// Whether reading waits for the worker.
     pub(crate) wait: Wait,
-    /// Once the outbox exceeded its read pause; a drain event is due when it falls.
-    pub(crate) swollen: bool,
+    /// Once the outbox exceeded its read pause, a drain event is due when it falls.
+    pub(crate) swelling: Swelling,
     /// The outbox overflowed before the connection was admitted: it is closed once it is.
     pub(crate) overflown: bool,
     /// The earliest deadline set in the wheel.
@@ -90,6 +101,8 @@ pub(crate) struct Extra {
     pub(crate) rate: Option<Rate>,
     /// When its session asked to be woken; 0 is not.
     pub(crate) wake_at: u64,
+    /// Its large bodies.
+    pub(crate) bodies: Bodies,
     /// What its wakers share, once there is one.
     pub(crate) waker: Option<Arc<SessionWaker>>,
     /// A reply in order that has to wait for a time.
@@ -97,6 +110,11 @@ pub(crate) struct Extra {
 }
 
 impl Extra {
+    /// Whether input waits for the worker to take more of a large body.
+    pub(crate) fn stalls(&self) -> bool {
+        self.bodies.stall()
+    }
+
     /// The next time that it waits for.
     pub(crate) fn next(&self) -> Option<u64> {
         let late = self.late.as_ref().map(|(at, _)| *at);
@@ -251,7 +269,7 @@ impl Io {
             credit: Credit::default(),
             stash: Box::default(),
             wait: Wait::Never,
-            swollen: false,
+            swelling: Swelling::None,
             overflown: false,
             armed: u64::MAX,
             armed_before: u64::MAX,
@@ -267,7 +285,9 @@ impl Io {
 
     /// Whether reading stands still, or did a moment ago: the peer cannot show that it lives.
     pub(crate) fn is_paused(&self) -> bool {
-        self.wait == Wait::InLine || self.swollen
+        self.wait == Wait::InLine
+            || self.swelling == Swelling::Paused
+            || self.extra.as_deref().is_some_and(Extra::stalls)
     }
 
     /// Whether the peer is gone for good, as far as that is known without writing to it.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use millrace_core::{Kind, ShardSet, SocketId};
 
 use super::Flow;
-use super::connection::{Connection, Extra};
+use super::connection::{Connection, Extra, Swelling, Wait};
 use super::credit::Credit;
 use super::env::Env;
 use super::outbox::Outbox;
@@ -50,6 +50,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) outbox: &'a mut Outbox,
     pub(crate) encoding: &'a mut Encoding,
     pub(crate) extra: &'a mut Option<Box<Extra>>,
+    pub(crate) wait: Wait,
+    pub(crate) swelling: &'a mut Swelling,
 }
 
 /// What came of a call.

@@ -2,6 +2,7 @@
 //! decides what bytes mean, and the context, in which it says what is to happen. Nothing here spawns or sleeps.
 
 mod admission;
+pub(crate) mod bodies;
 pub(crate) mod close;
 pub(crate) mod connection;
 pub(crate) mod context;

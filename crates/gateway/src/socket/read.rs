@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::connection::{Io, PeerClose, Phase, Shared, Wait};
+use super::connection::{Io, PeerClose, Phase, Shared, Swelling, Wait};
 use super::env::Env;
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
@@ -91,14 +91,19 @@ impl Env {
 
     /// Whether the connection may be read; where not, whoever ends the pause wakes its task.
     fn may_read(&self, connection: &Shared, io: &mut Io) -> bool {
-        if io.swollen && io.outbox.charge() > self.limits.outbox_read_pause_bytes {
+        if io.swelling == Swelling::Paused
+            && io.outbox.charge() > self.limits.outbox_read_pause_bytes
+        {
             return false;
         }
-        let extra = io.extra.as_deref_mut();
-        if let Some(rate) = extra.and_then(|extra| extra.rate.as_mut()) {
-            let wait = rate.wait(self.now.get());
+        if let Some(extra) = io.extra.as_deref_mut() {
+            if extra.stalls() {
+                return false;
+            }
+            let now = self.now.get();
+            let wait = extra.rate.as_mut().map_or(0, |rate| rate.wait(now));
             if wait > 0 {
-                self.arm(connection, io, self.now.get() + wait);
+                self.arm(connection, io, now + wait);
                 return false;
             }
         }
@@ -191,6 +196,8 @@ impl Env {
             credit,
             extra,
             phase,
+            wait,
+            swelling,
             ..
         } = &mut *io;
         let audience = phase.audience();
@@ -199,6 +206,8 @@ impl Env {
             outbox,
             encoding,
             extra,
+            wait: *wait,
+            swelling,
         };
         let mut cx = session::Context::new(self, connection, parts, audience);
         let result = call(&mut **session, &mut cx);

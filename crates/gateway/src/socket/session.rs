@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use crate::close::CloseReason;
-use crate::event::Instruction;
+use crate::event::{Instruction, Step, TransferId};
 use crate::frame::Encoding;
 
 /// What one connection speaks. One value per connection; lives on its I/O shard. Pure: bytes and times in, effects by
@@ -69,6 +69,16 @@ pub(crate) enum Liveness {
     Tells,
     /// The kernel asks (TCP keep-alive).
     Kernel,
+    /// The session sees to it, by [`Context::wake_at`].
+    #[cfg_attr(not(test), expect(dead_code, reason = "no protocol does so yet"))]
+    Own,
+}
+
+impl Liveness {
+    /// Whether there is something to do from time to time.
+    pub(crate) fn is_looked_at(self) -> bool {
+        matches!(self, Self::Asks | Self::Tells)
+    }
 }
 
 /// How a connection parts from its peer.
@@ -83,7 +93,11 @@ pub(crate) enum Goodbye {
 }
 
 /// Why a session is woken.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "no protocol is told anything of its own yet")
+)]
 pub(crate) enum Wake {
     /// It is open, and nothing was read yet.
     Opened,
@@ -96,6 +110,8 @@ pub(crate) enum Wake {
     /// The worker tells it something, in the order of what it sends. May come before [`Opened`](Self::Opened), where
     /// `handleOpen` said it, and while the worker still handles what came before the peer's end.
     Told(Box<Instruction>),
+    /// The worker takes a step of one of its transfers.
+    Transfer(TransferId, Step),
 }
 
 /// Whether a session may go on taking input.

@@ -169,7 +169,7 @@ impl Env {
             match connection.traits.liveness {
                 Liveness::Asks => times.ping = now.max(1),
                 Liveness::Tells => times.alive = now,
-                Liveness::Kernel => return None,
+                Liveness::Kernel | Liveness::Own => return None,
             }
             times.ping_received = bytes_of(io.session.unfinished());
             let Io {
@@ -216,7 +216,7 @@ impl Env {
                         TICK_MS
                     };
                 [
-                    (interval > 0 && connection.traits.liveness != Liveness::Kernel)
+                    (interval > 0 && connection.traits.liveness.is_looked_at())
                         .then(|| alive.saturating_sub(TICK_MS).max(soonest)),
                     (idle > 0).then_some(times.message + idle),
                     (times.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),

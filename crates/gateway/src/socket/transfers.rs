@@ -22,7 +22,6 @@ pub(crate) enum Owner {
     /// What a part of the shard waits with.
     Waiting(Rc<dyn TakesSteps>),
     /// A connection: its session is woken.
-    #[expect(dead_code, reason = "sessions open none yet")]
     Connection { slot: u32, socket: SocketId },
 }
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 
-use super::connection::{Connection, Io, Phase, Shared, Wait};
+use super::connection::{Connection, Io, Phase, Shared, Swelling, Wait};
 use super::env::Env;
 use super::outbox::Outbox;
 use crate::close::CloseReason;
@@ -50,7 +50,9 @@ impl Env {
                     io.times.blocked + super::env::millis(self.limits.write_timeout),
                 );
             }
-            io.swollen |= io.outbox.charge() > self.limits.outbox_read_pause_bytes;
+            if io.outbox.charge() > self.limits.outbox_read_pause_bytes {
+                io.swelling = Swelling::Paused;
+            }
             if io.is_live() && io.outbox.is_over(&self.limits) {
                 self.overflow(connection, io);
             }
@@ -58,7 +60,7 @@ impl Env {
             io.times.blocked = 0;
         }
         self.charge(connection, io);
-        if io.swollen && io.outbox.charge() <= self.limits.outbox_read_pause_bytes / DRAINED_PART {
+        if io.swelling != Swelling::None && io.outbox.charge() <= self.drained_bytes() {
             self.drained(connection, io);
         }
         if io.outbox.is_empty() && io.times.blocked == 0 {
@@ -94,9 +96,18 @@ impl Env {
         self.wake_session(connection, io, Wake::Resumed);
     }
 
+    /// The low water of an outbox.
+    pub(crate) fn drained_bytes(&self) -> usize {
+        self.limits.outbox_read_pause_bytes / DRAINED_PART
+    }
+
     /// The outbox fell below its low water: reading goes on, and the application may send more.
     fn drained(&self, connection: &Shared, io: &mut Io) {
-        io.swollen = false;
+        let paused = std::mem::replace(&mut io.swelling, Swelling::None) == Swelling::Paused;
+        self.tell_room(connection, io);
+        if !paused {
+            return;
+        }
         self.restart_clocks(io);
         connection.wake();
         if matches!(io.phase, Phase::Open) && connection.worker.handlers().contains(Handlers::DRAIN)

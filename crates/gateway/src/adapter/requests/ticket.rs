@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use super::pending::{Outcome, Pending, Requests, State, wake};
-
-use crate::contract::{Owner, Shard, TransferId, Turn, Worker};
+use crate::contract::{FIRST_CREDIT, Owner, Shard, TransferId, Turn, Worker};
 
 /// Whoever waits for an answer. When it goes before the answer is complete, the worker is told.
 pub(super) struct Ticket {
@@ -158,6 +157,3 @@ pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {
     })
     .await
 }
-
-/// Bytes of a request's body that are sent without having been asked for.
-const FIRST_CREDIT: usize = 64 * 1024;

@@ -106,7 +106,7 @@ impl contract::Session for Resp {
             }
             Wake::Time => self.watch_password(cx)?,
             Wake::Resumed => cx.speaks(self.session.encoding()),
-            Wake::Posted | Wake::Told(_) => {}
+            Wake::Posted | Wake::Told(_) | Wake::Transfer(..) => {}
         }
         Ok(())
     }

@@ -103,3 +103,31 @@ fn nobody_is_told_where_there_is_no_socket() {
     assert!(!harness.tell("", ""));
     assert_eq!(harness.take_posted(), 0);
 }
+
+#[test]
+fn a_session_sees_itself_to_whether_its_peer_lives() {
+    let harness = Harness::probe_with(Probe::minding());
+    harness.pass(10 * 60 * 1000);
+    assert_eq!(harness.written(), "opened\n", "nobody else does");
+    harness.feed(b"/mind\n");
+    harness.drive();
+    harness.pass(999);
+    assert_eq!(harness.written(), "");
+    harness.pass(1);
+    assert_eq!(harness.written(), "silent\n");
+}
+
+#[test]
+fn silence_of_a_peer_that_is_not_read_is_not_its_own() {
+    let harness = Harness::probe_with(Probe::minding());
+    harness.written();
+    harness.feed(b"/mind\n");
+    harness.feed(
+        "message\n"
+            .repeat(harness.env.limits().unhandled_events.try_into().unwrap())
+            .as_bytes(),
+    );
+    harness.drive();
+    harness.pass(1000);
+    assert_eq!(harness.written(), "not read\n");
+}

@@ -15,17 +15,21 @@ use crate::adapter::websocket::WebSocket;
 use crate::close::CloseReason;
 use crate::config::ListenerConfig;
 use crate::doorbell::Doorbell;
-use crate::event::{Handlers, Opening, Operation};
+use crate::event::{Handlers, Opening, Step, TransferId};
 use crate::frame::Encodings;
 use crate::hub::{Hub, Worker};
-use crate::inbox::Mail;
+use crate::inbox::{Command, Mail};
 use crate::limits::GatewayLimits;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 use crate::socket::Session;
 use crate::socket::connection::{Admission, Shared};
 use crate::socket::env::Env;
+use crate::socket::transfers::Owner;
 use crate::stats::ShardStats;
+
+/// What a probe is told, by number.
+const PROBE: u32 = 0xffff;
 
 struct Silent;
 
@@ -92,7 +96,11 @@ impl Harness {
 
     /// A probe that is open, and a peer that takes everything.
     pub(super) fn probe() -> Self {
-        let harness = Self::pending_with(|_| Box::new(Probe::default()));
+        Self::probe_with(Probe::default())
+    }
+
+    pub(super) fn probe_with(probe: Probe) -> Self {
+        let harness = Self::pending_with(|_| Box::new(probe));
         harness.admit();
         harness.begin();
         harness.peer.borrow_mut().room = usize::MAX;
@@ -167,7 +175,15 @@ impl Harness {
         self.env.hub.inboxes().take(self.env.index(), &mut mail);
         let count = mail.commands.len();
         for command in mail.commands.drain(..) {
-            self.env.apply_for(&self.connection, command);
+            if let Command::Transfer { id, step } = command {
+                let owner = self.env.transfers.owner(id);
+                if let Some(Owner::Connection { slot, socket }) = owner {
+                    let connection = self.env.find(slot, socket).unwrap();
+                    self.env.step(&connection, id, step);
+                }
+            } else {
+                self.env.apply_for(&self.connection, command);
+            }
         }
         self.env
             .hub
@@ -176,16 +192,16 @@ impl Harness {
         count
     }
 
+    /// The worker takes a step of a transfer.
+    pub(super) fn step(&self, id: TransferId, step: Step) {
+        self.worker.step(id, step, &mut ShardSet::default());
+        self.take_posted();
+    }
+
     pub(super) fn tell(&self, fields: &str, payload: &str) -> bool {
         let (hub, mut dirty) = (&self.env.hub, ShardSet::default());
         let (fields, payload) = (fields.as_bytes(), payload.as_bytes());
-        hub.tell(
-            self.connection.socket,
-            Operation::Probe,
-            fields,
-            payload,
-            &mut dirty,
-        )
+        hub.tell(self.connection.socket, PROBE, fields, payload, &mut dirty)
     }
 
     /// So many milliseconds pass.

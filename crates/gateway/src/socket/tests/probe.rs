@@ -6,6 +6,7 @@ use std::task::Waker;
 use millrace_core::Kind;
 
 use crate::close::{CloseMode, CloseReason};
+use crate::event::{Operation, Step, TransferId};
 use crate::frame::Encodings;
 use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits, Wake};
 
@@ -14,19 +15,65 @@ use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits, Wa
 pub(crate) struct Probe {
     /// A line whose end has not come.
     begun: Vec<u8>,
+    transfer: Option<TransferId>,
+    /// It sees itself to whether the peer lives.
+    minds: bool,
     /// What becomes of it when the peer has sent its last byte.
     leaves: bool,
 }
 
 impl Probe {
+    /// One that sees itself to whether its peer lives.
+    pub(super) fn minding() -> Self {
+        Self {
+            minds: true,
+            ..Self::default()
+        }
+    }
+
+    /// So many bytes of the open transfer; the last piece, without any, where there is no number.
+    fn piece(&self, length: &[u8], cx: &mut Context<'_>) -> Flow {
+        let id = self.transfer.unwrap();
+        let length: usize = String::from_utf8_lossy(length).parse().unwrap_or(0);
+        cx.piece(id, Cow::Owned(vec![b'p'; length]), length == 0)
+    }
+
+    /// The worker's part of the open transfer.
+    fn step(&mut self, id: TransferId, step: Step, cx: &mut Context<'_>) {
+        assert_eq!(self.transfer, Some(id));
+        match step {
+            Step::Piece(piece) => cx.reply(|out| out.extend_from_slice(&piece)),
+            Step::WantRoom => cx.room(id),
+            Step::Pull(bytes) => say(cx, &format!("pulled {bytes}")),
+            Step::End | Step::Abort => {
+                cx.close_transfer(id);
+                self.transfer = None;
+                say(cx, &format!("{step:?}"));
+            }
+            Step::Whole(_) | Step::Begin(_) => say(cx, "a head"),
+        }
+    }
+
     /// Takes one line.
     fn line(&mut self, line: &[u8], cx: &mut Context<'_>) -> Result<Flow, CloseReason> {
         cx.alive();
         match line {
             b"/leave" => self.leaves = true,
             b"/ping" => say(cx, "pong"),
+            b"/open" => {
+                let id = cx.open_transfer();
+                self.transfer = Some(id);
+                say(cx, &format!("transfer {}", id.get()));
+            }
+            b"/close" => {
+                if let Some(id) = self.transfer.take() {
+                    cx.close_transfer(id);
+                }
+            }
+            b"/mind" => cx.wake_at(cx.now() + 1000),
             b"/watch" => wake_thrice(&cx.waker()),
             b"/wrong" => return Err(CloseReason::new(1002, "wrong", CloseMode::Final)),
+            _ if line.starts_with(b"/piece ") => return Ok(self.piece(&line[7..], cx)),
             _ => {
                 let text = Cow::Borrowed(line);
                 return cx.message(Kind::Text, line.is_ascii(), text);
@@ -54,7 +101,11 @@ fn wake_thrice(waker: &Waker) {
 impl Session for Probe {
     fn traits(&self) -> Traits {
         Traits {
-            liveness: Liveness::Asks,
+            liveness: if self.minds {
+                Liveness::Own
+            } else {
+                Liveness::Asks
+            },
             goodbye: Goodbye::Said,
             feeds_worker: true,
             half_close: true,
@@ -97,6 +148,7 @@ impl Session for Probe {
             Wake::Opened => say(cx, "opened"),
             Wake::Posted => say(cx, "posted"),
             Wake::Told(instruction) => {
+                assert_eq!(instruction.operation(), Some(Operation::Probe));
                 let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
                 let (fields, payload) = (text(instruction.fields()), text(instruction.payload()));
                 if payload == "leave" {
@@ -104,7 +156,10 @@ impl Session for Probe {
                 }
                 say(cx, &format!("told {fields} {payload}"));
             }
-            Wake::Time | Wake::Resumed => {}
+            Wake::Transfer(id, step) => self.step(id, step, cx),
+            Wake::Time if cx.is_paused() => say(cx, "not read"),
+            Wake::Time => say(cx, "silent"),
+            Wake::Resumed => say(cx, "resumed"),
         }
         Ok(())
     }
