@@ -262,10 +262,6 @@ impl Appender<'_> {
     }
 
     /// Appends a protocol's event; returns the sequence number of its batch.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "no protocol has events of its own yet")
-    )]
     pub(crate) fn event(
         &mut self,
         slot: u32,

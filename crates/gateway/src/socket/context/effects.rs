@@ -12,8 +12,9 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::{Audience, Context};
-use crate::event::record::record_bytes;
-use crate::event::{TransferId, Turn};
+use crate::close::CloseReason;
+use crate::event::record::{event_bytes, record_bytes};
+use crate::event::{Event, TransferId, Turn};
 use crate::socket::Flow;
 use crate::socket::connection::{Extra, Swelling, Wait};
 use crate::socket::transfers::Owner;
@@ -38,6 +39,40 @@ impl Context<'_> {
             Arc::new(SessionWaker::new(env.hub(), env.index(), place))
         });
         Waker::from(Arc::clone(waker))
+    }
+}
+
+/// What its protocol alone tells the worker.
+impl Context<'_> {
+    /// Whether the worker has the handler that this event calls; events that call none go to the protocol's own code there.
+    pub(crate) fn handles(&self, event: Event) -> bool {
+        let handlers = self.connection.worker.handlers();
+        event
+            .handler()
+            .is_none_or(|handler| handlers.contains(handler))
+    }
+
+    /// Tells it: the fields in words, and a payload, which are the event's. It counts as a message does, and like one that
+    /// nobody handles it ends the connection where the worker does not [handle](Self::handles) it.
+    pub(crate) fn event(
+        &mut self,
+        event: Event,
+        fields: &[u8],
+        payload: Cow<'_, [u8]>,
+    ) -> Result<Flow, CloseReason> {
+        if self.audience != Audience::Both {
+            return Ok(Flow::Go);
+        }
+        if !self.handles(event) {
+            return Err(CloseReason::NO_HANDLER);
+        }
+        let (fields_length, length) = (fields.len(), payload.len());
+        let slot = self.connection.worker_slot.get();
+        let has_room = self.append(event_bytes(fields_length, length), |queue| {
+            queue.event(slot, event, fields, payload)
+        });
+        let unhurried = self.count(length);
+        Ok(Flow::go_if(has_room && unhurried))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::close::CloseReason;
 const OPEN: u32 = 1;
 const TEXT: u32 = 2;
 const CLOSE: u32 = 4;
+const EVENT: u32 = 9;
 
 #[test]
 fn one_wake_up_is_under_way_however_often_a_waker_is_used() {
@@ -130,4 +131,29 @@ fn silence_of_a_peer_that_is_not_read_is_not_its_own() {
     harness.drive();
     harness.pass(1000);
     assert_eq!(harness.written(), "not read\n");
+}
+
+#[test]
+fn events_go_to_the_worker_in_the_order_of_messages_and_against_the_credit() {
+    let harness = Harness::probe();
+    harness.feed(b"message\n/event\nmessage\n");
+    harness.drive();
+    assert_eq!(harness.handle_all(), [TEXT, EVENT, TEXT]);
+    let most = usize::try_from(harness.env.limits().unhandled_events).unwrap();
+    harness.feed("/event\n".repeat(most + 1).as_bytes());
+    harness.drive();
+    assert_eq!(harness.handle_all(), vec![EVENT; most]);
+    harness.env.resume_read_queue();
+    harness.drive();
+    assert_eq!(harness.handle_all(), [EVENT]);
+}
+
+#[test]
+fn an_end_waits_for_the_event_before_it() {
+    let harness = Harness::probe();
+    harness.feed(b"/event\n/wrong\n");
+    harness.drive();
+    assert_eq!(harness.written(), "opened\n");
+    assert_eq!(harness.handle_all(), [EVENT]);
+    assert_eq!(harness.written(), "closed 1002\n");
 }

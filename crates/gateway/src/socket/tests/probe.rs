@@ -6,7 +6,7 @@ use std::task::Waker;
 use millrace_core::Kind;
 
 use crate::close::{CloseMode, CloseReason};
-use crate::event::{Operation, Step, TransferId};
+use crate::event::{Event, Operation, Step, TransferId};
 use crate::frame::Encodings;
 use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits, Wake};
 
@@ -60,6 +60,7 @@ impl Probe {
         match line {
             b"/leave" => self.leaves = true,
             b"/ping" => say(cx, "pong"),
+            b"/event" => return cx.event(Event::Probe, b"fields", Cow::Borrowed(b"payload")),
             b"/open" => {
                 let id = cx.open_transfer();
                 self.transfer = Some(id);
