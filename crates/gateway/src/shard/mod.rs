@@ -13,6 +13,8 @@ mod driver;
 pub(crate) mod open;
 mod parts;
 mod preamble;
+#[cfg(test)]
+mod probe_tests;
 pub(crate) mod protocol;
 mod recipients;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]

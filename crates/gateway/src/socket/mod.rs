@@ -27,4 +27,4 @@ pub(crate) use context::Context;
 pub(crate) use session::{Flow, Goodbye, Liveness, Session, Taken, Traits, Wake};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
