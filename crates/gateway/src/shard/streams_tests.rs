@@ -83,6 +83,7 @@ impl Session for EchoSession {
             liveness: Liveness::Kernel,
             goodbye: Goodbye::None,
             feeds_worker: false,
+            half_close: false,
             encoding: Encodings::LEAD,
         }
     }

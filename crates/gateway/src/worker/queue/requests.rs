@@ -57,14 +57,10 @@ impl Appender<'_> {
             record::append_piece(&mut chunk.bytes, id, &piece, last);
             return chunk.seq;
         }
-        let chunk = self.state.room(12);
-        let index = u32::try_from(chunk.sidecars.len()).unwrap_or(u32::MAX);
-        record::append_piece_beside(&mut chunk.bytes, id, index, last);
-        chunk.sidecars.push(Sidecar::Bytes(piece.into_owned()));
-        chunk.sidecar_bytes += length;
-        let seq = chunk.seq;
-        self.state.bytes += length;
-        seq
+        let piece = Sidecar::Bytes(piece.into_owned());
+        self.state.beside(12, piece, |out, (index, _length)| {
+            record::append_piece_beside(out, id, index, last);
+        })
     }
 
     /// Appends what became of a transfer; returns the sequence number of its batch.
