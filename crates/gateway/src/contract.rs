@@ -7,7 +7,9 @@
 pub(crate) use crate::close::{CloseMode, CloseReason};
 pub(crate) use crate::config::ListenerConfig;
 pub(crate) use crate::event::record::Asking;
-pub(crate) use crate::event::{Acceptance, FIRST_CREDIT, Step, TransferId, Transport, Turn};
+pub(crate) use crate::event::{
+    Acceptance, FIRST_CREDIT, Head, Step, TransferId, Transport, Turn, Whole,
+};
 pub(crate) use crate::frame::{
     Charge, Encoding, EncodingDef, Encodings, Frame, LateReply, Message,
 };

@@ -111,6 +111,7 @@ impl HttpConnection {
     /// Sends what it has written at the end of the turn.
     pub(super) fn write_later(self: &Rc<Self>) {
         self.around.pending_writes.add(self);
+        self.around.shard.tell_parts();
         self.around.shard.schedule();
     }
 

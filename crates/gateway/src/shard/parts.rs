@@ -2,7 +2,7 @@
 //! the turn ends, when time has passed, and what becomes of workers and listeners.
 
 use std::any::Any;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
 use super::Shard;
@@ -15,7 +15,8 @@ pub(crate) trait Part: Any {
     where
         Self: Sized;
 
-    /// The turn has written to its connections, and ends.
+    /// The turn has written to its connections, and ends; only where somebody has asked for it by
+    /// [`tell_parts`](Shard::tell_parts) since the last one.
     fn turn_ends(&self, _shard: &Shard) {}
 
     /// Looks at its deadlines; false: it has none. It is asked again and again while any part has some, and after
@@ -35,11 +36,15 @@ pub(crate) trait Part: Any {
 
 /// The parts of one shard: a handful, in the order in which they were made, and never fewer.
 #[derive(Default)]
-pub(super) struct Parts([OnceCell<Rc<dyn Part>>; MOST]);
+pub(super) struct Parts {
+    made: [OnceCell<Rc<dyn Part>>; MOST],
+    /// Some are to be told when the turn ends.
+    due: Cell<bool>,
+}
 
 impl Parts {
     fn get<P: Part>(&self, env: &Env) -> Rc<P> {
-        let mut slots = self.0.iter();
+        let mut slots = self.made.iter();
         let found = slots.find_map(|slot| {
             let part = slot.get_or_init(|| Rc::new(P::new(env)));
             let known: &dyn Any = &**part;
@@ -49,8 +54,8 @@ impl Parts {
         part.downcast().expect("it was found by its type")
     }
 
-    fn made(&self) -> impl Iterator<Item = &dyn Part> {
-        self.0
+    fn all(&self) -> impl Iterator<Item = &dyn Part> {
+        self.made
             .iter()
             .map_while(|slot| slot.get())
             .map(|part| &**part)
@@ -66,9 +71,22 @@ impl Shard {
         self.parts.get(self)
     }
 
+    /// The parts are told when this turn ends, or the next one.
+    #[inline]
+    pub(crate) fn tell_parts(&self) {
+        self.parts.due.set(true);
+    }
+
     #[inline]
     pub(super) fn tell_turn_ends(&self) {
-        for part in self.parts.made() {
+        if self.parts.due.replace(false) {
+            self.end_turn_of_parts();
+        }
+    }
+
+    #[inline(never)]
+    fn end_turn_of_parts(&self) {
+        for part in self.parts.all() {
             part.turn_ends(self);
         }
     }
@@ -76,27 +94,26 @@ impl Shard {
     /// False: there are no deadlines.
     pub(super) fn look_at_parts(&self) -> bool {
         let mut waits = false;
-        for part in self.parts.made() {
+        for part in self.parts.all() {
             waits |= part.look(self);
         }
         waits
     }
 
     pub(super) fn tell_worker_gone(&self, worker: u32) {
-        for part in self.parts.made() {
+        for part in self.parts.all() {
             part.worker_gone(worker);
         }
     }
 
     pub(super) fn stop_parts(&self, listeners: &[u32], cuts: bool) -> usize {
-        let left = self.parts.made().map(|part| part.stop(listeners, cuts));
+        let left = self.parts.all().map(|part| part.stop(listeners, cuts));
         left.sum()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
     use std::sync::Arc;
 
     use millrace_core::ShardIndex;
@@ -133,13 +150,13 @@ mod tests {
         let stats = Arc::new(ShardStats::default());
         let env = Env::new(index, hub, GatewayLimits::default(), stats);
         let parts = Parts::default();
-        assert_eq!(parts.made().count(), 0);
+        assert_eq!(parts.all().count(), 0);
         parts.get::<Other>(&env);
         let told = parts.get::<Told>(&env);
         assert!(Rc::ptr_eq(&told, &parts.get::<Told>(&env)));
         parts.get::<Other>(&env);
-        assert_eq!(parts.made().count(), 2);
-        for part in parts.made() {
+        assert_eq!(parts.all().count(), 2);
+        for part in parts.all() {
             part.worker_gone(7);
         }
         assert_eq!(told.0.get(), 7);

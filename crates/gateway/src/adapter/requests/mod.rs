@@ -82,17 +82,23 @@ async fn answer(exchange: &Exchange, request: Asked) -> Answer {
         upload::start(shard, &ticket, (begun, body), limits.body_bytes);
     }
     match ticket.outcome(client.half_closed.wait()).await {
-        Outcome::Whole(head, bytes) => {
+        Outcome::Whole(mut whole) => {
             ticket.close();
-            respond(head, Body::from(bytes))
+            match AnswerHead::open_whole(&mut whole) {
+                Some((head, bytes)) => respond(head, Body::from(bytes)),
+                None => given_up(),
+            }
         }
         Outcome::Begin(head) => {
+            let Some(head) = AnswerHead::open(head) else {
+                return given_up();
+            };
             let body = AnswerBody::new(ticket, Rc::clone(client));
             respond(head, Body::Stream(Box::pin(body)))
         }
         Outcome::Abort => {
             ticket.close();
-            plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
+            given_up()
         }
         Outcome::WorkerGone => {
             ticket.close();
@@ -201,6 +207,10 @@ fn describe(parts: &Parts, exchange: &Exchange) -> (Vec<u8>, [usize; 3]) {
         head.push(0);
     }
     (head, [address, method, target])
+}
+
+fn given_up() -> Answer {
+    plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
 }
 
 fn respond(head: AnswerHead, body: Body) -> Answer {

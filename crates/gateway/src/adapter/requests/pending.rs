@@ -11,9 +11,11 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use slab::Slab;
 
-use crate::contract::{Env, Part as ShardPart, Shard, Step, TakesSteps, TransferId, Turn, Worker};
+use crate::contract::{
+    Env, Head, Part as ShardPart, Shard, Step, TakesSteps, TransferId, Turn, Whole, Worker,
+};
 use crate::fault::Fault;
-use crate::http::{AnswerHead, Incoming};
+use crate::http::Incoming;
 
 /// See the module.
 #[derive(Default)]
@@ -71,17 +73,17 @@ impl State {
         }
     }
 
-    /// The answer begins, or, where there is none, never will.
-    fn begin(&mut self, outcome: Option<Outcome>) {
+    /// The answer begins, or never will.
+    fn begin(&mut self, outcome: Outcome) {
         self.begun = true;
-        self.outcome = Some(outcome.unwrap_or(Outcome::Abort));
+        self.outcome = Some(outcome);
     }
 }
 
 /// How a request ends, or how its answer begins.
 pub(super) enum Outcome {
-    Whole(AnswerHead, Bytes),
-    Begin(AnswerHead),
+    Whole(Box<Whole>),
+    Begin(Box<Head>),
     /// The worker gave up.
     Abort,
     WorkerGone,
@@ -162,14 +164,9 @@ impl TakesSteps for Pending {
     fn step(&self, step: Step) {
         let state = &mut *self.state.borrow_mut();
         match step {
-            Step::Whole(mut whole) if !state.begun => {
-                let answer = AnswerHead::open_whole(&mut whole);
-                state.begin(answer.map(|(head, body)| Outcome::Whole(head, body)));
-            }
-            Step::Begin(head) if !state.begun => {
-                state.begin(AnswerHead::open(head).map(Outcome::Begin));
-            }
-            Step::Abort if !state.begun => state.begin(None),
+            Step::Whole(whole) if !state.begun => state.begin(Outcome::Whole(whole)),
+            Step::Begin(head) if !state.begun => state.begin(Outcome::Begin(head)),
+            Step::Abort if !state.begun => state.begin(Outcome::Abort),
             Step::Piece(piece) if state.end.is_none() => {
                 state.buffered += piece.len();
                 state.pieces.push_back(*piece);

@@ -14,7 +14,8 @@ use crate::contract::{FIRST_CREDIT, Owner, Shard, TransferId, Turn, Worker};
 pub(super) struct Ticket {
     shard: Rc<Shard>,
     pending: Rc<Pending>,
-    /// Its place in the shard's list.
+    requests: Rc<Requests>,
+    /// Its place in that list.
     key: usize,
 }
 
@@ -45,6 +46,7 @@ impl Ticket {
         Self {
             shard: Rc::clone(shard),
             pending,
+            requests,
             key,
         }
     }
@@ -108,8 +110,7 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let pending = &self.pending;
         self.shard.transfers.close(pending.id);
-        let requests = self.shard.part::<Requests>();
-        requests.pending.borrow_mut().remove(self.key);
+        self.requests.pending.borrow_mut().remove(self.key);
         pending.worker.count_request(false);
         let state = &mut *pending.state.borrow_mut();
         let late = state.over && state.end.is_none();
@@ -152,6 +153,7 @@ pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {
         // a client that sends on wakes us often: once in the list is enough
         if listed.replace(requests.round.get()) != Some(requests.round.get()) {
             requests.waiting.borrow_mut().push(cx.waker().clone());
+            shard.tell_parts();
         }
         Poll::Pending
     })
