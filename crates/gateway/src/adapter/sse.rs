@@ -24,7 +24,7 @@ use crate::contract::{
 };
 use crate::http::open;
 use crate::http::{
-    Answer, Answering, Asked, Body, BodyError, Claim, Client, Endpoint, Exchange, plain,
+    Answer, Answered, Answering, Asked, Body, BodyError, Claim, Client, Endpoint, Exchange, plain,
 };
 use crate::permits::Permit;
 
@@ -56,30 +56,31 @@ impl Endpoint for EventStreams {
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
-        Box::pin(async move { Ok(answer(self.encoding, exchange, asked).await) })
+        Box::pin(answer(self.encoding, exchange, asked))
     }
 }
 
 /// 200, or the error that fits.
-async fn answer(encoding: Encoding, exchange: &Exchange, request: Asked) -> Answer {
+async fn answer(encoding: Encoding, exchange: &Exchange, request: Asked) -> Answered {
     if request.method() != Method::GET {
         let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
         answer
             .headers_mut()
             .insert(ALLOW, HeaderValue::from_static("GET"));
-        return answer;
+        return Ok(answer);
     }
     if !accepts_events(request.headers()) {
-        return plain(
+        return Ok(plain(
             StatusCode::NOT_ACCEPTABLE,
             "This is a stream of events: Accept has to have text/event-stream",
-        );
+        ));
     }
     let session = Box::new(Sse(encoding));
-    match open::admit(exchange, &request, Transport::EventStream, session).await {
+    let admitted = open::admit(exchange, &request, Transport::EventStream, session).await;
+    Ok(match admitted {
         Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client),
         Err(answer) => answer,
-    }
+    })
 }
 
 fn begin(opened: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer {

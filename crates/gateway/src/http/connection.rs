@@ -70,9 +70,16 @@ struct Entry {
     task: Option<AbortHandle>,
 }
 
-/// A place in the list; dropping it leaves it.
+/// A connection's place in the list.
+pub(super) struct Place {
+    connections: Rc<HttpConnections>,
+    key: usize,
+}
+
+/// … that is left when this is dropped.
 pub(super) struct Registration {
     shard: Rc<Shard>,
+    connections: Rc<HttpConnections>,
     key: usize,
 }
 
@@ -183,7 +190,7 @@ impl HttpConnections {
             shard, listener, ..
         } = &connection.around;
         let connections = shard.part::<Self>();
-        let list = &mut *connections.0.borrow_mut();
+        let mut list = connections.0.borrow_mut();
         list.entered += 1;
         let number = list.entered;
         let key = list.all.insert(Entry {
@@ -195,8 +202,10 @@ impl HttpConnections {
         shard.stops.came(listener.id);
         let at = shard.now();
         list.wheel.insert(Look { at, key, number });
+        drop(list);
         Registration {
             shard: Rc::clone(shard),
+            connections,
             key,
         }
     }
@@ -269,26 +278,30 @@ impl Entry {
 }
 
 impl Registration {
-    /// The task that serves the connection.
-    pub(super) fn key(&self) -> usize {
-        self.key
+    /// To name the task of the connection, which it goes along with.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            connections: Rc::clone(&self.connections),
+            key: self.key,
+        }
+    }
+}
+
+impl Place {
+    /// Names the task that serves the connection.
+    pub(super) fn set_task(&self, task: AbortHandle) {
+        if let Some(entry) = self.connections.0.borrow_mut().all.get_mut(self.key) {
+            entry.task = Some(task);
+        }
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
         self.shard.count_bug();
-        let left = self.shard.part::<HttpConnections>().leave(self.key);
+        let left = self.connections.leave(self.key);
         if let Some(left) = left {
             self.shard.stops.left(left.listener);
         }
-    }
-}
-
-/// Names the task of a connection in the list.
-pub(super) fn set_task(shard: &Shard, key: usize, task: AbortHandle) {
-    let connections = shard.part::<HttpConnections>();
-    if let Some(entry) = connections.0.borrow_mut().all.get_mut(key) {
-        entry.task = Some(task);
     }
 }

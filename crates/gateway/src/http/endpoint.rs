@@ -27,8 +27,11 @@ pub(crate) enum Claim {
     IfNobodyElse,
 }
 
-/// An answer on its way; `Err`: the request, for who is asked next.
-pub(crate) type Answering<'e> = Pin<Box<dyn Future<Output = Result<Answer, Asked>> + 'e>>;
+/// An answer on its way.
+pub(crate) type Answering<'e> = Pin<Box<dyn Future<Output = Answered> + 'e>>;
+
+/// `Err`: the request, for who is asked next; in a box, because few come back and all answers are moved.
+pub(crate) type Answered = Result<Answer, Box<Asked>>;
 
 /// The endpoints of a listener, in the order of their precedence.
 #[derive(Debug, Default)]
@@ -57,14 +60,14 @@ impl Endpoints {
             exchange.last = next.is_none();
             match endpoint.answer(&exchange, asked).await {
                 Ok(answer) => return answer,
-                Err(passed) => asked = passed,
+                Err(passed) => asked = *passed,
             }
         }
         for endpoint in &self.0 {
             if endpoint.claim(&exchange, &asked) == Claim::IfNobodyElse {
                 match endpoint.answer(&exchange, asked).await {
                     Ok(answer) => return answer,
-                    Err(passed) => asked = passed,
+                    Err(passed) => asked = *passed,
                 }
             }
         }

@@ -15,7 +15,7 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 
 use super::answer::{self, Wishes};
-use super::connection::{Around, HttpConnection, HttpConnections, Registration, set_task};
+use super::connection::{Around, HttpConnection, HttpConnections, Registration};
 use super::hyper_io::HyperIo;
 use super::{Answer, Client, Exchange, HttpService, h2};
 use crate::fault::Fault;
@@ -33,9 +33,9 @@ pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer, service: Arc<
     }
     let connection = HttpConnection::new(shard, &peer.listener, service);
     let registration = HttpConnections::enter(&connection);
-    let key = registration.key();
+    let place = registration.place();
     let task = tokio::task::spawn_local(serve(connection, stream, peer, registration));
-    set_task(shard, key, task.abort_handle());
+    place.set_task(task.abort_handle());
 }
 
 async fn serve(

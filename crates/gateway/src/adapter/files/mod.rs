@@ -135,7 +135,9 @@ impl Endpoint for Files {
             if exchange.client.over_limit {
                 return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
             }
-            self.look(&asked, exchange.last).await.ok_or(asked)
+            self.look(&asked, exchange.last)
+                .await
+                .ok_or_else(|| Box::new(asked))
         })
     }
 }

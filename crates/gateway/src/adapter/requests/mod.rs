@@ -15,8 +15,8 @@ use hyper::{Response, StatusCode, Version};
 
 use crate::contract::{Asking, Shard, queue::Taken};
 use crate::http::{
-    Answer, AnswerHead, Answering, Asked, Body, Claim, Endpoint, Exchange, Incoming, OVER_LIMIT,
-    plain,
+    Answer, AnswerHead, Answered, Answering, Asked, Body, Claim, Endpoint, Exchange, Incoming,
+    OVER_LIMIT, plain,
 };
 use crate::limits::SIDECAR_BYTES;
 use answer_body::AnswerBody;
@@ -45,25 +45,28 @@ impl Endpoint for WorkerRequests {
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
-        Box::pin(async move { Ok(answer(exchange, asked).await) })
+        Box::pin(answer(exchange, asked))
     }
 }
 
 /// Answers a request by way of a worker.
-async fn answer(exchange: &Exchange, request: Asked) -> Answer {
+async fn answer(exchange: &Exchange, request: Asked) -> Answered {
     let Exchange { shard, client, .. } = exchange;
     if client.over_limit {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT);
+        return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
     }
     let limits = &client.listener.config.limits;
     let (parts, body) = request.into_parts();
     let content = match receive(body, limits.body_bytes).await {
         Ok(content) => content,
-        Err(answer) => return answer,
+        Err(answer) => return Ok(answer),
     };
     let most = shard.limits().worker_requests;
     let Some(worker) = shard.hub().workers().pick_for_request(most) else {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
+        return Ok(plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "No worker available",
+        ));
     };
     let late = u64::try_from(limits.answer_timeout.as_millis()).unwrap_or(u64::MAX);
     let ticket = Ticket::open(shard, worker, (late > 0).then_some(late));
@@ -74,14 +77,17 @@ async fn answer(exchange: &Exchange, request: Asked) -> Answer {
             Taken::Yes | Taken::Full => break,
             Taken::Gone => {
                 ticket.close();
-                return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
+                return Ok(plain(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "No worker available",
+                ));
             }
         }
     }
     if let Content::Stream(body, begun) = content {
         upload::start(shard, &ticket, (begun, body), limits.body_bytes);
     }
-    match ticket.outcome(client.half_closed.wait()).await {
+    Ok(match ticket.outcome(client.half_closed.wait()).await {
         Outcome::Whole(mut whole) => {
             ticket.close();
             match AnswerHead::open_whole(&mut whole) {
@@ -91,7 +97,7 @@ async fn answer(exchange: &Exchange, request: Asked) -> Answer {
         }
         Outcome::Begin(head) => {
             let Some(head) = AnswerHead::open(head) else {
-                return given_up();
+                return Ok(given_up());
             };
             let body = AnswerBody::new(ticket, Rc::clone(client));
             respond(head, Body::Stream(Box::pin(body)))
@@ -105,7 +111,7 @@ async fn answer(exchange: &Exchange, request: Asked) -> Answer {
             plain(StatusCode::BAD_GATEWAY, "The worker ended")
         }
         Outcome::Late => plain(StatusCode::SERVICE_UNAVAILABLE, "No answer in time"),
-    }
+    })
 }
 
 /// Takes a small body whole if all of it has come with its head; refuses one that is announced too large.

@@ -16,7 +16,9 @@ use millrace_protocol::websocket::{DecoderConfig, Role};
 use super::session::WebSocket;
 use crate::contract::{Acceptance, ListenError, Opened, Reader, Transport};
 use crate::http::open;
-use crate::http::{Answer, Answering, Asked, Body, Claim, Client, Endpoint, Exchange, plain};
+use crate::http::{
+    Answer, Answered, Answering, Asked, Body, Claim, Client, Endpoint, Exchange, plain,
+};
 use crate::limits::ListenerLimits;
 
 /// WebSockets on one listener.
@@ -55,7 +57,7 @@ impl Endpoint for WebSockets {
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
-        Box::pin(async move { Ok(answer(&self.decoder, exchange, asked).await) })
+        Box::pin(answer(&self.decoder, exchange, asked))
     }
 }
 
@@ -80,21 +82,22 @@ fn is_meant(request: &Asked) -> bool {
 }
 
 /// 101, or the error that fits.
-async fn answer(decoder: &Arc<DecoderConfig>, exchange: &Exchange, request: Asked) -> Answer {
+async fn answer(decoder: &Arc<DecoderConfig>, exchange: &Exchange, request: Asked) -> Answered {
     let offered = match offered(&request) {
         Ok(offered) => offered,
-        Err(refusal) => return refuse(refusal),
+        Err(refusal) => return Ok(refuse(refusal)),
     };
     if !request.body().is_end_stream() {
         // what followed the 101 would be a body for some and frames for others
-        return plain(StatusCode::BAD_REQUEST, "A body is not allowed");
+        return Ok(plain(StatusCode::BAD_REQUEST, "A body is not allowed"));
     }
     let session = Box::new(WebSocket::new(Arc::clone(decoder)));
     let transport = Transport::WebSocket;
-    match open::admit(exchange, &request, transport, session).await {
+    let admitted = open::admit(exchange, &request, transport, session).await;
+    Ok(match admitted {
         Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client, &offered),
         Err(answer) => answer,
-    }
+    })
 }
 
 /// Turns `handleOpen`'s acceptance into the 101.
