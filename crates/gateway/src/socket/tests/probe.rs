@@ -5,10 +5,10 @@ use std::task::Waker;
 
 use millrace_core::Kind;
 
-use crate::close::{CloseMode, CloseReason};
-use crate::event::{Event, Operation, Step, TransferId};
-use crate::frame::Encodings;
-use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits, Wake};
+use crate::contract::{
+    CloseMode, CloseReason, Context, Encodings, Event, Flow, Goodbye, Instruction, LateReply,
+    Liveness, Operation, Session, Step, Taken, Traits, TransferId, Wake,
+};
 
 /// See the module. A line that is no command is a message for the worker.
 #[derive(Debug, Default)]
@@ -58,6 +58,11 @@ impl Probe {
     fn line(&mut self, line: &[u8], cx: &mut Context<'_>) -> Result<Flow, CloseReason> {
         cx.alive();
         match line {
+            b"/later" => {
+                let at = cx.now() + 50;
+                cx.reply_in_order(LateReply::Short(b"later\n"[..].into()), at);
+                return Ok(Flow::Stop);
+            }
             b"/leave" => self.leaves = true,
             b"/ping" => say(cx, "pong"),
             b"/event" => return cx.event(Event::Probe, b"fields", Cow::Borrowed(b"payload")),
@@ -82,6 +87,18 @@ impl Probe {
         }
         Ok(cx.done(line.len()))
     }
+}
+
+/// The worker told it something.
+fn told(instruction: &Instruction, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+    assert_eq!(instruction.operation(), Some(Operation::Probe));
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let (fields, payload) = (text(instruction.fields()), text(instruction.payload()));
+    if payload == "leave" {
+        return Err(CloseReason::new(1000, "", CloseMode::Handshake));
+    }
+    say(cx, &format!("told {fields} {payload}"));
+    Ok(())
 }
 
 /// Answers with a line.
@@ -148,15 +165,7 @@ impl Session for Probe {
         match why {
             Wake::Opened => say(cx, "opened"),
             Wake::Posted => say(cx, "posted"),
-            Wake::Told(instruction) => {
-                assert_eq!(instruction.operation(), Some(Operation::Probe));
-                let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-                let (fields, payload) = (text(instruction.fields()), text(instruction.payload()));
-                if payload == "leave" {
-                    return Err(CloseReason::new(1000, "", CloseMode::Handshake));
-                }
-                say(cx, &format!("told {fields} {payload}"));
-            }
+            Wake::Told(instruction) => return told(&instruction, cx),
             Wake::Transfer(id, step) => self.step(id, step, cx),
             Wake::Time if cx.is_paused() => say(cx, "not read"),
             Wake::Time => say(cx, "silent"),
