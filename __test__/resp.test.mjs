@@ -1,8 +1,10 @@
 // Redis clients and WebSockets on one core: what each says reaches the other, in order, and a password keeps others out.
+import net from 'node:net';
 import test from 'ava';
 
 import { Authority } from './support/certificates.mjs';
 import { until, within } from './support/deadline.mjs';
+import { connectOptions } from './support/http.mjs';
 import { needing } from './support/needing.mjs';
 import { connect, request } from './support/resp.mjs';
 import { ask, forgotten, ownServer, worker } from './support/server.mjs';
@@ -301,4 +303,20 @@ test('a stop ends the connections', async (t) => {
   await server.stop();
   await redis.over();
   t.is(redis.left, '');
+});
+
+test('what was asked before the end of a stream is answered', async (t) => {
+  const server = await ownServer(t, options());
+  for (const [asked, answered] of [
+    [request('PING'), '+PONG\r\n'],
+    [Buffer.concat([request('PING'), request('QUIT')]), '+PONG\r\n+OK\r\n'],
+    [Buffer.concat([request('PING'), Buffer.from('*x\r\n')]), '+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n'],
+  ]) {
+    const socket = net.connect({ ...connectOptions(server.addresses[1]), allowHalfOpen: true });
+    t.teardown(() => socket.destroy());
+    socket.end(asked);
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    t.is(text, answered);
+  }
 });

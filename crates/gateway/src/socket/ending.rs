@@ -12,7 +12,7 @@ use super::env::Env;
 use crate::close::{CloseMode, CloseReason};
 use crate::hub::Worker;
 use crate::inbox::Mail;
-use crate::socket::Goodbye;
+use crate::socket::Liveness;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -125,6 +125,8 @@ impl Env {
     pub(crate) fn input_ended(&self, connection: &Shared, io: &mut Io) {
         let is_behind = io.is_behind() || !io.outbox.is_empty();
         let traits = &connection.traits;
+        // who asks for events and hangs up reads no more
+        let may_read = traits.liveness != Liveness::Tells;
         match &mut io.phase {
             Phase::Open if traits.half_close => self.half_close(connection, io),
             Phase::Open if io.credit.newest().is_some() => {
@@ -132,9 +134,18 @@ impl Env {
             }
             // its goodbye came before
             Phase::Ending(_) => {}
-            Phase::Closing { peer_close }
-                if is_behind && (traits.half_close || traits.goodbye == Goodbye::Answered) =>
-            {
+            // what was said to it leaves
+            Phase::Open if is_behind && may_read => {
+                let deadline = self.closing_deadline();
+                self.part(
+                    connection,
+                    io,
+                    &CloseReason::ABNORMAL,
+                    PeerClose::StreamEnd,
+                    deadline,
+                );
+            }
+            Phase::Closing { peer_close } if is_behind && may_read => {
                 *peer_close = PeerClose::StreamEnd;
             }
             _ => self.close(connection, io, &CloseReason::ABNORMAL),
