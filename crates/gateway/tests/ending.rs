@@ -19,6 +19,9 @@ use support::{ALL, Event, SOON, Server, echo, serve};
 /// Without `handleOpen`, so that connecting needs no answer.
 const QUIET: Handlers = Handlers::TEXT.with(Handlers::CLOSE);
 
+/// Longer than a client waits for anything.
+const LONG: Duration = Duration::from_secs(600);
+
 fn server(close_timeout: Duration) -> Server {
     let mut config = GatewayConfig {
         io_threads: 1,
@@ -131,6 +134,18 @@ fn a_message_before_one_without_a_handler_is_answered() {
     assert_eq!(client.next(), Received::Close(Some(1011), reason));
     // its goodbye is still heard
     client.send(&close_frame(1011));
+    assert_eq!(client.next(), Received::End);
+}
+
+#[test]
+fn a_goodbye_right_behind_a_message_without_a_handler_is_heard() {
+    let server = server(LONG);
+    let handlers = ALL.without(Handlers::BINARY);
+    let _worker = echo(&server.gateway, handlers);
+    let mut client = Client::connect(&server.address, b"");
+    client.send(&[frame(Opcode::Binary, b"1"), close_frame(1000)].concat());
+    let reason = "Server worker has no handler".to_owned();
+    assert_eq!(client.next(), Received::Close(Some(1011), reason));
     assert_eq!(client.next(), Received::End);
 }
 

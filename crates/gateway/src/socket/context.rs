@@ -14,7 +14,6 @@ use super::connection::{Connection, Extra, Swelling, Wait};
 use super::credit::Credit;
 use super::env::Env;
 use super::outbox::Outbox;
-use crate::close::CloseReason;
 use crate::event::record::record_bytes;
 use crate::event::{Handlers, RecordKind};
 use crate::frame::{Charge, Encoding, Frame, LateReply};
@@ -71,6 +70,8 @@ pub(crate) struct Outcome {
     pub(crate) waits_for_shards: bool,
     /// It has a new deadline.
     pub(crate) look_again: bool,
+    /// Something came that the worker has no handler for.
+    pub(crate) no_handler: bool,
     /// Shards that something was posted to.
     pub(crate) dirty: ShardSet,
 }
@@ -157,14 +158,9 @@ impl Context<'_> {
 /// To the worker.
 impl Context<'_> {
     /// A complete message.
-    pub(crate) fn message(
-        &mut self,
-        kind: Kind,
-        ascii: bool,
-        payload: Cow<'_, [u8]>,
-    ) -> Result<Flow, CloseReason> {
+    pub(crate) fn message(&mut self, kind: Kind, ascii: bool, payload: Cow<'_, [u8]>) -> Flow {
         if self.audience != Audience::Both {
-            return Ok(Flow::Go);
+            return Flow::Go;
         }
         let worker = &self.connection.worker;
         let (record, handler) = match kind {
@@ -172,14 +168,14 @@ impl Context<'_> {
             Kind::Binary => (RecordKind::Binary, Handlers::BINARY),
         };
         if !worker.handlers().contains(handler) {
-            return Err(CloseReason::NO_HANDLER);
+            return self.no_handler();
         }
         if self.appender.is_none() {
             self.appender = worker.queue().appender();
         }
         // a retired worker's connections are about to be closed
         let Some(appender) = &mut self.appender else {
-            return Ok(Flow::Stop);
+            return Flow::Stop;
         };
         let length = payload.len();
         let slot = self.connection.worker_slot.get();
@@ -188,9 +184,13 @@ impl Context<'_> {
         let limits = self.env.limits();
         let room = appender.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
         let unhurried = self.count(length);
-        Ok(Flow::go_if(
-            room && unhurried && !self.parts.credit.is_spent(limits),
-        ))
+        Flow::go_if(room && unhurried && !self.parts.credit.is_spent(limits))
+    }
+
+    /// Nobody handles what came, which ends the connection. What lies behind it is kept: it may be the peer's goodbye.
+    fn no_handler(&mut self) -> Flow {
+        self.outcome.no_handler = true;
+        Flow::Stop
     }
 
     /// A complete request of so many bytes was answered here and is not for the worker.

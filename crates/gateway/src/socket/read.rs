@@ -247,6 +247,9 @@ impl Env {
         if outcome.replied != Replied::No {
             self.after_reply(connection, io, outcome.replied);
         }
+        if outcome.no_handler {
+            self.peer_ended(connection, io, CloseReason::NO_HANDLER);
+        }
     }
 
     /// What is long is written before more of it follows, the rest when the turn ends.

@@ -71,7 +71,7 @@ impl Session for WebSocket {
                         Payload::Borrowed(bytes) => Cow::Borrowed(bytes),
                         Payload::Owned(bytes) => Cow::Owned(bytes),
                     };
-                    cx.message(from_wire(kind), ascii, payload)?
+                    cx.message(from_wire(kind), ascii, payload)
                 }
                 Some(Item::Ping(payload)) => {
                     cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));

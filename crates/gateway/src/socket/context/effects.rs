@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::{Audience, Context};
-use crate::close::CloseReason;
 use crate::event::record::{event_bytes, record_bytes};
 use crate::event::{Event, TransferId, Turn};
 use crate::socket::Flow;
@@ -54,17 +53,12 @@ impl Context<'_> {
 
     /// Tells it: the fields in words, and a payload, which are the event's. It counts as a message does, and like one that
     /// nobody handles it ends the connection where the worker does not [handle](Self::handles) it.
-    pub(crate) fn event(
-        &mut self,
-        event: Event,
-        fields: &[u8],
-        payload: Cow<'_, [u8]>,
-    ) -> Result<Flow, CloseReason> {
+    pub(crate) fn event(&mut self, event: Event, fields: &[u8], payload: Cow<'_, [u8]>) -> Flow {
         if self.audience != Audience::Both {
-            return Ok(Flow::Go);
+            return Flow::Go;
         }
         if !self.handles(event) {
-            return Err(CloseReason::NO_HANDLER);
+            return self.no_handler();
         }
         let (fields_length, length) = (fields.len(), payload.len());
         let slot = self.connection.worker_slot.get();
@@ -72,7 +66,7 @@ impl Context<'_> {
             queue.event(slot, event, fields, payload)
         });
         let unhurried = self.count(length);
-        Ok(Flow::go_if(has_room && unhurried))
+        Flow::go_if(has_room && unhurried)
     }
 }
 

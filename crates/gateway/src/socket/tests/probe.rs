@@ -65,7 +65,7 @@ impl Probe {
             }
             b"/leave" => self.leaves = true,
             b"/ping" => say(cx, "pong"),
-            b"/event" => return cx.event(Event::Probe, b"fields", Cow::Borrowed(b"payload")),
+            b"/event" => return Ok(cx.event(Event::Probe, b"fields", Cow::Borrowed(b"payload"))),
             b"/open" => {
                 let id = cx.open_transfer();
                 self.transfer = Some(id);
@@ -82,7 +82,7 @@ impl Probe {
             _ if line.starts_with(b"/piece ") => return Ok(self.piece(&line[7..], cx)),
             _ => {
                 let text = Cow::Borrowed(line);
-                return cx.message(Kind::Text, line.is_ascii(), text);
+                return Ok(cx.message(Kind::Text, line.is_ascii(), text));
             }
         }
         Ok(cx.done(line.len()))
