@@ -51,8 +51,8 @@ impl Context<'_> {
             .is_none_or(|handler| handlers.contains(handler))
     }
 
-    /// Tells it: the fields in words, and a payload, which are the event's. It counts as a message does, and like one that
-    /// nobody handles it ends the connection where the worker does not [handle](Self::handles) it.
+    /// Tells it: the fields in words, and a payload, which are the event's. It counts as a message does, unless it has
+    /// neither, and like one that nobody handles it ends the connection where the worker does not [handle](Self::handles) it.
     pub(crate) fn event(&mut self, event: Event, fields: &[u8], payload: Cow<'_, [u8]>) -> Flow {
         if self.audience != Audience::Both {
             return Flow::Go;
@@ -65,7 +65,8 @@ impl Context<'_> {
         let has_room = self.append(event_bytes(fields_length, length), |queue| {
             queue.event(slot, event, fields, payload)
         });
-        let unhurried = self.count(length);
+        // that something ended is no message
+        let unhurried = fields_length + length == 0 || self.count(length);
         Flow::go_if(has_room && unhurried)
     }
 }

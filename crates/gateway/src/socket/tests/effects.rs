@@ -3,6 +3,7 @@
 use super::harness::Harness;
 use super::probe::Probe;
 use crate::close::CloseReason;
+use crate::stats::Traffic;
 
 const OPEN: u32 = 1;
 const TEXT: u32 = 2;
@@ -146,6 +147,17 @@ fn events_go_to_the_worker_in_the_order_of_messages_and_against_the_credit() {
     harness.env.resume_read_queue();
     harness.drive();
     assert_eq!(harness.handle_all(), [EVENT]);
+}
+
+#[test]
+fn an_event_that_says_nothing_is_told_and_is_no_message() {
+    let harness = Harness::probe();
+    harness.feed(b"/event\n/sign\n");
+    harness.drive();
+    assert_eq!(harness.handle_all(), [EVENT, EVENT]);
+    let mut traffic = Traffic::default();
+    traffic.add(&harness.env.stats);
+    assert_eq!(traffic.messages_in, 1);
 }
 
 #[test]

@@ -66,6 +66,7 @@ impl Probe {
             b"/leave" => self.leaves = true,
             b"/ping" => say(cx, "pong"),
             b"/event" => return Ok(cx.event(Event::Probe, b"fields", Cow::Borrowed(b"payload"))),
+            b"/sign" => return Ok(cx.event(Event::Probe, b"", Cow::Borrowed(b""))),
             b"/open" => {
                 let id = cx.open_transfer();
                 self.transfer = Some(id);
