@@ -47,11 +47,16 @@ export const TURN_LEFT = 6;
  *
  * - `'websocket'`: As a WebSocket.
  * - `'sse'`: One way, as Server-Sent Events.
+ * - `'tcp'`: As raw TCP.
  */
-export type Transport = 'websocket' | 'sse';
+export type Transport = 'websocket' | 'sse' | 'tcp';
 
 /** By their numbers. */
-export const TRANSPORTS: readonly Transport[] = ['websocket', 'sse'];
+export const TRANSPORTS: readonly Transport[] = ['websocket', 'sse', 'tcp'];
+
+// What a protocol tells beside messages.
+/** The peer has sent its last byte. */
+export const EVENT_END = 1;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {
@@ -61,7 +66,10 @@ export const HANDLERS = {
   handleClose: 1 << 3,
   handleDrain: 1 << 4,
   fetch: 1 << 5,
+  handleEnd: 1 << 6,
 } as const;
 
 /** Which handler an event calls, by the event's number; the others are the protocol's own. */
-export const EVENT_HANDLERS: Readonly<Record<number, keyof typeof HANDLERS>> = {};
+export const EVENT_HANDLERS: Readonly<Record<number, keyof typeof HANDLERS>> = {
+  1: 'handleEnd',
+};

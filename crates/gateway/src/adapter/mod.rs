@@ -6,6 +6,7 @@ mod requests;
 mod resp;
 mod sse;
 mod status;
+mod tcp;
 pub(crate) mod websocket;
 
 use crate::frame::{Encoding, Encodings};
@@ -29,6 +30,7 @@ pub(crate) fn protocols(encodings: &mut Encodings) -> Vec<Box<dyn Protocol>> {
             endpoints(options, limits, events)
         })),
         Box::new(RespProtocol::new(encodings)),
+        Box::new(tcp::TcpProtocol::new(encodings)),
     ]
 }
 

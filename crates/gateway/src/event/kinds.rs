@@ -185,6 +185,8 @@ numbers! {
         WebSocket = 0 => "websocket";
         /// One way, as Server-Sent Events.
         EventStream = 1 => "sse";
+        /// As raw TCP.
+        Tcp = 2 => "tcp";
     }
 }
 
@@ -200,6 +202,8 @@ handlers! {
 events! {
     /// What a protocol tells beside messages.
     pub(crate) enum Event {
+        /// The peer has sent its last byte.
+        End = 1 => END = 1 << 6 => "handleEnd";
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;

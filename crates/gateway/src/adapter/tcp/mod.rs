@@ -1,0 +1,71 @@
+//! The adapter of raw TCP: connections without a handshake whose bytes are messages as a [framing](framing) says. Owns a
+//! listener's terms; what is done with the messages is the worker's.
+
+mod encodings;
+mod options;
+mod session;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_core::SocketId;
+
+use crate::contract::{
+    Encodings, ListenError, ListenerConfig, Needs, Peer, Protocol, Service, Session, Streams,
+    Transport,
+};
+use encodings::Forms;
+use options::TcpOptions;
+use session::{Tcp, Terms};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct TcpProtocol(Forms);
+
+impl TcpProtocol {
+    pub(crate) fn new(encodings: &mut Encodings) -> Self {
+        Self(Forms::register(encodings))
+    }
+}
+
+impl Protocol for TcpProtocol {
+    fn name(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn needs(&self, _config: &ListenerConfig) -> Needs {
+        Needs {
+            // its name is the application's
+            alpn: &[],
+            // it has no question whether a silent peer still lives
+            keep_alive: Some(SILENCE),
+        }
+    }
+
+    fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError> {
+        let options = TcpOptions::read(&config.options)?;
+        Ok(Arc::new(Listener(Arc::new(Terms {
+            framing: options.framing,
+            encoding: self.0.of(options.framing),
+            message_bytes: config.limits.message_bytes,
+            allow_http: options.allow_http,
+        }))))
+    }
+}
+
+/// Silence after which the kernel asks.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Raw TCP on one listener.
+#[derive(Debug)]
+struct Listener(Arc<Terms>);
+
+impl Streams for Listener {
+    fn transport(&self) -> Option<Transport> {
+        Some(Transport::Tcp)
+    }
+
+    fn session(&self, _socket: SocketId, _peer: &Peer) -> Box<dyn Session> {
+        Box::new(Tcp::new(&self.0))
+    }
+}
