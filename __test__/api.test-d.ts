@@ -33,6 +33,8 @@ import {
   start,
   stats,
   subscribe,
+  type TcpFraming,
+  type TcpOptions,
   unsubscribe,
   type WorkerModule,
   // biome-ignore lint/correctness/useImportExtensions: the built file, as users get it
@@ -73,25 +75,34 @@ const paths: PathOptions = { events: true, stats: '/numbers' };
 const files: StaticOptions = { directory: 'public' };
 const user: RespUser = { name: 'a', password: 'b', channels: ['c*'] };
 const access: RespOptions = { protocol: 'resp', users: [user], publishAs: 'text' };
-const protocols: ProtocolName[] = ['http', 'resp'];
+const protocols: ProtocolName[] = ['http', 'resp', 'tcp'];
+const framings: TcpFraming[] = ['line', 'length', 'none'];
+const raw: TcpOptions = { protocol: 'tcp', framing: 'length', lengthBytes: 2 };
 const listeners: Listener[] = [
   { address: ':1', origins, ...paths, static: [files, 'other'], rawMethods: true, limits: { messageBytes: 1 } },
   { address: ':2', protocol: 'http', websocketPath: '/ws', tls: false },
+  { address: ':4', ...raw, tls: { cert: 'a', key: 'b' }, limits: { messageBytes: 1024 } },
+  { address: ':5', protocol: 'tcp', framing: 'line', allowHttp: true },
   { address: ':3', ...access, reusePort: true, trustProxy: ['private'], proxyProtocol: true },
 ];
 for (const listener of listeners) {
   if (listener.protocol === undefined || listener.protocol === 'http') void listener.websocketPath;
   else if (listener.protocol === 'resp') void listener.users?.[0]?.password;
+  else if (listener.protocol === 'tcp') void listener.framing;
 }
-void protocols;
+void [protocols, framings];
 
 // @ts-expect-error an option of the other protocol
 const mixed: Listener = { address: ':1', protocol: 'resp', origins: '*' };
 // @ts-expect-error an option of the other protocol
 const mixedToo: Listener = { address: ':1', protocol: 'http', password: 'x' };
+// @ts-expect-error a framing is required
+const unframed: Listener = { address: ':1', protocol: 'tcp' };
+// @ts-expect-error no such length
+const odd: Listener = { address: ':1', protocol: 'tcp', framing: 'length', lengthBytes: 3 };
 // @ts-expect-error no such protocol
 const unknown: Listener = { address: ':1', protocol: 'gopher' };
-void [mixed, mixedToo, unknown];
+void [mixed, mixedToo, unframed, odd, unknown];
 
 export async function use(): Promise<void> {
   const server: Server = await start(options);
@@ -189,6 +200,10 @@ const worker: WorkerModule = {
   handleDrain(socketId) {
     void socketId;
   },
+  async handleEnd(socketId, token) {
+    const parts: [number, Uint8Array | undefined] = [socketId, token];
+    void parts;
+  },
   async fetch(request, info) {
     const parts: [string, string, number] = [request.url, info.ip, info.port];
     void parts;
@@ -203,6 +218,10 @@ void (() => start({ bind: ':0', handlers: worker, websocketPath: ['/a', '/b'] })
 const wrong: WorkerModule = {
   // @ts-expect-error an answer is a Response or a plain object
   fetch: () => 5,
+  // @ts-expect-error an id is a number
+  handleEnd(socketId: string) {
+    void socketId;
+  },
   // @ts-expect-error text is a string
   handleTextMessage(text: number) {
     void text;

@@ -5,12 +5,14 @@
 import { type HttpListenerOptions, http } from './http.js';
 import type { ProtocolModule } from './protocol.js';
 import { type RespOptions, resp } from './resp.js';
+import { type TcpHandlers, type TcpOptions, tcp } from './tcp.js';
 
 export type { HttpListenerOptions, HttpOptions, Origins, PathOptions, StaticOptions } from './http.js';
 export type { RespOptions, RespUser } from './resp.js';
+export type { TcpFraming, TcpHandlers, TcpOptions } from './tcp.js';
 
 /** All of them; the first is spoken where a listener does not say. */
-const PROTOCOLS: readonly [Known, ...Known[]] = [http, resp];
+const PROTOCOLS: readonly [Known, ...Known[]] = [http, resp, tcp];
 export default PROTOCOLS;
 
 type Known = ProtocolModule<object> & { readonly name: ProtocolName };
@@ -19,6 +21,7 @@ type Known = ProtocolModule<object> & { readonly name: ProtocolName };
 export interface Protocols {
   /** The default. */ http: ProtocolTypes<HttpListenerOptions>;
   /** The Redis protocol. */ resp: ProtocolTypes<RespOptions>;
+  /** Raw TCP. */ tcp: ProtocolTypes<TcpOptions, TcpHandlers>;
 }
 
 /** The types of a protocol. */
