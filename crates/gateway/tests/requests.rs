@@ -199,8 +199,8 @@ fn a_connection_that_turns_idle_during_a_stop_ends() {
         seen.push_str(std::str::from_utf8(&buffer[..count]).unwrap());
     }
     assert!(seen.contains("connection: keep-alive"), "{seen}");
-    let patience = Duration::from_secs(3600);
-    let ticket = server.gateway.stop_listeners(&[server.listener], patience);
+    let drain = Duration::from_secs(3600);
+    let ticket = server.gateway.stop_listeners(&[server.listener], drain);
     // the listener is closed once the stop has begun
     assert!(eventually(|| TcpStream::connect(&server.address).is_err()));
     step(Step::Piece(Box::new("two".into())));

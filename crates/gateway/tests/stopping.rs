@@ -214,8 +214,8 @@ fn sockets_that_open_during_a_stop_are_not_forgotten() {
         let acceptance = millrace_gateway::Acceptance::default();
         worker.worker.accept_open(*socket, acceptance, &mut dirty);
     }
-    let patience = Duration::from_secs(3600);
-    let ticket = server.gateway.stop_listeners(&[server.listener], patience);
+    let drain = Duration::from_secs(3600);
+    let ticket = server.gateway.stop_listeners(&[server.listener], drain);
     server.gateway.wake(&mut dirty);
     let mut goodbye = Vec::new();
     websocket::append_masked_close(&mut goodbye, 1001, "", [1, 2, 3, 4]);

@@ -132,7 +132,6 @@ mod tests {
     use crate::frame::EncodingDef;
     use millrace_core::Space;
     use std::cell::Cell;
-    use std::time::{Duration, Instant};
 
     #[test]
     fn a_payload_becomes_a_frame_where_it_is() {
@@ -228,7 +227,7 @@ mod tests {
         };
         let registered = [(); 2].map(|()| encodings.add(def));
         let channel = Name::new(Space::Channel, b"a");
-        let began = Instant::now();
+        // so many that a walk over those before each would not come to its end
         for list in 0..100_000 {
             let origin = Some((ChannelId::new(list), &channel));
             for encoding in registered {
@@ -236,8 +235,6 @@ mod tests {
                     others.get_or_make(encoding, origin, || Some(Frame::new(vec![1], &ledger)));
                 assert!(frame.is_some());
             }
-            let took = began.elapsed();
-            assert!(took < Duration::from_secs(10), "{list} took that long");
         }
         assert_eq!(ledger.held(), 200_000);
     }

@@ -119,8 +119,8 @@ async fn converse(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> bool 
         let (connection, client) = (Rc::clone(connection), Rc::clone(client));
         async move { Ok::<_, Infallible>(respond(&connection, client, request).await) }
     });
-    let feed = TokioIo::new(HyperIo(Rc::clone(connection)));
-    let mut hyper = pin!(builder.serve_connection(feed, service));
+    let io = TokioIo::new(HyperIo(Rc::clone(connection)));
+    let mut hyper = pin!(builder.serve_connection(io, service));
     poll_fn(|cx| {
         {
             let wire = &mut *connection.wire.borrow_mut();
