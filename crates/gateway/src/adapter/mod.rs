@@ -19,7 +19,11 @@ use crate::listener::Peer;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 pub(crate) use requests::Requests;
+#[cfg(test)]
+pub(crate) use resp::session_on_stage as resp_session;
 pub(crate) use resp::{Common as RespCommon, Terms as RespTerms};
+#[cfg(test)]
+pub(crate) use sse::session_on_stage as sse_session;
 
 /// What adapters keep for a whole gateway.
 #[derive(Debug)]

@@ -140,6 +140,12 @@ impl Session for Sse {
     }
 }
 
+/// One event stream's side, without its HTTP answer.
+#[cfg(test)]
+pub(crate) fn session_on_stage(encodings: &crate::frame::Encodings) -> Box<dyn Session> {
+    Box::new(Sse(encodings.named(ENCODING.name).unwrap()))
+}
+
 /// A message as one event.
 pub(super) const ENCODING: EncodingDef = EncodingDef {
     name: "sse",

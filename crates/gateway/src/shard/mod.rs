@@ -15,6 +15,8 @@ mod recipients;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 mod stop;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod turn;
 

@@ -46,7 +46,7 @@ pub(super) async fn turns(shard: Rc<Shard>) {
 }
 
 impl Shard {
-    fn turn(self: &Rc<Self>, mail: &mut Mail) {
+    pub(super) fn turn(self: &Rc<Self>, mail: &mut Mail) {
         self.hub.faults().hit(Fault::Turn);
         self.tick();
         self.look_at_endings();
@@ -59,6 +59,7 @@ impl Shard {
         self.finish_endings();
         self.resume_publishers();
         self.resume_read_queue();
+        self.look_at_inbound();
         self.requests().resume();
         self.flush_dirty();
         crate::http::send_pending_writes(self);

@@ -52,6 +52,7 @@ impl Env {
             worker_slot: Cell::new(0),
             listener: Arc::clone(listener),
             dirty: Cell::new(false),
+            unfinished: Cell::new(0),
             waker: Cell::new(None),
             traits,
             io: RefCell::new(Io::new(

@@ -111,6 +111,7 @@ impl Env {
             self.ring_later(&connection.worker);
         }
         io.extra = None;
+        self.stop_holding_back(io);
     }
 
     /// The outbox is full: what the application chose happens.
@@ -198,6 +199,7 @@ impl Env {
         io.outbox = super::outbox::Outbox::default();
         self.charge(connection, io);
         io.stash = Box::default();
+        self.count_unfinished(connection, io, 0);
         match (io.stream.take(), connection.permit.take()) {
             (Some(Stream::Carried(carried)), Some(permit)) => carried.give_back(permit),
             // the permit is free

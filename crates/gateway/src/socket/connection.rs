@@ -35,6 +35,8 @@ pub(crate) struct Connection {
     pub(crate) traits: Traits,
     /// Wakes the connection's task.
     pub(crate) waker: Cell<Option<Waker>>,
+    /// What of its unfinished message counts in the total of all of them.
+    pub(crate) unfinished: Cell<u32>,
     pub(crate) io: RefCell<Io>,
     /// Counts the connection for as long as it holds a descriptor.
     pub(crate) permit: Cell<Option<Permit>>,
@@ -68,6 +70,8 @@ pub(crate) struct Io {
     pub(crate) swollen: bool,
     /// The outbox overflowed before the connection was admitted: it is closed once it is.
     pub(crate) overflown: bool,
+    /// Not read, because its unfinished message is the largest of too many.
+    pub(crate) held_back: bool,
     /// The earliest deadline set in the wheel.
     pub(crate) armed: u64,
     /// The one that was the earliest before: still in the wheel, so it need not be set again.
@@ -248,6 +252,7 @@ impl Io {
             wait: Wait::Never,
             swollen: false,
             overflown: false,
+            held_back: false,
             armed: u64::MAX,
             armed_before: u64::MAX,
             times: Times {
@@ -262,7 +267,7 @@ impl Io {
 
     /// Whether reading stands still, or did a moment ago: the peer cannot show that it lives.
     pub(crate) fn is_paused(&self) -> bool {
-        self.wait == Wait::InLine || self.swollen
+        self.wait == Wait::InLine || self.swollen || self.held_back
     }
 
     /// Whether something waits for the kernel.

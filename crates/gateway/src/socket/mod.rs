@@ -8,6 +8,7 @@ pub(crate) mod context;
 pub(crate) mod ending;
 pub(crate) mod env;
 pub(crate) mod fullest;
+pub(crate) mod inbound;
 pub(crate) mod outbox;
 mod outside;
 pub(crate) mod rate;

@@ -100,7 +100,7 @@ impl Env {
                 return false;
             }
         }
-        if io.wait == Wait::InLine {
+        if io.wait == Wait::InLine || io.held_back {
             return false;
         }
         // whoever only listens has nothing for the worker
@@ -135,7 +135,11 @@ impl Env {
             self.call_session(connection, io, |session, cx| session.input(bytes, cx));
         let taken = match result {
             Ok(taken) => taken,
-            Err(reason) => return self.peer_ended(connection, io, reason),
+            Err(reason) => {
+                let unfinished = io.session.unfinished();
+                self.count_unfinished(connection, io, unfinished);
+                return self.peer_ended(connection, io, reason);
+            }
         };
         if taken.unfinished {
             if io.times.unfinished == 0 || progressed {
@@ -149,6 +153,10 @@ impl Env {
         }
         if let Some(rest) = bytes.get(taken.bytes..).filter(|rest| !rest.is_empty()) {
             io.stash = rest.into();
+        }
+        if taken.unfinished || connection.unfinished.get() > 0 {
+            let unfinished = io.session.unfinished();
+            self.count_unfinished(connection, io, unfinished);
         }
     }
 

@@ -73,6 +73,9 @@ impl Env {
         }
         io.armed = u64::MAX;
         self.wake_due(connection, io);
+        if io.held_back {
+            self.look_at_held_back(connection, io);
+        }
         if let Some(reason) = self.judge(connection, io) {
             self.close(connection, io, &reason);
         }
@@ -215,7 +218,9 @@ impl Env {
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         };
-        others.into_iter().chain([blocked]).flatten().min()
+        let held_back = self.held_back_until(io).map(|at| at.max(now + TICK_MS));
+        let others = others.into_iter().chain([blocked, held_back]);
+        others.flatten().min()
     }
 }
 

@@ -18,6 +18,8 @@ mod scan;
 mod server;
 mod session;
 mod table;
+#[cfg(test)]
+mod tests;
 mod throttle;
 
 use std::fmt;
@@ -35,6 +37,8 @@ use throttle::Throttle;
 
 pub(crate) use open::adopt;
 pub(crate) use session::Terms;
+#[cfg(test)]
+pub(crate) use tests::session_on_stage;
 
 /// What connections of a gateway know of each other.
 #[derive(Debug)]
