@@ -93,7 +93,17 @@ impl Hub {
             })
             .sum();
         self.account_for(lost);
+        self.relieve(dirty);
         count
+    }
+
+    /// Where an inbox is above its high water, its shard begins at once: whoever posts may go on for long before it wakes
+    /// anybody.
+    #[inline]
+    fn relieve(&self, dirty: &mut ShardSet) {
+        if self.inboxes.congested() {
+            self.inboxes.wake(dirty);
+        }
     }
 
     /// Apart from what channels need: a message for one socket is posted out of registers.
@@ -154,7 +164,10 @@ impl Hub {
     ) {
         let mut poster = self.poster(dirty);
         poster.texts(&self.core, payloads, texts);
-        self.account_for(poster.lost());
+        let lost = poster.lost();
+        drop(poster);
+        self.account_for(lost);
+        self.relieve(dirty);
     }
 
     #[inline]
@@ -195,7 +208,10 @@ impl Hub {
         let count = self
             .core
             .publish_sharded(channel, &message, &[], &mut poster);
-        self.account_for(poster.lost());
+        let lost = poster.lost();
+        drop(poster);
+        self.account_for(lost);
+        self.relieve(dirty);
         count
     }
 
@@ -210,7 +226,10 @@ impl Hub {
         let message = Outgoing::new(kind, payload);
         let mut poster = Poster::new(&self.inboxes, &self.ledger, dirty, None);
         let count = self.core.publish_here(reach, &message, &mut poster);
-        self.account_for(poster.lost());
+        let lost = poster.lost();
+        drop(poster);
+        self.account_for(lost);
+        self.relieve(dirty);
         count
     }
 
