@@ -5,6 +5,8 @@ use std::fmt;
 
 use millrace_core::ShardIndex;
 
+use super::Hub;
+use crate::inbox::Command;
 use crate::limits::MAX_SHARDS;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 
@@ -15,6 +17,8 @@ pub(crate) struct Inbound {
     largest: Box<[AtomicUsize]>,
     /// One bit per shard that holds a connection back until there is room.
     holding: AtomicU64,
+    /// One bit per shard that is told to look, and has not yet.
+    told: AtomicU64,
 }
 
 impl fmt::Debug for Inbound {
@@ -29,7 +33,15 @@ impl Inbound {
             bytes: AtomicUsize::new(0),
             largest: (0..MAX_SHARDS).map(|_| AtomicUsize::new(0)).collect(),
             holding: AtomicU64::new(0),
+            told: AtomicU64::new(0),
         }
+    }
+
+    /// A shard begins, which may have ended before.
+    pub(crate) fn begin(&self, shard: ShardIndex) {
+        self.set_largest(shard, 0);
+        self.let_go(shard);
+        self.looks(shard);
     }
 
     /// Bytes held now.
@@ -43,7 +55,7 @@ impl Inbound {
     }
 
     /// One is complete, or gone. Returns the bits of shards that hold something back and may have room now: they are to
-    /// be woken.
+    /// look.
     pub(crate) fn shrink(&self, by: usize, limit: usize) -> u64 {
         let left = self.bytes.fetch_sub(by, Ordering::AcqRel) - by;
         if left > limit {
@@ -66,6 +78,11 @@ impl Inbound {
         self.holding.fetch_and(others, Ordering::Relaxed);
     }
 
+    /// This shard looks now.
+    pub(crate) fn looks(&self, shard: ShardIndex) {
+        self.told.fetch_and(!(1 << shard.get()), Ordering::AcqRel);
+    }
+
     /// The largest message of this shard is about this large now.
     pub(crate) fn set_largest(&self, shard: ShardIndex, size: usize) {
         self.largest[shard.get()].store(size, Ordering::Relaxed);
@@ -83,6 +100,21 @@ impl Inbound {
     /// Whether a shard holds a connection back.
     pub(crate) fn is_holding(&self, shard: usize) -> bool {
         self.holding.load(Ordering::Relaxed) & 1 << shard != 0
+    }
+}
+
+impl Hub {
+    /// Has the shards of these bits look at what they receive, each once until it has.
+    pub(crate) fn look_at_inbound(&self, bits: u64) {
+        if bits == 0 {
+            return;
+        }
+        let bits = bits & !self.inbound.told.fetch_or(bits, Ordering::AcqRel);
+        let shards = (0..64).filter(|index| bits & 1 << index != 0);
+        for shard in shards.filter_map(ShardIndex::new) {
+            self.inboxes.post(shard, Command::LookAtInbound);
+        }
+        self.inboxes.wake_bits(bits);
     }
 }
 

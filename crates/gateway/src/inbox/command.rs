@@ -81,6 +81,8 @@ pub(crate) enum Command {
     },
     /// A worker answers a request.
     Reply { request: u64, reply: Reply },
+    /// All messages that are being received hold too much, or no longer.
+    LookAtInbound,
     /// A worker is gone.
     WorkerGone { worker: u32 },
     /// A worker is replaced and lets its connections go.

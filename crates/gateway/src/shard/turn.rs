@@ -59,7 +59,6 @@ impl Shard {
         self.finish_endings();
         self.resume_publishers();
         self.resume_read_queue();
-        self.look_at_inbound();
         self.requests().resume();
         self.flush_dirty();
         crate::http::send_pending_writes(self);
@@ -141,6 +140,7 @@ impl Shard {
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
             Command::Reply { request, reply } => self.requests().apply(request, reply),
+            Command::LookAtInbound => self.look_at_inbound(),
             Command::WorkerGone { worker } => {
                 self.requests().worker_gone(worker);
                 self.forget_endings(worker);

@@ -74,6 +74,7 @@ impl Env {
         limits: GatewayLimits,
         stats: Arc<ShardStats>,
     ) -> Self {
+        hub.inbound().begin(index);
         let epoch = hub.epoch();
         let now = millis(epoch.elapsed());
         Self {

@@ -22,7 +22,8 @@ pub(crate) struct Partials {
 }
 
 impl Env {
-    /// So many bytes have come of a message that is not complete, or none of any.
+    /// So many bytes have come of a message that is not complete, or none of any. Apart, because most reads end with one.
+    #[inline(never)]
     pub(crate) fn count_unfinished(&self, connection: &Shared, io: &mut Io, bytes: usize) {
         let bytes = if bytes < UNCOUNTED_BYTES { 0 } else { bytes };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -42,7 +43,7 @@ impl Env {
         let limit = self.limits.inbound_total_bytes;
         if bytes < before {
             let bits = inbound.shrink(wide(before - bytes), limit);
-            self.hub.inboxes().wake_bits(bits);
+            self.hub.look_at_inbound(bits);
         } else if inbound.grow(wide(bytes - before)) > limit {
             self.relieve_inbound(connection, io);
         }
@@ -61,8 +62,9 @@ impl Env {
         }
     }
 
-    /// When a turn ends: they may hold too much since another shard grew, or no longer.
+    /// They hold too much since another shard's grew, or no longer.
     pub(crate) fn look_at_inbound(&self) {
+        self.hub.inbound().looks(self.index);
         let is_over = self.hub.inbound().bytes() > self.limits.inbound_total_bytes;
         let held_back = self.partials.held_back.get();
         if is_over && held_back.is_none() {
@@ -83,7 +85,7 @@ impl Env {
         if owner == self.index.get() {
             self.with_largest(current, Self::hold_back);
         } else {
-            self.hub.inboxes().wake_bits(1 << owner);
+            self.hub.look_at_inbound(1 << owner);
         }
     }
 
@@ -121,7 +123,7 @@ impl Env {
         self.partials.held_back.set(Some((connection.slot, now)));
         self.arm(connection, io, now + PATIENCE_MS);
         if self.hub.inbound().hold_back(self.index) <= self.limits.inbound_total_bytes {
-            self.schedule();
+            self.hub.look_at_inbound(1 << self.index.get());
         }
     }
 
@@ -174,7 +176,7 @@ impl Env {
         if is_over() {
             self.hold_back_largest(Some((connection, io)));
         } else {
-            self.schedule();
+            self.hub.look_at_inbound(1 << self.index.get());
         }
     }
 
