@@ -4,4 +4,5 @@
 mod conformance;
 mod inbound;
 mod pipe;
+mod resp;
 mod stage;
