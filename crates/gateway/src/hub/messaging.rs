@@ -93,17 +93,7 @@ impl Hub {
             })
             .sum();
         self.account_for(lost);
-        self.relieve(dirty);
         count
-    }
-
-    /// Where an inbox is above its high water, its shard begins at once: whoever posts may go on for long before it wakes
-    /// anybody.
-    #[inline]
-    fn relieve(&self, dirty: &mut ShardSet) {
-        if self.inboxes.congested() {
-            self.inboxes.wake(dirty);
-        }
     }
 
     /// Apart from what channels need: a message for one socket is posted out of registers.
@@ -164,10 +154,7 @@ impl Hub {
     ) {
         let mut poster = self.poster(dirty);
         poster.texts(&self.core, payloads, texts);
-        let lost = poster.lost();
-        drop(poster);
-        self.account_for(lost);
-        self.relieve(dirty);
+        self.account_for(poster.lost());
     }
 
     #[inline]
@@ -208,10 +195,7 @@ impl Hub {
         let count = self
             .core
             .publish_sharded(channel, &message, &[], &mut poster);
-        let lost = poster.lost();
-        drop(poster);
-        self.account_for(lost);
-        self.relieve(dirty);
+        self.account_for(poster.lost());
         count
     }
 
@@ -226,10 +210,7 @@ impl Hub {
         let message = Outgoing::new(kind, payload);
         let mut poster = Poster::new(&self.inboxes, &self.ledger, dirty, None);
         let count = self.core.publish_here(reach, &message, &mut poster);
-        let lost = poster.lost();
-        drop(poster);
-        self.account_for(lost);
-        self.relieve(dirty);
+        self.account_for(poster.lost());
         count
     }
 
