@@ -4,5 +4,6 @@
 mod conformance;
 mod inbound;
 mod pipe;
+mod random;
 mod resp;
 mod stage;

@@ -308,13 +308,13 @@ impl Stage {
         self.hub.encodings().encode(encoding, &message).unwrap()
     }
 
-    /// Every peer is gone, and nothing of them is left.
-    pub(super) fn assert_nothing_left(&self) {
+    /// Every peer is gone, and nothing of them is left. Returns what the worker was told meanwhile.
+    pub(super) fn assert_nothing_left(&self) -> Vec<u32> {
         for actor in self.actors.borrow().iter() {
             actor.peer.borrow_mut().vanish();
         }
         self.run();
-        self.handle();
+        let mut told = self.told();
         let patience = self.shard.limits.close_timeout;
         self.pass(u64::try_from(patience.as_millis()).unwrap() + 10 * TICK_MS);
         assert!(self.shard.connections.borrow().is_empty(), "a slot");
@@ -323,6 +323,8 @@ impl Stage {
         assert_eq!(self.hub.inbound().bytes(), 0, "a message begun");
         let counts = self.hub.core().counts();
         assert_eq!((counts.sockets, counts.channels), (0, 0), "in the core");
+        told.extend(self.told());
+        told
     }
 }
 
