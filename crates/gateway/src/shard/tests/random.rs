@@ -1,13 +1,15 @@
 //! Lives in a random order of everything that can happen to them, with peers that read and send in pieces of any length:
 //! nothing is torn, repeated or left, and the worker is told once.
 
+use std::rc::Rc;
+
 use proptest::prelude::*;
 
-use super::stage::{CLOSE, EVERY, OPEN, Speaks, Stage};
+use super::stage::{Actor, CLOSE, EVERY, OPEN, Speaks, Stage};
 use crate::close::CloseReason;
 use crate::limits::OutboxPolicy;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     Send(usize),
     Publish(usize),
@@ -58,109 +60,150 @@ fn said(speaks: Speaks) -> &'static [u8] {
 
 const CHANNEL: &[u8] = b"c";
 
-fn live(speaks: Speaks, policy: OutboxPolicy, steps: Vec<Step>) {
-    let stage = Stage::new(|limits| {
-        limits.outbox_bytes = 20_000;
-        limits.outbox_policy = policy;
-        limits.unhandled_events = 2;
-        limits.outbox_read_pause_bytes = 5_000;
-    });
-    let actor = stage.open(speaks);
-    let (mut frames, mut told) = (Vec::new(), Vec::new());
-    let (mut spoken, mut is_cut, mut is_retired) = (0, false, false);
-    let goodbyes = [
-        actor.goodbye(&CloseReason::OVERFLOW),
-        actor.goodbye(&CloseReason::by_application(4000, "enough".into())),
-        actor.goodbye(&CloseReason::WORKER_DOWN),
-    ];
-    for step in steps {
-        let number = frames.len();
-        match step {
-            Step::Send(length) => {
-                let payload = format!("{number:0length$}").into_bytes();
-                if stage.send(&actor, &payload) == 1 {
-                    frames.push(stage.frame(&actor, None, &payload));
-                }
-            }
-            Step::Publish(length) => {
-                let payload = format!("{number:0length$}").into_bytes();
-                if stage.publish(CHANNEL, &payload) == 1 {
-                    frames.push(stage.frame(&actor, Some(CHANNEL), &payload));
-                }
-            }
-            Step::Subscribe(delta) => stage.subscribe(&actor, CHANNEL, delta),
-            Step::Read(bytes) => actor.peer.borrow_mut().give_room(bytes),
-            Step::Say(bytes) => {
-                let pieces = said(speaks).iter().copied().cycle();
-                let piece: Vec<u8> = pieces.skip(spoken).take(bytes).collect();
-                spoken += bytes;
-                actor.peer.borrow_mut().feed(&piece);
-            }
-            Step::Goodbye if speaks == Speaks::WebSocket => {
-                actor.peer.borrow_mut().feed(&[0x88, 0x80, 0, 0, 0, 0]);
-            }
-            Step::Goodbye => {}
-            Step::End => actor.peer.borrow_mut().end(),
-            Step::Vanish => {
-                is_cut = true;
-                actor.peer.borrow_mut().vanish();
-            }
-            Step::Close => {
-                stage.close(&actor, 4000);
-            }
-            Step::Retire => {
-                is_retired = true;
-                stage.worker.retire();
-            }
-            Step::Drive => {
-                stage.drive(&actor);
-            }
-            Step::Turn => {
-                stage.turn();
-            }
-            Step::Handle => told.extend(stage.told()),
-            Step::Pass(ms) => stage.pass(ms),
+/// One connection, and what is known of it.
+struct Life {
+    stage: Stage,
+    actor: Rc<Actor>,
+    speaks: Speaks,
+    policy: OutboxPolicy,
+    /// What was posted to it.
+    frames: Vec<Vec<u8>>,
+    /// How much its peer has said.
+    spoken: usize,
+    told: Vec<u32>,
+    goodbyes: [Vec<u8>; 3],
+    is_cut: bool,
+    is_retired: bool,
+}
+
+impl Life {
+    fn begin(speaks: Speaks, policy: OutboxPolicy) -> Self {
+        let stage = Stage::new(|limits| {
+            limits.outbox_bytes = 20_000;
+            limits.outbox_policy = policy;
+            limits.unhandled_events = 2;
+            limits.outbox_read_pause_bytes = 5_000;
+        });
+        let actor = stage.open(speaks);
+        let goodbyes = [
+            CloseReason::OVERFLOW,
+            CloseReason::by_application(4000, "enough".into()),
+            CloseReason::WORKER_DOWN,
+        ];
+        Self {
+            goodbyes: goodbyes.map(|reason| actor.goodbye(&reason)),
+            stage,
+            actor,
+            speaks,
+            policy,
+            frames: Vec::new(),
+            spoken: 0,
+            told: Vec::new(),
+            is_cut: false,
+            is_retired: false,
         }
     }
-    if !is_cut {
-        actor.read_all();
-        stage.run();
-        told.extend(stage.told());
-        let got = actor.got();
+
+    fn post(&mut self, channel: Option<&[u8]>, length: usize) {
+        let payload = format!("{:0length$}", self.frames.len()).into_bytes();
+        let posted = match channel {
+            None => self.stage.send(&self.actor, &payload),
+            Some(channel) => self.stage.publish(channel, &payload),
+        };
+        if posted == 1 {
+            let frame = self.stage.frame(&self.actor, channel, &payload);
+            self.frames.push(frame);
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        let mut peer = self.actor.peer.borrow_mut();
+        match step {
+            Step::Read(bytes) => return peer.give_room(bytes),
+            Step::Say(bytes) => {
+                let pieces = said(self.speaks).iter().copied().cycle();
+                let piece: Vec<u8> = pieces.skip(self.spoken).take(bytes).collect();
+                self.spoken += bytes;
+                return peer.feed(&piece);
+            }
+            Step::Goodbye if self.speaks == Speaks::WebSocket => {
+                return peer.feed(&[0x88, 0x80, 0, 0, 0, 0]);
+            }
+            Step::End => return peer.end(),
+            Step::Vanish => {
+                self.is_cut = true;
+                return peer.vanish();
+            }
+            _ => drop(peer),
+        }
+        match step {
+            Step::Send(length) => self.post(None, length),
+            Step::Publish(length) => self.post(Some(CHANNEL), length),
+            Step::Subscribe(delta) => self.stage.subscribe(&self.actor, CHANNEL, delta),
+            Step::Close => {
+                self.stage.close(&self.actor, 4000);
+            }
+            Step::Retire => {
+                self.is_retired = true;
+                self.stage.worker.retire();
+            }
+            Step::Drive => {
+                self.stage.drive(&self.actor);
+            }
+            Step::Turn => {
+                self.stage.turn();
+            }
+            Step::Handle => self.told.extend(self.stage.told()),
+            Step::Pass(ms) => self.stage.pass(ms),
+            _ => {}
+        }
+    }
+
+    /// The peer reads all there is: whole messages in their order, and a goodbye.
+    fn read_to_the_end(&mut self) {
+        self.actor.read_all();
+        self.stage.run();
+        self.told.extend(self.stage.told());
+        let got = self.actor.got();
         let mut rest = &got[..];
         let mut arrived = Vec::new();
-        for (index, frame) in frames.iter().enumerate() {
+        for (index, frame) in self.frames.iter().enumerate() {
             if let Some(behind) = rest.strip_prefix(&frame[..]) {
                 arrived.push(index);
                 rest = behind;
             }
         }
-        let is_goodbye = match (speaks, rest) {
+        let is_goodbye = match (self.speaks, rest) {
             (_, []) => true,
             (Speaks::WebSocket, [0x88, length, reason @ ..]) => {
                 reason.len() == usize::from(*length)
             }
-            _ => goodbyes.iter().any(|goodbye| rest == goodbye),
+            _ => self.goodbyes.iter().any(|goodbye| rest == goodbye),
         };
         // whoever was cut in time got what was begun in part
         let what = rest.escape_ascii();
-        assert!(is_goodbye || actor.is_done(), "{what}");
-        if policy == OutboxPolicy::Close {
-            assert!(
-                arrived.iter().copied().eq(0..arrived.len()),
-                "a hole: {arrived:?}"
-            );
+        assert!(is_goodbye || self.actor.is_done(), "{what}");
+        if self.policy == OutboxPolicy::Close {
+            let are_all = arrived.iter().copied().eq(0..arrived.len());
+            assert!(are_all, "a hole: {arrived:?}");
         }
     }
-    told.extend(stage.assert_nothing_left());
-    assert!(actor.is_done());
-    let closes = told.iter().filter(|kind| **kind == CLOSE).count();
-    if speaks == Speaks::Resp {
-        assert!(told.is_empty());
-    } else if !is_retired {
-        assert_eq!((told.first(), closes), (Some(&OPEN), 1), "{told:?}");
-    } else {
-        assert!(closes <= 1, "{told:?}");
+
+    fn end(mut self) {
+        if !self.is_cut {
+            self.read_to_the_end();
+        }
+        self.told.extend(self.stage.assert_nothing_left());
+        assert!(self.actor.is_done());
+        let told = self.told;
+        let closes = told.iter().filter(|kind| **kind == CLOSE).count();
+        if self.speaks == Speaks::Resp {
+            assert!(told.is_empty());
+        } else if self.is_retired {
+            assert!(closes <= 1, "{told:?}");
+        } else {
+            assert_eq!((told.first(), closes), (Some(&OPEN), 1), "{told:?}");
+        }
     }
 }
 
@@ -175,6 +218,10 @@ proptest! {
         ][..]),
         steps in prop::collection::vec(step(), 0..120),
     ) {
-        live(speaks, policy, steps);
+        let mut life = Life::begin(speaks, policy);
+        for step in steps {
+            life.step(step);
+        }
+        life.end();
     }
 }
