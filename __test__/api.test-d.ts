@@ -13,11 +13,18 @@ import {
   getDebugState,
   getKey,
   hasSubscriptions,
+  type Listener,
   type LogLevel,
   type LogLine,
   type MillraceError,
+  type Origins,
+  type PathOptions,
+  type ProtocolName,
+  type RespOptions,
+  type RespUser,
   type Server,
   type StartOptions,
+  type StaticOptions,
   type Stats,
   send,
   setKey,
@@ -60,6 +67,31 @@ const link: BackplaneOptions = {
   tls: { ca: ['ca.pem', new Uint8Array(1)], cert: 'cert.pem', key: new URL('file:///key.pem'), servername: 'a' },
   waitMs: 5000,
 };
+
+const origins: Origins = 'same-host';
+const paths: PathOptions = { events: true, stats: '/numbers' };
+const files: StaticOptions = { directory: 'public' };
+const user: RespUser = { name: 'a', password: 'b', channels: ['c*'] };
+const access: RespOptions = { protocol: 'resp', users: [user], publishAs: 'text' };
+const protocols: ProtocolName[] = ['http', 'resp'];
+const listeners: Listener[] = [
+  { address: ':1', origins, ...paths, static: [files, 'other'], rawMethods: true, limits: { messageBytes: 1 } },
+  { address: ':2', protocol: 'http', websocketPath: '/ws', tls: false },
+  { address: ':3', ...access, reusePort: true, trustProxy: ['private'], proxyProtocol: true },
+];
+for (const listener of listeners) {
+  if (listener.protocol === undefined || listener.protocol === 'http') void listener.websocketPath;
+  else if (listener.protocol === 'resp') void listener.users?.[0]?.password;
+}
+void protocols;
+
+// @ts-expect-error an option of the other protocol
+const mixed: Listener = { address: ':1', protocol: 'resp', origins: '*' };
+// @ts-expect-error an option of the other protocol
+const mixedToo: Listener = { address: ':1', protocol: 'http', password: 'x' };
+// @ts-expect-error no such protocol
+const unknown: Listener = { address: ':1', protocol: 'gopher' };
+void [mixed, mixedToo, unknown];
 
 export async function use(): Promise<void> {
   const server: Server = await start(options);

@@ -29,8 +29,8 @@ async function pair(t, redis, limits) {
 }
 
 /** Publishes numbered messages as a Redis client that waits for no answer; resolves when all are answered. */
-async function publish(t, node, count) {
-  const client = await connect(t, node.addresses[1]);
+async function publish(t, node, count, client) {
+  client ??= await connect(t, node.addresses[1]);
   const messages = Array.from({ length: count }, (_, number) => request('PUBLISH', 'room-0', `0a ${number}`));
   client.send(Buffer.concat(messages));
   const replies = await client.take(count);
@@ -47,6 +47,19 @@ withRedis('Redis clients wait for a backplane that does not keep up: nothing is 
   const link = await linkOf(node);
   t.like(link, { sent: MANY, dropped: 0, queued: 0 });
   t.true(link.waits > 0);
+});
+
+withRedis('so does one that listens itself, whose answers come in order with what it hears', async (t) => {
+  const { node, subscriber } = await pair(t, await Redis.with(t), { backplaneQueue: 200 });
+  const client = await connect(t, node.addresses[1]);
+  await client.ask('HELLO', '3');
+  await client.ask('SUBSCRIBE', 'elsewhere');
+  await publish(t, node, MANY, client);
+  await until(
+    () => subscriber.received('0a') === MANY,
+    () => `all, not ${subscriber.received('0a')}`,
+  );
+  t.like(await linkOf(node), { sent: MANY, dropped: 0, queued: 0 });
 });
 
 /** Events that each publish one message, from a client of the first node. */

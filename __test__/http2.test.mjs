@@ -2,6 +2,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import http2 from 'node:http2';
+import tls from 'node:tls';
 import { promisify } from 'node:util';
 import ava from 'ava';
 
@@ -39,6 +40,23 @@ test('http2: false offers none', async (t) => {
   t.teardown(() => session.destroy());
   const [error] = await within(once(session, 'error'), 'the refusal');
   t.regex(error.message, /alert|ALPN|protocol/i);
+});
+
+test('a reload may take HTTP/2 away and give it back', async (t) => {
+  const server = await served(t);
+  const options = { ca: authority.ca, servername: 'localhost', ALPNProtocols: ['h2', 'http/1.1'] };
+  const chosen = async () => {
+    const [host, port] = server.addresses[0].split(':');
+    const socket = tls.connect({ ...options, host, port: Number(port) });
+    t.teardown(() => socket.destroy());
+    await within(once(socket, 'secureConnect'), 'the handshake');
+    return socket.alpnProtocol;
+  };
+  t.is(await chosen(), 'h2');
+  await server.reloadTls({ ...identity.files, http2: false });
+  t.is(await chosen(), 'http/1.1');
+  await server.reloadTls(identity.files);
+  t.is(await chosen(), 'h2');
 });
 
 test('WebSockets and requests share one connection', async (t) => {

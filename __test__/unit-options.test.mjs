@@ -29,7 +29,8 @@ test('every documented form of an address is accepted', (t) => {
     'unix:/tmp/socket',
     '0.0.0.0:65535',
   ]) {
-    t.deepEqual(parseStartOptions({ bind, ...MODULE }, true).listeners, [{ address: bind, origins: undefined }], bind);
+    const plan = { address: bind, protocol: 'http', options: {} };
+    t.deepEqual(parseStartOptions({ bind, ...MODULE }, true).listeners, [plan], bind);
   }
   t.deepEqual(parseStartOptions({ bind: [], ...MODULE }, true).listeners, []);
 });
@@ -78,7 +79,10 @@ test('options that are not built yet are unknown', (t) => {
 
 test('rawMethods is of a listener', (t) => {
   const { listeners } = parseStartOptions({ bind: [':1', { address: ':2', rawMethods: true }], ...MODULE }, true);
-  t.deepEqual([listeners[0].rawMethods, listeners[1].rawMethods], [undefined, true]);
+  t.deepEqual(
+    listeners.map(({ options }) => options),
+    [{}, { rawMethods: true }],
+  );
   t.is(
     messageOf({ bind: { address: ':0', rawMethods: 1 }, ...MODULE }),
     'options.bind.rawMethods must be true or false, not 1',
@@ -107,7 +111,6 @@ test('the options of a listener for Redis clients are checked', (t) => {
     [{ rawMethods: true }, `${at}.rawMethods is for listeners with protocol 'http'`],
     [{ static: '.' }, `${at}.static is for listeners with protocol 'http'`],
     [{ protocol: 'http', password: 'x' }, `${at}.password is for listeners with protocol 'resp'`],
-    [{ protocol: 'redis' }, `${at}.protocol must be 'http' or 'resp', not "redis"`],
   ]) {
     t.is(messageOf({ bind: { address: '127.0.0.1:1', protocol: 'resp', ...more }, ...MODULE }), message);
   }
@@ -115,10 +118,15 @@ test('the options of a listener for Redis clients are checked', (t) => {
     t.is(messageOf({ bind: { address, protocol: 'resp' }, ...MODULE }), 'accepted');
   }
   const bind = { address: ':1', protocol: 'resp', users: [{ ...bob, commands: ['GET'] }], publishAs: 'text' };
-  t.deepEqual(parseStartOptions({ bind, static: '/srv', events: true, ...MODULE }, true).listeners[0].resp, {
-    users: [{ ...bob, commands: ['get'] }],
-    publishAs: 'text',
-  });
+  const common = { static: '.', events: true, origins: 'same-host', trustProxy: ['::1'] };
+  t.deepEqual(parseStartOptions({ bind, ...common, ...MODULE }, true).listeners, [
+    {
+      address: ':1',
+      protocol: 'resp',
+      options: { users: [{ ...bob, commands: ['get'] }], publishAs: 'text' },
+      trustProxy: ['::1'],
+    },
+  ]);
 });
 
 test('the options of TLS are checked', (t) => {
@@ -194,6 +202,29 @@ test('whom a server believes is checked', (t) => {
   );
 });
 
+test('a listener has its own paths over the common ones', (t) => {
+  const plan = parseStartOptions(
+    {
+      bind: [':1', { address: ':2', events: false, stats: '/numbers' }],
+      events: true,
+      metrics: '/m',
+      ...MODULE,
+    },
+    true,
+  );
+  t.deepEqual(
+    plan.listeners.map(({ options }) => options),
+    [
+      { events: '/events', metrics: '/m' },
+      { stats: '/numbers', metrics: '/m' },
+    ],
+  );
+  t.is(
+    messageOf({ bind: { address: ':1', stats: '/m' }, metrics: '/m', ...MODULE }),
+    'options.bind.metrics must be another path than options.bind.stats, not "/m"',
+  );
+});
+
 test('no number is coerced', (t) => {
   for (const threads of ['3', 2.7, null, Number.NaN, -1, Number.POSITIVE_INFINITY, 3n, true]) {
     t.regex(messageOf({ bind: ':0', ...MODULE, threads }), /^options\.threads must be a whole number/, String(threads));
@@ -231,8 +262,14 @@ test('a listener has its own limits and origins over the common ones', (t) => {
     true,
   );
   t.deepEqual(listeners, [
-    { address: ':1', origins: ['https://example.org'], messageBytes: 9, pingIntervalMs: 0 },
-    { address: ':2', origins: 'same-host', messageBytes: 5, pingIntervalMs: 0 },
+    {
+      address: ':1',
+      protocol: 'http',
+      options: { origins: ['https://example.org'] },
+      messageBytes: 9,
+      pingIntervalMs: 0,
+    },
+    { address: ':2', protocol: 'http', options: { origins: 'same-host' }, messageBytes: 5, pingIntervalMs: 0 },
   ]);
   t.is(
     messageOf({ bind: { address: ':0', limits: { connections: 3 } }, ...MODULE }),
@@ -328,7 +365,7 @@ test('WebSocket paths are one path or several, for all listeners or one', (t) =>
     true,
   );
   t.deepEqual(
-    plan.listeners.map(({ websocketPaths }) => websocketPaths),
+    plan.listeners.map(({ options }) => options.websocketPaths),
     [['/ws'], ['/a', '/b']],
   );
   for (const path of ['ws', '/a b', '/a?b', 5]) {

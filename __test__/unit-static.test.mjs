@@ -9,7 +9,9 @@ const HERE = path.resolve('__test__');
 
 /** What the native side is told for each listener. */
 const plans = (value, bind = ':0') =>
-  parseStartOptions({ bind, workerPath: '/app/worker.js', static: value }, true).listeners.map((plan) => plan.static);
+  parseStartOptions({ bind, workerPath: '/app/worker.js', static: value }, true).listeners.map(
+    ({ options }) => options.static,
+  );
 
 test('a path, a URL, an object and a list of them', (t) => {
   t.deepEqual(plans('__test__'), [[{ directory: HERE }]]);

@@ -10,6 +10,7 @@ export const TEXT = 2;
 export const BINARY = 3;
 const CLOSE = 4;
 export const DRAIN = 5;
+const EVENT = 9;
 export const ASCII = 16;
 export const SIDECAR = 32;
 
@@ -47,6 +48,15 @@ export class Batch {
     const lengths = [token === undefined ? 0xffffffff : token.length, tail[1].length];
     const words = [id % 2 ** 32, Math.floor(id / 2 ** 32), code, ...lengths];
     return this.record(CLOSE, slot, Buffer.concat([uint32(words), ...tail]));
+  }
+
+  /** A protocol's event, its payload in the record or beside it as the sidecar of this index. */
+  event(slot, number, { fields = [], payload = [], beside } = {}) {
+    const given = Buffer.from(fields);
+    const padding = Buffer.alloc((4 - (given.length % 4)) % 4);
+    const tail = beside === undefined ? Buffer.from(payload) : uint32([beside, payload.length]);
+    const record = Buffer.concat([uint32([number, given.length]), given, padding, tail]);
+    return this.record(EVENT, slot, record, beside === undefined ? 0 : SIDECAR);
   }
 
   memory() {

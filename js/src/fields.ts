@@ -1,7 +1,6 @@
 /** Reading option objects: fields of the right kind, and a problem in words for each that is not. Knows no option. */
 
 import type { Range } from './limits.js';
-import type { Origins } from './options.js';
 
 /** An object's fields. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -38,18 +37,6 @@ export function readFunction<T>(value: unknown, at: string, problems: string[]):
   return undefined;
 }
 
-/** A path or several. */
-export function readPathList(value: unknown, at: string, problems: string[]): string[] | undefined {
-  if (value === undefined) return undefined;
-  const isList = Array.isArray(value);
-  const paths: unknown[] = isList ? value : [value];
-  for (const [index, path] of paths.entries()) {
-    if (typeof path === 'string' && /^\/[^\s?#]*$/.test(path)) continue;
-    problems.push(`${isList ? `${at}[${index}]` : at} must be a path such as "/ws", not ${shown(path)}`);
-  }
-  return paths as string[];
-}
-
 /** A switch. */
 export function readFlag(value: unknown, at: string, problems: string[]): boolean | undefined {
   if (value === undefined || typeof value === 'boolean') return value;
@@ -57,19 +44,10 @@ export function readFlag(value: unknown, at: string, problems: string[]): boolea
   return undefined;
 }
 
-/** Origins, as `StartOptions.origins` has them. */
-export function readOrigins(value: unknown, at: string, problems: string[]): Origins | undefined {
-  if (value === undefined || value === '*' || value === 'same-host') return value;
-  if (!Array.isArray(value)) {
-    problems.push(`${at} must be '*', 'same-host' or an array of origins, not ${shown(value)}`);
-    return undefined;
-  }
-  for (const [index, origin] of value.entries()) {
-    if (typeof origin !== 'string' || !/^[a-z][a-z0-9+.-]*:\/\/[^/\s?#]+$/i.test(origin)) {
-      problems.push(`${at}[${index}] must be an origin such as "https://example.org", not ${shown(origin)}`);
-    }
-  }
-  return [...value];
+/** A choice, for a message: `'a', 'b' or 'c'`. */
+export function choice(words: readonly string[]): string {
+  const quoted = words.map((word) => `'${word}'`).join(', ');
+  return quoted.replace(/, (?=[^,]*$)/, ' or ');
 }
 
 /** A value in a message. */

@@ -1,6 +1,6 @@
 /** The options of `options.limits`: most are generated from the gateway's tables, the words are here. */
 
-import { type Fields, shown } from './fields.js';
+import { choice, type Fields, shown } from './fields.js';
 import type { GatewayLimits, ListenerLimits } from './limits.generated.js';
 
 export type { GatewayLimits, ListenerLimits } from './limits.generated.js';
@@ -33,10 +33,7 @@ export function readWords(given: Fields, at: string, problems: string[]): Record
   for (const [name, known] of Object.entries(GATEWAY_WORDS)) {
     const word = given[name];
     if (typeof word === 'string' && known.includes(word)) words[name] = word;
-    else if (word !== undefined) {
-      const quoted = known.map((one) => `'${one}'`).join(', ');
-      problems.push(`${at}.${name} must be ${quoted.replace(/, (?=[^,]*$)/, ' or ')}, not ${shown(word)}`);
-    }
+    else if (word !== undefined) problems.push(`${at}.${name} must be ${choice(known)}, not ${shown(word)}`);
   }
   return words;
 }

@@ -3,17 +3,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { type BackplaneOptions, type BackplanePlan, readBackplane } from './backplane.js';
 import type { MillraceError } from './errors.js';
-import {
-  type Fields,
-  NOTHING,
-  readFlag,
-  readFunction,
-  readNumber,
-  readObject,
-  readOrigins,
-  readPathList,
-  shown,
-} from './fields.js';
+import { choice, type Fields, NOTHING, readFlag, readFunction, readNumber, readObject, shown } from './fields.js';
 import {
   GATEWAY_RANGES,
   GATEWAY_WORDS,
@@ -25,25 +15,21 @@ import {
   readWords,
 } from './limits.js';
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
-import { PATH_KEYS, type PathOptions, type PathPlan, readPaths } from './paths.js';
+import { HTTP_KEYS, type HttpOptions, readHttp } from './protocols/http.js';
+import PROTOCOLS, { type ProtocolName, type Protocols } from './protocols/index.js';
+import type { Defaults } from './protocols/protocol.js';
 import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
-import { RESP_KEYS, type RespOptions, type RespPlan, readResp } from './resp.js';
-import { readStatic, type StaticOptions, type StaticPlan } from './static.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
 import type { WorkerModule } from './worker/module.js';
 import { type FetchApp, readWorkers, type WorkerPlan } from './worker-options.js';
 
-/** One address to listen on, with options of its own. */
-export interface Listener extends PathOptions, RespOptions {
+/** One address to listen on, with options of its own and those of the protocol spoken there. */
+export type Listener = { [Name in ProtocolName]: ListenerOptions & Protocols[Name]['options'] }[ProtocolName];
+
+/** Options of every listener, whatever it speaks. */
+export interface ListenerOptions {
   /** `"ip:port"`, `"[ipv6]:port"`, `"localhost:port"`, `":port"` (every interface) or `"unix:/path"`. Port 0 picks a free one. */
   address: string;
-  /**
-   * The protocol spoken there. Default `'http'`: WebSockets, event streams, files and requests. `'resp'`: the Redis
-   * protocol, for clients of Redis that publish, subscribe and use the keys.
-   */
-  protocol?: 'http' | 'resp';
-  /** As in `StartOptions`, for this listener. */
-  origins?: Origins;
   /** As in `StartOptions`, for this listener. */
   trustProxy?: string[];
   /**
@@ -54,28 +40,13 @@ export interface Listener extends PathOptions, RespOptions {
   /** As in `StartOptions`, for this listener; `false` is plain. */
   tls?: TlsOptions | false;
   /** As in `StartOptions`, for this listener. */
-  websocketPath?: string | string[];
-  /** As in `StartOptions`, for this listener. */
   reusePort?: boolean;
-  /**
-   * Whether requests with the methods CONNECT (HTTP/1.1 only) and TRACE reach the handlers. Default false: Millrace answers them
-   * itself, with 501 and 405.
-   */
-  rawMethods?: boolean;
   /** Over those of `StartOptions`, for this listener. */
   limits?: ListenerLimits;
-  /** As in `StartOptions`, for this listener. */
-  static?: string | StaticOptions | StaticOptions[];
 }
 
-/**
- * Which browser origins may connect: any, only those whose host and port equal the request's `Host`, or a list of
- * `scheme://host[:port]`. Refused requests get 403 before the upgrade; requests without an `Origin` pass.
- */
-export type Origins = '*' | 'same-host' | string[];
-
-/** Options of `start`. */
-export interface StartOptions extends PathOptions {
+/** Options of `start`. Those of HTTP are for all listeners that speak it. */
+export interface StartOptions extends HttpOptions {
   /** Where to listen. An empty array listens nowhere. */
   bind: string | Listener | (string | Listener)[];
   /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. Required on the first call. */
@@ -103,8 +74,6 @@ export interface StartOptions extends PathOptions {
   backplane?: string | BackplaneOptions;
   /** Bounds; those of the gateway are fixed by the first call. */
   limits?: Limits;
-  /** Which browser origins may connect. Default `'*'`. */
-  origins?: Origins;
   /**
    * Proxies whose `X-Forwarded-For` or `Forwarded` is believed: addresses (`'192.0.2.1'`), ranges (`'10.0.0.0/8'`),
    * `'loopback'`, `'private'` and `'unix'` (whoever connects over a unix socket). Then `ip` and the limits per address are
@@ -113,13 +82,6 @@ export interface StartOptions extends PathOptions {
   trustProxy?: string[];
   /** TLS on every listener that does not say otherwise: `https:` and `wss:`. Default: plain. */
   tls?: TlsOptions;
-  /**
-   * A directory whose files are served, without JavaScript: its path, or more about it; or several. After WebSocket
-   * upgrades, before anything else that takes requests.
-   */
-  static?: string | StaticOptions | StaticOptions[];
-  /** The path, or paths, on which WebSockets open, compared as sent. Default: any. */
-  websocketPath?: string | string[];
   /** Whether other processes may listen on the same TCP port, if they ask for it, too. Not on Windows. Default false. */
   reusePort?: boolean;
   /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
@@ -136,18 +98,15 @@ export interface StartOptions extends PathOptions {
   logLevel?: string;
 }
 
-/** What the native side needs to listen. */
+/** What the native side needs to listen. Only what was given. */
 export type ListenerPlan = {
   address: string;
-  origins: Origins | undefined;
-  websocketPaths?: string[];
+  protocol: string;
+  /** The protocol's plan, which only the protocol reads. */
+  options: object;
   reusePort?: boolean;
-  rawMethods?: boolean;
   tls?: TlsPlan;
-  static?: StaticPlan[];
-  resp?: RespPlan;
-} & PathPlan &
-  ProxyPlan &
+} & ProxyPlan &
   ListenerLimits;
 
 /** What the native side needs to start. Only what was given. */
@@ -174,18 +133,12 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   const problems: string[] = [];
   const root = readObject(options, 'options', START_KEYS, problems);
   const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
-  const origins = readOrigins(root['origins'], 'options.origins', problems);
-  const websocketPaths = readPathList(root['websocketPath'], 'options.websocketPath', problems);
   const reusePort = readFlag(root['reusePort'], 'options.reusePort', problems);
   const tls = readTls(root['tls'], 'options.tls', problems);
   const proxy = readProxy(root, 'options', {}, problems);
-  const paths = readPaths(root, 'options', {}, problems);
-  const files = readStatic(root['static'], 'options.static', problems);
+  const protocols: Defaults = { http: readHttp(root, 'options', {}, problems) };
   const plan: StartPlan = {
-    listeners:
-      root === NOTHING
-        ? []
-        : readBind(root['bind'], { limits, origins, websocketPaths, reusePort, tls, files, paths, proxy }, problems),
+    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, reusePort, tls, proxy, protocols }, problems),
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
     backplane: readBackplane(root['backplane'], 'options.backplane', problems),
@@ -246,31 +199,16 @@ const START_KEYS = [
   'ioUring',
   'backplane',
   'limits',
-  'origins',
   'tls',
-  ...PATH_KEYS,
   'trustProxy',
-  'static',
-  'websocketPath',
   'reusePort',
+  ...HTTP_KEYS,
   'onError',
   'onLog',
   'logLevel',
 ];
-const LISTENER_KEYS = [
-  'address',
-  'protocol',
-  'origins',
-  'websocketPath',
-  'reusePort',
-  'rawMethods',
-  'tls',
-  'static',
-  ...PATH_KEYS,
-  ...PROXY_KEYS,
-  ...RESP_KEYS,
-  'limits',
-];
+const PROTOCOL_KEYS = [...new Set(PROTOCOLS.flatMap(({ keys }) => keys))];
+const LISTENER_KEYS = ['address', 'protocol', 'reusePort', 'tls', ...PROXY_KEYS, 'limits', ...PROTOCOL_KEYS];
 const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
 const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[];
 const MOST_IO_THREADS = 64;
@@ -279,13 +217,10 @@ function readBind(
   value: unknown,
   defaults: {
     limits: Fields;
-    origins: Origins | undefined;
-    websocketPaths: string[] | undefined;
     reusePort: boolean | undefined;
     tls: TlsPlan | false | undefined;
-    files: StaticPlan[] | undefined;
-    paths: PathPlan;
     proxy: ProxyPlan;
+    protocols: Defaults;
   },
   problems: string[],
 ): ListenerPlan[] {
@@ -297,29 +232,19 @@ function readBind(
   const entries: unknown[] = isList ? value : [value];
   return entries.map((entry, index) => {
     const at = isList ? `options.bind[${index}]` : 'options.bind';
-    const listener = typeof entry === 'string' ? undefined : readListener(entry, at, problems);
-    const address = listener === undefined ? entry : listener['address'];
-    if (listener !== NOTHING) checkAddress(address, listener === undefined ? at : `${at}.address`, problems);
-    const own = readLimits(listener?.['limits'], `${at}.limits`, LISTENER_RANGES, problems);
+    const listener: Fields = typeof entry === 'string' ? { address: entry } : readListener(entry, at, problems);
+    const address = listener['address'];
+    if (listener !== NOTHING) checkAddress(address, typeof entry === 'string' ? at : `${at}.address`, problems);
+    const own = readLimits(listener['limits'], `${at}.limits`, LISTENER_RANGES, problems);
     const plan: ListenerPlan = {
       address: address as string,
-      origins: readOrigins(listener?.['origins'], `${at}.origins`, problems) ?? defaults.origins,
+      ...readProtocol(listener, at, defaults.protocols, problems),
+      ...readProxy(listener, at, defaults.proxy, problems),
     };
-    const resp = readResp(listener ?? NOTHING, at, address, problems);
-    if (resp !== undefined) plan.resp = resp;
-    const tls = readTls(listener?.['tls'], `${at}.tls`, problems) ?? defaults.tls;
+    const tls = readTls(listener['tls'], `${at}.tls`, problems) ?? defaults.tls;
     if (tls) plan.tls = tls;
-    Object.assign(plan, readPaths(listener ?? NOTHING, at, defaults.paths, problems));
-    Object.assign(plan, readProxy(listener ?? NOTHING, at, defaults.proxy, problems));
-    const files = readStatic(listener?.['static'], `${at}.static`, problems) ?? defaults.files;
-    if (files !== undefined) plan.static = files;
-    const websocketPaths =
-      readPathList(listener?.['websocketPath'], `${at}.websocketPath`, problems) ?? defaults.websocketPaths;
-    if (websocketPaths !== undefined) plan.websocketPaths = websocketPaths;
-    const reusePort = readFlag(listener?.['reusePort'], `${at}.reusePort`, problems) ?? defaults.reusePort;
+    const reusePort = readFlag(listener['reusePort'], `${at}.reusePort`, problems) ?? defaults.reusePort;
     if (reusePort !== undefined) plan.reusePort = reusePort;
-    const rawMethods = readFlag(listener?.['rawMethods'], `${at}.rawMethods`, problems);
-    if (rawMethods !== undefined) plan.rawMethods = rawMethods;
     for (const name of LISTENER_LIMITS) {
       const limit = own[name] ?? defaults.limits[name];
       if (limit !== undefined) plan[name] = limit as number;
@@ -333,12 +258,28 @@ function readListener(value: unknown, at: string, problems: string[]): Fields {
     problems.push(`${at} must be an address or a listener object, not ${shown(value)}`);
     return NOTHING;
   }
-  const listener = readObject(value, at, LISTENER_KEYS, problems);
-  const protocol = listener['protocol'];
-  if (protocol !== undefined && protocol !== 'http' && protocol !== 'resp') {
-    problems.push(`${at}.protocol must be 'http' or 'resp', not ${shown(protocol)}`);
+  return readObject(value, at, LISTENER_KEYS, problems);
+}
+
+/** The protocol and its options; problems of those that belong to another. */
+function readProtocol(
+  listener: Fields,
+  at: string,
+  defaults: Defaults,
+  problems: string[],
+): Pick<ListenerPlan, 'protocol' | 'options'> {
+  const { protocol = PROTOCOLS[0].name } = listener;
+  const spoken = PROTOCOLS.find(({ name }) => name === protocol);
+  if (spoken === undefined) {
+    problems.push(`${at}.protocol must be ${choice(PROTOCOLS.map(({ name }) => name))}, not ${shown(protocol)}`);
+    return { protocol: '', options: {} };
   }
-  return listener;
+  for (const key of PROTOCOL_KEYS) {
+    if (listener[key] === undefined || spoken.keys.includes(key)) continue;
+    const owners = PROTOCOLS.filter(({ keys }) => keys.includes(key)).map(({ name }) => name);
+    problems.push(`${at}.${key} is for listeners with protocol ${choice(owners)}`);
+  }
+  return { protocol: spoken.name, options: spoken.read(listener, at, listener['address'], defaults, problems) };
 }
 
 function checkAddress(value: unknown, at: string, problems: string[]): void {

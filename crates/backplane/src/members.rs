@@ -77,6 +77,13 @@ impl Members {
         true
     }
 
+    /// A node said how much it has. That makes nobody known or [back](Self::seen).
+    pub(crate) fn counted(&mut self, node: u64, census: Census, now: Duration) {
+        if let Some(known) = self.known.get_mut(&node) {
+            *known = Known { census, at: now };
+        }
+    }
+
     /// A node leaves.
     pub(crate) fn left(&mut self, node: u64, own: Member) {
         self.known.remove(&node);
@@ -340,6 +347,19 @@ mod tests {
         members.seen(2, Census::default(), SECOND);
         members.down(own());
         members.wait_no_longer();
+        assert!(members.are_back());
+    }
+
+    #[test]
+    fn who_only_answers_a_question_is_not_back() {
+        let mut members = Members::default();
+        members.seen(2, Census::default(), SECOND);
+        members.down(own());
+        members.counted(2, Census::default(), SECOND);
+        assert!(!members.are_back());
+        members.counted(3, Census::default(), SECOND);
+        assert!(!members.known.contains_key(&3));
+        members.seen(2, Census::default(), SECOND);
         assert!(members.are_back());
     }
 

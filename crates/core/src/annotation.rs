@@ -1,9 +1,9 @@
 //! What a virtual socket adds to the messages sent through it. Owns both forms and how each marks a
 //! payload; never decides which annotation of a chain applies.
 
+use crate::kind::Kind;
 use crate::limits::PREFIX_BYTES;
 use crate::object;
-use crate::post::Kind;
 
 /// The mark of a virtual socket.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -7,12 +7,14 @@
 #![forbid(unsafe_code)]
 
 mod annotation;
+mod channel;
 mod channel_list;
 mod channels;
 mod dangling;
 mod hash;
 mod id;
 mod keys;
+mod kind;
 pub mod limits;
 mod name;
 mod name_map;
@@ -30,9 +32,10 @@ pub use crate::annotation::{Annotation, AnnotationError, NotAnObject};
 pub use crate::channel_list::Tally;
 pub use crate::id::{ChannelId, SocketId};
 pub use crate::keys::{Held, Update};
+pub use crate::kind::Kind;
 pub use crate::name::{Name, Space, Topic};
 pub use crate::pattern::{Pattern, PatternError};
-pub use crate::post::{Kind, Match, Post, Recipient};
+pub use crate::post::{Match, Post, Recipient};
 pub use crate::registry::{
     ChannelState, Core, Counts, EnterError, Reach, SocketState, Target, TokenError,
 };

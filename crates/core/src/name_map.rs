@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::iter;
 
-use crate::channels::Channel;
+use crate::channel::Channel;
 use crate::name::Space;
 
 /// A name with its hash.

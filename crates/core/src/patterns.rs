@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ahash::RandomState;
 
-use crate::channels::Channel;
+use crate::channel::Channel;
 use crate::id::ChannelId;
 use crate::limits::PATTERNS;
 use crate::name::{Name, Space};

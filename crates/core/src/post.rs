@@ -7,15 +7,6 @@ use crate::id::{ChannelId, SocketId};
 use crate::name::{Name, Topic};
 use crate::route::{Route, ShardIndex};
 
-/// What a message is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// UTF-8 text.
-    Text,
-    /// Bytes.
-    Binary,
-}
-
 /// One entry of an I/O shard's recipient list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipient {

@@ -1,5 +1,5 @@
-//! A gateway's life: it starts, listens, reloads and stops. Owns the configuration, the listeners and what adapters keep
-//! for all of it; messaging is its [hub](crate::hub)'s.
+//! A gateway's life: it starts, listens, reloads and stops. Owns the configuration, the listeners and the values of
+//! the protocols; messaging is its [hub](crate::hub)'s.
 
 mod lifecycle;
 mod threads;
@@ -8,12 +8,13 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::adapter::Adapters;
+use crate::adapter;
 use crate::backplane::BackplaneHandle;
 use crate::config::GatewayConfig;
 use crate::frame::Encodings;
 use crate::hub::Hub;
 use crate::listener::ListenerState;
+use crate::shard::protocol::{Protocol, Services};
 use crate::sync::Mutex;
 use threads::Threads;
 
@@ -23,7 +24,8 @@ pub use lifecycle::{Listening, StartError};
 pub struct Gateway {
     hub: Arc<Hub>,
     backplane: Arc<BackplaneHandle>,
-    adapters: Arc<Adapters>,
+    protocols: Vec<Box<dyn Protocol>>,
+    services: Arc<Services>,
     state: Mutex<State>,
 }
 
@@ -58,12 +60,20 @@ impl Deref for Gateway {
 impl Gateway {
     /// A gateway that is not started: its core works already.
     pub fn new() -> Arc<Self> {
+        Self::with(adapter::protocols)
+    }
+
+    /// One that speaks these.
+    pub(crate) fn with(
+        protocols: impl FnOnce(&mut Encodings) -> Vec<Box<dyn Protocol>>,
+    ) -> Arc<Self> {
         let mut encodings = Encodings::new();
-        let adapters = Adapters::new(&mut encodings);
+        let protocols = protocols(&mut encodings);
         Arc::new(Self {
             hub: Arc::new(Hub::new(encodings)),
             backplane: Arc::new(BackplaneHandle::new()),
-            adapters: Arc::new(adapters),
+            protocols,
+            services: Arc::default(),
             state: Mutex::new(State::default()),
         })
     }

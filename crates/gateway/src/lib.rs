@@ -8,6 +8,7 @@ mod adapter;
 mod backplane;
 mod close;
 pub mod config;
+mod contract;
 mod doorbell;
 mod event;
 mod fault;
@@ -20,6 +21,7 @@ pub mod limits;
 mod listener;
 mod net;
 mod notice;
+pub mod options;
 mod permits;
 mod shard;
 mod socket;
@@ -27,14 +29,12 @@ mod stats;
 mod sync;
 mod worker;
 
-pub use config::{
-    GatewayConfig, Immutable, ListenerConfig, Origins, Protocol, PublishAs, RespConfig, RespUser,
-    StaticConfig, StatusPaths,
-};
+pub use config::{GatewayConfig, ListenerConfig};
 pub use doorbell::Doorbell;
-pub use event::{Acceptance, AnswerHead, Handlers, HeadError, Rejection, Reply};
+pub use event::{Acceptance, Handlers, Head, Operation, Rejection, Step, TransferId, Whole};
 pub use frame::HEAD_ROOM;
 pub use gateway::{Gateway, Listening, StartError};
+pub use http::{AnswerHead, HeadError};
 pub use hub::{Forwardable, Hub, SubscribeError, TOKEN_WORDS, TokenWords, Worker, unix_ms};
 pub use millrace_backplane::{
     Bounds as BackplaneBounds, ClusterInfo, Config as BackplaneConfig,
@@ -50,6 +50,7 @@ pub use net::address::{BindAddress, ListenError};
 pub use net::proxy::{TrustError, Trusted};
 pub use net::tls::{ClientCertificates, Identity, TlsConfig, TlsError};
 pub use notice::Notice;
+pub use options::Options;
 #[cfg(feature = "bench")]
 #[doc(hidden)]
 pub use shard::bench;

@@ -1,15 +1,10 @@
 //! A listener, its peers, and the record of a stop in progress. Accepts nothing itself.
 
-use std::net::IpAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 
-use hyper::header::HeaderValue;
-use millrace_protocol::http::InspectorConfig;
-use millrace_protocol::websocket::{DecoderConfig, Role};
-
-use crate::adapter::RespTerms;
-use crate::adapter::files::Files;
 use crate::config::ListenerConfig;
 use crate::net::address::Bound;
 use crate::net::stream::RawStream;
@@ -23,20 +18,15 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 pub(crate) struct ListenerState {
     pub(crate) id: u32,
     pub(crate) config: ListenerConfig,
-    /// The bounds as the WebSocket decoder wants them.
-    pub(crate) decoder: Arc<DecoderConfig>,
     /// Where it speaks TLS.
     pub(crate) tls: Option<Terms>,
-    /// … and as the inspector of requests does.
-    pub(crate) inspector: InspectorConfig,
-    /// The value of `Keep-Alive` in its answers.
-    pub(crate) keep_alive: HeaderValue,
-    /// The directories it serves.
-    pub(crate) files: Option<Files>,
-    /// Where it speaks RESP.
-    pub(crate) resp: Option<Arc<RespTerms>>,
     stopping: AtomicBool,
+    /// Dropped with it.
+    _left: Left,
 }
+
+/// Calls when it is dropped.
+struct Left(Option<Box<dyn FnOnce() + Send + Sync>>);
 
 /// A listening socket on its way to the shard that accepts on it.
 #[derive(Debug)]
@@ -53,7 +43,10 @@ pub(crate) struct Peer {
     /// 0 on a unix socket.
     pub(crate) port: u16,
     pub(crate) listener: Arc<ListenerState>,
-    pub(crate) permit: Permit,
+    /// This side's address, where somebody wants to know; `None` on a unix socket.
+    pub(crate) local: Option<SocketAddr>,
+    /// Moves on to the socket that it becomes.
+    pub(crate) permit: Option<Permit>,
     /// Its address has too many connections already.
     pub(crate) over_limit: bool,
     /// Its TLS certificate in DER, checked.
@@ -78,38 +71,19 @@ pub(crate) struct Stopping {
 }
 
 impl ListenerState {
+    /// `left` is called when nobody has it any more.
     pub(crate) fn new(
         id: u32,
         config: ListenerConfig,
         tls: Option<Terms>,
-        files: Option<Files>,
-        resp: Option<Arc<RespTerms>>,
+        left: impl FnOnce() + Send + Sync + 'static,
     ) -> Self {
-        let decoder = Arc::new(DecoderConfig {
-            message_bytes: config.limits.message_bytes,
-            role: Role::Server,
-            control_per_second: config.limits.control_frames_per_second,
-            control_burst: config.limits.control_frames_burst,
-        });
-        let limits = &config.limits;
-        let inspector = InspectorConfig {
-            head_bytes: limits.request_head_bytes,
-            headers: usize::try_from(limits.request_headers).unwrap_or(usize::MAX),
-            target_bytes: limits.request_target_bytes,
-            body_bytes: u64::try_from(limits.body_bytes).unwrap_or(u64::MAX),
-        };
-        let keep_alive =
-            crate::http::keep_alive_terms(limits.keep_alive_timeout, limits.keep_alive_requests);
         Self {
             id,
             config,
-            decoder,
             tls,
-            inspector,
-            keep_alive,
-            files,
-            resp,
             stopping: AtomicBool::new(false),
+            _left: Left(Some(Box::new(left))),
         }
     }
 
@@ -119,6 +93,20 @@ impl ListenerState {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
+    }
+}
+
+impl fmt::Debug for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Left").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if let Some(left) = self.0.take() {
+            left();
+        }
     }
 }
 

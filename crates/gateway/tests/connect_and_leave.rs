@@ -100,7 +100,7 @@ fn an_open_that_no_queue_has_room_for_is_a_503() {
 #[test]
 fn connecting_and_leaving_in_a_loop_grows_nothing() {
     let server = server(|limits| limits.worker_queue_bytes = 4096);
-    let handlers = Handlers { open: false, ..ALL };
+    let handlers = ALL.without(Handlers::OPEN);
     let worker = manual(&server.gateway, handlers);
     let mut came = 0;
     loop {

@@ -17,14 +17,7 @@ use support::wire::narrow_client;
 use support::{ALL, Event, SOON, Server, echo, serve};
 
 /// Without `handleOpen`, so that connecting needs no answer.
-const QUIET: Handlers = Handlers {
-    open: false,
-    text: true,
-    binary: false,
-    close: true,
-    drain: false,
-    request: false,
-};
+const QUIET: Handlers = Handlers::TEXT.with(Handlers::CLOSE);
 
 fn server(close_timeout: Duration) -> Server {
     let mut config = GatewayConfig {
@@ -129,10 +122,7 @@ fn messages_before_the_end_of_the_stream_are_answered() {
 #[test]
 fn a_message_before_one_without_a_handler_is_answered() {
     let server = server(SOON);
-    let handlers = Handlers {
-        binary: false,
-        ..ALL
-    };
+    let handlers = ALL.without(Handlers::BINARY);
     let _worker = echo(&server.gateway, handlers);
     let mut client = Client::connect(&server.address, b"");
     client.send(&[texts(1), frame(Opcode::Binary, b"1")].concat());

@@ -23,7 +23,7 @@ const MOST: usize = TOTAL + TOTAL / 8 + 64 * KIB;
 
 const TRY_AGAIN_LATER: u16 = 1013;
 
-const QUIET: Handlers = Handlers { open: false, ..ALL };
+const QUIET: Handlers = ALL.without(Handlers::OPEN);
 
 fn server(io_threads: usize) -> Server {
     let mut config = GatewayConfig {

@@ -16,14 +16,7 @@ use support::manual::{Manual, eventually, eventually_within, manual, send_all};
 use support::{Event, Server, echo, serve};
 
 /// Without `handleOpen`, so that connecting needs no answer.
-const QUIET: Handlers = Handlers {
-    open: false,
-    text: true,
-    binary: true,
-    close: true,
-    drain: false,
-    request: false,
-};
+const QUIET: Handlers = Handlers::TEXT.with(Handlers::BINARY).with(Handlers::CLOSE);
 
 fn server(
     gateway: impl FnOnce(&mut GatewayLimits),
@@ -154,10 +147,7 @@ fn a_message_rate_slows_the_reading() {
     assert!(took >= ms(400), "the last ten take half a second: {took:?}");
 }
 
-const QUIET_ECHO: Handlers = Handlers {
-    open: true,
-    ..QUIET
-};
+const QUIET_ECHO: Handlers = QUIET.with(Handlers::OPEN);
 
 #[test]
 fn silence_is_asked_about_and_then_cut() {

@@ -11,19 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_gateway::{
-    AnswerHead, GatewayConfig, Handlers, ListenerConfig, Notice, Reply, ShardSet,
+    AnswerHead, GatewayConfig, Handlers, ListenerConfig, Notice, ShardSet, Step, TransferId,
 };
 use support::manual::{Manual, eventually, manual};
 use support::{SOON, Server, serve};
 
-const FETCH: Handlers = Handlers {
-    open: false,
-    text: false,
-    binary: false,
-    close: false,
-    drain: false,
-    request: true,
-};
+const FETCH: Handlers = Handlers::REQUEST;
 
 fn server(worker_queue_events: usize) -> Server {
     let mut config = GatewayConfig {
@@ -78,8 +71,10 @@ fn asked(worker: &Manual) -> u64 {
 fn answer(worker: &Manual, request: u64) {
     let head = AnswerHead::parse(401, "", 0, false).unwrap();
     let mut dirty = ShardSet::default();
-    let whole = Reply::Whole(Box::new((head, "no".into())));
-    worker.worker.reply(request, whole, &mut dirty);
+    let whole = head.whole("no".into());
+    worker
+        .worker
+        .step(TransferId::new(request), whole, &mut dirty);
     worker.gateway.wake(&mut dirty);
 }
 
@@ -187,15 +182,15 @@ fn a_connection_that_turns_idle_during_a_stop_ends() {
     let worker = manual(&server.gateway, FETCH);
     let mut client = connect(&server, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     let request = asked(&worker);
-    let reply = |reply: Reply| {
+    let step = |step: Step| {
         let mut dirty = ShardSet::default();
-        worker.worker.reply(request, reply, &mut dirty);
+        worker
+            .worker
+            .step(TransferId::new(request), step, &mut dirty);
         worker.gateway.wake(&mut dirty);
     };
-    reply(Reply::Begin(Box::new(
-        AnswerHead::parse(200, "", 0, false).unwrap(),
-    )));
-    reply(Reply::Piece(Box::new("one".into())));
+    step(AnswerHead::parse(200, "", 0, false).unwrap().begin());
+    step(Step::Piece(Box::new("one".into())));
     let mut seen = String::new();
     while !seen.contains("one") {
         let mut buffer = [0; 1024];
@@ -208,8 +203,8 @@ fn a_connection_that_turns_idle_during_a_stop_ends() {
     let ticket = server.gateway.stop_listeners(&[server.listener], patience);
     // the listener is closed once the stop has begun
     assert!(eventually(|| TcpStream::connect(&server.address).is_err()));
-    reply(Reply::Piece(Box::new("two".into())));
-    reply(Reply::End);
+    step(Step::Piece(Box::new("two".into())));
+    step(Step::End);
     client.read_to_string(&mut seen).unwrap();
     assert!(seen.ends_with("two\r\n0\r\n\r\n"), "{seen}");
     let notice = server.notice(|notice| matches!(notice, Notice::ListenersStopped { .. }));

@@ -23,14 +23,7 @@ fn server() -> Server {
 }
 
 /// Without `handleOpen`, so that connecting needs no answer.
-const CLOSING: Handlers = Handlers {
-    open: false,
-    text: true,
-    binary: true,
-    close: true,
-    drain: false,
-    request: false,
-};
+const CLOSING: Handlers = Handlers::TEXT.with(Handlers::BINARY).with(Handlers::CLOSE);
 
 #[test]
 fn closes_wait_for_a_worker_that_comes_later() {
@@ -80,10 +73,7 @@ fn a_worker_that_leaves_closes_its_connections_with_1012_and_hears_of_it() {
 #[test]
 fn a_worker_without_close_handler_leaves_no_closes() {
     let server = server();
-    let silent = Handlers {
-        close: false,
-        ..CLOSING
-    };
+    let silent = CLOSING.without(Handlers::CLOSE);
     let first = manual(&server.gateway, silent);
     let mut client = Client::connect(&server.address, b"");
     first.expect(1);

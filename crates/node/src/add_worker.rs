@@ -17,11 +17,11 @@ use crate::{exchange, forward, replies, worker};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
-/// `addWorker(handlers, drain)`: a worker on this thread. `handlers` has a bit for each handler:
-/// 1 open, 2 text, 4 binary, 8 close, 16 drain, 32 request.
+/// `addWorker(handlers, drain)`: a worker on this thread. `handlers` has a bit for each handler, as in `HANDLERS` of
+/// `js/src/worker/kinds.generated.ts`.
 pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    let (js, [flags, function, ..]) = (call.js, call.arguments);
-    let flags = arguments::whole(js, flags, "handlers")?;
+    let (js, [handlers, function, ..]) = (call.js, call.arguments);
+    let handlers = arguments::whole(js, handlers, "handlers")?;
     if js.type_of(function)? != Type::Function {
         return Err(arguments::wrong(js, function, "drain", "a function"));
     }
@@ -63,7 +63,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     js.set(object, c"tokenWords", words)?;
     let number = environment.add_source(js, |door, line| {
         let door: Arc<dyn Doorbell> = door;
-        let worker = gateway.add_worker(handlers(flags), door);
+        let worker = gateway.add_worker(Handlers::from_bits(handlers), door);
         let line = Arc::clone(line);
         worker.set_token_words(Box::new(move |index| line.while_alive(|| bump.bump(index))));
         thread.set_worker(worker);
@@ -73,15 +73,4 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let id = thread.present()?.id();
     js.set(object, c"id", js.number(f64::from(id))?)?;
     Ok(Some(object))
-}
-
-fn handlers(flags: u32) -> Handlers {
-    Handlers {
-        open: flags & 1 != 0,
-        text: flags & 2 != 0,
-        binary: flags & 4 != 0,
-        close: flags & 8 != 0,
-        drain: flags & 16 != 0,
-        request: flags & 32 != 0,
-    }
 }

@@ -2,7 +2,7 @@
 //! Owns the names of the options, but for the limits: their names and all defaults are the gateway's.
 
 mod backplane;
-mod resp;
+mod plain;
 mod tls;
 
 use std::ffi::{CStr, CString};
@@ -10,13 +10,11 @@ use std::ffi::{CStr, CString};
 use millrace_gateway::limits::{
     BackplaneFull, GatewayLimits, LimitError, ListenerLimits, OutboxPolicy,
 };
-use millrace_gateway::{
-    GatewayConfig, Immutable, ListenerConfig, Origins, StaticConfig, StatusPaths, Trusted,
-};
+use millrace_gateway::{GatewayConfig, ListenerConfig, Trusted};
 
 use crate::arguments;
 use crate::failure::{Failure, Outcome};
-use crate::js::{Js, Type, Value};
+use crate::js::{Js, Value};
 use crate::numbers;
 
 /// The options that the first start fixes.
@@ -64,22 +62,19 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
     let address = options.text(c"address")?.unwrap_or_default();
     let mut config = ListenerConfig {
         address,
-        origins: origins(&options)?,
         tls: tls::optional(&options)?,
-        events: options.text(c"events")?,
-        status: StatusPaths {
-            stats: options.text(c"stats")?,
-            metrics: options.text(c"metrics")?,
-        },
         trusted: trusted(&options)?,
-        files: options.list(c"static", static_files)?,
-        websocket_paths: options.texts(c"websocketPaths")?,
-        protocol: resp::protocol(&options)?,
         ..ListenerConfig::default()
     };
+    if let Some(protocol) = options.text(c"protocol")? {
+        config.protocol = protocol;
+    }
+    let own = js.get(options.object, c"options")?;
+    if !arguments::is_undefined(js, own)? {
+        config.options = plain::options(js, own)?;
+    }
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
     options.boolean(c"reusePort", &mut config.reuse_port)?;
-    options.boolean(c"rawMethods", &mut config.raw_methods)?;
     let limits = &mut config.limits;
     options.limits(ListenerLimits::options(), |name, value| {
         limits.set(name, value)
@@ -87,75 +82,9 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
     Ok(config)
 }
 
-/// One directory whose files are served.
-fn static_files(js: Js<'_>, object: Value<'_>) -> Outcome<StaticConfig> {
-    let options = Options { js, object };
-    let mut config = StaticConfig::new(options.text(c"directory")?.unwrap_or_default());
-    if let Some(path) = options.text(c"path")? {
-        config.path = path;
-    }
-    config.fallback = options.text(c"fallback")?;
-    config.not_found = options.text(c"notFound")?;
-    options.boolean(c"dotfiles", &mut config.dotfiles)?;
-    options.boolean(c"precompressed", &mut config.precompressed)?;
-    // the empty text: no such header
-    if let Some(value) = options.text(c"cacheControl")? {
-        config.cache_control = (!value.is_empty()).then_some(value);
-    }
-    let mut hashed = true;
-    options.boolean(c"hashedNames", &mut hashed)?;
-    let below = options.list(c"immutable", |js, path| {
-        arguments::text(js, path, "immutable")
-    })?;
-    config.immutable = match (below.is_empty(), hashed) {
-        (false, _) => Immutable::Below(below),
-        (true, true) => Immutable::HashedNames,
-        (true, false) => Immutable::Never,
-    };
-    let mut headers = options
-        .list(c"headers", |js, text| arguments::text(js, text, "headers"))?
-        .into_iter();
-    while let (Some(name), Some(value)) = (headers.next(), headers.next()) {
-        config.headers.push((name, value));
-    }
-    Ok(config)
-}
-
-fn origins(options: &Options<'_>) -> Outcome<Origins> {
-    let js = options.js;
-    let value = js.get(options.object, c"origins")?;
-    match js.type_of(value)? {
-        Type::Undefined => Ok(Origins::Any),
-        Type::String => match arguments::text(js, value, "origins")?.as_str() {
-            "*" => Ok(Origins::Any),
-            "same-host" => Ok(Origins::SameHost),
-            _ => Err(arguments::wrong(
-                js,
-                value,
-                "origins",
-                "'*', 'same-host' or an array",
-            )),
-        },
-        _ => texts(js, value, "origins").map(Origins::List),
-    }
-}
-
 fn trusted(options: &Options<'_>) -> Outcome<Trusted> {
-    let js = options.js;
-    let value = js.get(options.object, c"trustProxy")?;
-    if arguments::is_undefined(js, value)? {
-        return Ok(Trusted::default());
-    }
-    Trusted::parse(texts(js, value, "trustProxy")?)
-        .map_err(|error| Failure::Argument(error.to_string()))
-}
-
-fn texts(js: Js<'_>, array: Value<'_>, name: &str) -> Outcome<Vec<String>> {
-    let mut list = Vec::new();
-    for index in 0..js.array_length(array)? {
-        list.push(arguments::text(js, js.element(array, index)?, name)?);
-    }
-    Ok(list)
+    let texts = options.texts(c"trustProxy")?.unwrap_or_default();
+    Trusted::parse(texts).map_err(|error| Failure::Argument(error.to_string()))
 }
 
 pub(crate) use tls::tls;
@@ -213,23 +142,6 @@ impl Options<'_> {
             *place = self.js.to_boolean(value)?;
         }
         Ok(())
-    }
-
-    /// The elements of an array; none, if it is not given.
-    fn list<T>(
-        &self,
-        name: &CStr,
-        read: impl Fn(Js<'_>, Value<'_>) -> Outcome<T>,
-    ) -> Outcome<Vec<T>> {
-        let list = self.js.get(self.object, name)?;
-        if arguments::is_undefined(self.js, list)? {
-            return Ok(Vec::new());
-        }
-        let mut elements = Vec::new();
-        for index in 0..self.js.array_length(list)? {
-            elements.push(read(self.js, self.js.element(list, index)?)?);
-        }
-        Ok(elements)
     }
 
     fn texts(&self, name: &CStr) -> Outcome<Option<Vec<String>>> {

@@ -147,10 +147,26 @@ fn workers<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 
 fn show_worker(js: Js<'_>, handlers: Handlers) -> Outcome<Value<'_>> {
     let object = js.object()?;
-    js.set(object, c"hasTextHandler", js.boolean(handlers.text)?)?;
-    js.set(object, c"hasBinaryHandler", js.boolean(handlers.binary)?)?;
-    js.set(object, c"hasCloseHandler", js.boolean(handlers.close)?)?;
-    js.set(object, c"hasOpenHandler", js.boolean(handlers.open)?)?;
+    js.set(
+        object,
+        c"hasTextHandler",
+        js.boolean(handlers.contains(Handlers::TEXT))?,
+    )?;
+    js.set(
+        object,
+        c"hasBinaryHandler",
+        js.boolean(handlers.contains(Handlers::BINARY))?,
+    )?;
+    js.set(
+        object,
+        c"hasCloseHandler",
+        js.boolean(handlers.contains(Handlers::CLOSE))?,
+    )?;
+    js.set(
+        object,
+        c"hasOpenHandler",
+        js.boolean(handlers.contains(Handlers::OPEN))?,
+    )?;
     Ok(object)
 }
 

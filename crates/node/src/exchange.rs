@@ -1,7 +1,7 @@
 //! Answers to requests, from JavaScript. Owns the argument lists; what may be sent is the gateway's to judge.
 
 use bytes::Bytes;
-use millrace_gateway::{AnswerHead, Reply};
+use millrace_gateway::{AnswerHead, Step, TransferId};
 
 use crate::arguments;
 use crate::entry::Call;
@@ -25,14 +25,14 @@ pub(crate) fn respond<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
         arguments::optional_copied(js, body, "body", &mut scratch)?.unwrap_or_default()
     };
     drop(scratch);
-    reply(call, request, Reply::Whole(Box::new((head, body))))
+    step(call, request, head.whole(body))
 }
 
 /// `beginAnswer(request, status, headers, parts)`: the head of an answer whose body follows.
 pub(crate) fn begin_answer<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let request = id(call.js, call.arguments[0])?;
     let head = head(call, true)?;
-    reply(call, request, Reply::Begin(Box::new(head)))
+    step(call, request, head.begin())
 }
 
 /// `writeAnswer(request, piece)`
@@ -45,27 +45,27 @@ pub(crate) fn write_answer<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     if piece.is_empty() {
         return Ok(None);
     }
-    reply(call, request, Reply::Piece(Box::new(piece)))
+    step(call, request, Step::Piece(Box::new(piece)))
 }
 
 /// `endAnswer(request, whole)`
 pub(crate) fn end_answer<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let request = id(call.js, call.arguments[0])?;
     let whole = call.js.to_boolean(call.arguments[1])?;
-    reply(call, request, if whole { Reply::End } else { Reply::Abort })
+    step(call, request, if whole { Step::End } else { Step::Abort })
 }
 
 /// `wantRoom(request)`: a record is to tell when few bytes of the answer are left to be written.
 pub(crate) fn want_room<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let request = id(call.js, call.arguments[0])?;
-    reply(call, request, Reply::WantRoom)
+    step(call, request, Step::WantRoom)
 }
 
 /// `pull(request, bytes)`: there is room for so many more bytes of the request's body.
 pub(crate) fn pull<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let request = id(call.js, call.arguments[0])?;
     let bytes = arguments::whole(call.js, call.arguments[1], "bytes")?;
-    reply(call, request, Reply::Pull(bytes))
+    step(call, request, Step::Pull(bytes))
 }
 
 /// `requests(): number`: those that wait for the rest of their answer.
@@ -74,11 +74,11 @@ pub(crate) fn requests<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     call.js.number(numbers::from_usize(count)).map(Some)
 }
 
-fn reply<'s>(call: &Call<'s, HandlerThread>, request: u64, reply: Reply) -> Answer<'s> {
+fn step<'s>(call: &Call<'s, HandlerThread>, request: TransferId, step: Step) -> Answer<'s> {
     // a worker that has ended has nobody to answer any more
     if call.own.worker().is_some() {
         call.own
-            .post(|worker, dirty| worker.reply(request, reply, dirty))?;
+            .post(|worker, dirty| worker.step(request, step, dirty))?;
     }
     Ok(None)
 }
@@ -105,7 +105,9 @@ fn head(call: &Call<'_, HandlerThread>, keep_length: bool) -> Outcome<AnswerHead
         .map_err(|error| Failure::Argument(error.to_string()))
 }
 
-fn id(js: Js<'_>, value: Value<'_>) -> Outcome<u64> {
+fn id(js: Js<'_>, value: Value<'_>) -> Outcome<TransferId> {
     let number = js.as_number(value)?.and_then(numbers::to_u64);
-    number.ok_or_else(|| arguments::wrong(js, value, "request", "a request's id"))
+    number
+        .map(TransferId::new)
+        .ok_or_else(|| arguments::wrong(js, value, "request", "a request's id"))
 }

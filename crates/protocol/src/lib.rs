@@ -6,6 +6,7 @@
 #![deny(clippy::indexing_slicing)]
 
 pub mod certificate;
+pub mod framing;
 pub mod http;
 pub mod proxy;
 pub mod resp;

@@ -1,6 +1,6 @@
 /** What a worker knows of one connection, and the events of it that wait. Owns no behaviour. */
 
-import type { Closing, Opening } from './record.js';
+import type { Closing, Opening, SocketEvent } from './record.js';
 
 /** One connection. All have the same shape, whatever happens to them. */
 export class Connection {
@@ -57,8 +57,9 @@ export class Run {
 
 /** An event that waits for a handler. */
 export interface Waiting {
+  /** As with the runner. */
   kind: number;
-  payload: string | Buffer | Opening | Closing | undefined;
+  payload: string | Buffer | Opening | Closing | SocketEvent | undefined;
   /** Payload bytes that are held with the native side; -1: no message. */
   held: number;
 }

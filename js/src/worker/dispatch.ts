@@ -7,27 +7,31 @@ import type { NativeGateway, NativeWorker, Sidecar } from '../binding.js';
 import type { MillraceError } from '../errors.js';
 import type { Gateway } from '../gateway.js';
 import { Connection } from './connection.js';
-import type { LoadedModule } from './module.js';
 import {
-  type Closing,
   FLAG_ASCII,
   FLAG_LAST,
   FLAG_SIDECAR,
-  isAwaited,
   KIND_BINARY,
   KIND_CLOSE,
   KIND_DRAIN,
-  KIND_MASK,
+  KIND_EVENT,
   KIND_OPEN,
   KIND_PIECE,
   KIND_REQUEST,
   KIND_TEXT,
   KIND_TURN,
+} from './kinds.generated.js';
+import { handlerBits, type LoadedModule } from './module.js';
+import {
+  type Closing,
+  isAwaited,
+  KIND_MASK,
   LENGTH_SHIFT,
   NO_SLOT,
   over,
   type RecordBuffer,
   readClosing,
+  readEvent,
   readOpening,
   socketId,
 } from './record.js';
@@ -69,7 +73,8 @@ export class Dispatcher {
     handlerTimeoutMs: number,
     report: (error: MillraceError) => void,
   ) {
-    this.#worker = native.addWorker(flagsOf(module), (batch, length, sidecars) => this.#drain(batch, length, sidecars));
+    const handlers = handlerBits(module);
+    this.#worker = native.addWorker(handlers, (batch, length, sidecars) => this.#drain(batch, length, sidecars));
     this.#exchange = over(this.#worker.exchange);
     this.#exchangeWords = new Uint32Array(this.#worker.exchange);
     this.#gateway = gateway;
@@ -230,6 +235,9 @@ export class Dispatcher {
         this.#replies.handling(0);
         this.#requests?.turn(socketId(words, at + 2), words[at + 4] as number);
         break;
+      case KIND_EVENT:
+        this.#event(head, slot, at + 2, length);
+        break;
     }
   }
 
@@ -316,21 +324,24 @@ export class Dispatcher {
     exchange.piece(piece, (head & FLAG_LAST) !== 0);
   }
 
+  #event(head: number, slot: number, at: number, length: number): void {
+    const connection = this.#connections[slot];
+    if (connection === undefined) return;
+    const { number, fields: fieldBytes } = readEvent(this.#words, at);
+    const start = (at + 2) << 2;
+    const behind = start + ((fieldBytes + 3) & ~3);
+    const fields = this.#buffer.subarray(start, start + fieldBytes);
+    const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(behind);
+    // a copy of what lies in the batch, which is used again
+    const payload =
+      typeof beside === 'object' ? beside : Buffer.from(this.#buffer.subarray(behind, (at << 2) + length));
+    this.#runner.event(connection, { number, fields, payload });
+  }
+
   #drained(slot: number): void {
     const connection = this.#connections[slot];
     if (connection !== undefined) this.#runner.drained(connection);
   }
-}
-
-function flagsOf(module: LoadedModule): number {
-  return (
-    (module.handleOpen === undefined ? 0 : 1) |
-    (module.handleTextMessage === undefined ? 0 : 2) |
-    (module.handleBinaryMessage === undefined ? 0 : 4) |
-    (module.handleClose === undefined ? 0 : 8) |
-    (module.handleDrain === undefined ? 0 : 16) |
-    (module.exchange === undefined ? 0 : 32)
-  );
 }
 
 const NO_BYTES = over(new ArrayBuffer(0));

@@ -3,12 +3,13 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Gateway } from '../gateway.js';
+import type { ProtocolHandlers } from '../protocols/index.js';
 import type { Data } from '../target.js';
 import { EXCHANGE_HANDLER, type ExchangeHandler } from './exchange.js';
 import type { FetchHandler } from './fetch/handler.js';
+import { HANDLERS, type Transport } from './kinds.generated.js';
 
-/** How a socket's bytes travel: as a WebSocket, or one way, as Server-Sent Events. */
-export type Transport = 'websocket' | 'sse';
+export type { Transport };
 
 /** The request that opens a connection. */
 export interface OpenRequest {
@@ -68,7 +69,7 @@ export type OpenAnswer = boolean | Rejection | Acceptance | undefined | null | v
  * What a worker module exports, each part optional. Handlers are called with `this` undefined. Events of one
  * connection come in order and one at a time: if a handler returns a promise, the next one waits for it.
  */
-export interface WorkerModule {
+export interface WorkerModule extends ProtocolHandlers {
   /** Called before the worker takes connections. `gateway` is the one that started it. */
   handleStart?(workerArg: unknown, gateway: Gateway): void | Promise<void>;
   /**
@@ -105,18 +106,6 @@ export interface WorkerModule {
   handleStop?(): void | Promise<void>;
 }
 
-/** The handlers' names. */
-const HANDLERS = [
-  'handleStart',
-  'handleOpen',
-  'handleTextMessage',
-  'handleBinaryMessage',
-  'handleClose',
-  'handleDrain',
-  'fetch',
-  'handleStop',
-] as const;
-
 /** A worker module, read. */
 export interface LoadedModule extends Omit<WorkerModule, 'fetch'> {
   /** Answers its requests. */
@@ -143,7 +132,7 @@ export function readWorkerModule(exported: object, where: string): LoadedModule 
   const whole = member(exported as Fields, 'default');
   if (isApp(whole)) sources.push(whole);
   const module: Record<string, unknown> = {};
-  for (const name of HANDLERS) {
+  for (const name of ['handleStart', ...Object.keys(HANDLERS), 'handleStop']) {
     // what it answers with is below
     const handler = name === 'fetch' ? undefined : find(sources, name, where);
     if (handler !== undefined) module[name] = handler;
@@ -151,6 +140,16 @@ export function readWorkerModule(exported: object, where: string): LoadedModule 
   const exchange = exchangeOf(sources, where);
   if (exchange !== undefined) module['exchange'] = exchange;
   return module;
+}
+
+/** The bits of the handlers that a module has. */
+export function handlerBits(module: LoadedModule): number {
+  let bits = 0;
+  for (const [name, bit] of Object.entries(HANDLERS)) {
+    const handler = (module as Fields)[name === 'fetch' ? 'exchange' : name];
+    if (handler !== undefined) bits |= bit;
+  }
+  return bits;
 }
 
 type Fields = Readonly<Record<string | symbol, unknown>>;

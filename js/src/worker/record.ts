@@ -1,45 +1,18 @@
 /**
- * The layout of event records, as the native side writes them. Owns the numbers and the two records with more
- * than a payload; handles nothing.
+ * The layout of event records, as the native side writes them. Owns the two records with more than a
+ * payload; handles nothing. What the numbers in them mean is in `kinds.generated.ts`.
  *
  * A record is two `u32` words and a payload padded to a multiple of four: word 0 is
  * `kind | ascii << 4 | sidecar << 5 | length << 8`, word 1 the connection's slot.
  */
 
-import type { ClientCertificate, Transport } from './module.js';
+import { TRANSPORTS, type Transport } from './kinds.generated.js';
+import type { ClientCertificate } from './module.js';
 
-/** What a record tells: the low four bits of word 0. */
+/** The bits of word 0 that tell the record's kind. */
 export const KIND_MASK = 15;
-export const KIND_OPEN = 1;
-export const KIND_TEXT = 2;
-export const KIND_BINARY = 3;
-export const KIND_CLOSE = 4;
-export const KIND_DRAIN = 5;
-export const KIND_REQUEST = 6;
-export const KIND_PIECE = 7;
-export const KIND_TURN = 8;
-
-/** The text is ASCII. */
-export const FLAG_ASCII = 1 << 4;
-/** The last piece of a body; bodies are no text. */
-export const FLAG_LAST = 1 << 4;
-/** The payload travels beside the batch; here are its index and length. */
-export const FLAG_SIDECAR = 1 << 5;
 /** Where the payload's length begins in word 0. */
 export const LENGTH_SHIFT = 8;
-
-/** What a TURN record tells: the client left before the answer was complete. */
-export const TURN_ABORTED = 1;
-/** The answer did not begin in time. */
-export const TURN_LATE = 2;
-/** Few bytes of the answer are left to be written. */
-export const TURN_ROOM = 3;
-/** The request's body is larger than allowed. */
-export const TURN_TOO_LARGE = 4;
-/** The request's body broke off. */
-export const TURN_BROKEN = 5;
-/** The client sends nothing more; it may still read. */
-export const TURN_LEFT = 6;
 
 /** The slot of a record whose connection belonged to another worker. */
 export const NO_SLOT = 0xffffffff;
@@ -56,9 +29,6 @@ export interface RecordBuffer extends Buffer {
 export function over(memory: ArrayBuffer): RecordBuffer {
   return Buffer.from(memory) as RecordBuffer;
 }
-
-/** By their numbers, which are those of `crates/gateway/src/event/opening.rs`. */
-const TRANSPORTS: readonly Transport[] = ['websocket', 'sse'];
 
 /** A connection that wants to come in. */
 export interface Opening {
@@ -79,6 +49,16 @@ export interface Closing {
   code: number;
   token: Buffer | undefined;
   reason: string;
+}
+
+/** What a protocol tells of a connection. */
+export interface SocketEvent {
+  /** The event's number. */
+  number: number;
+  /** A view of the batch. */
+  fields: Buffer;
+  /** Its own, no view. */
+  payload: Uint8Array;
 }
 
 /** Whether `handleOpen` decides over the OPEN record whose payload starts at word `at`; if not, it is accepted already. */
@@ -123,6 +103,11 @@ export function readClosing(words: Uint32Array, buffer: RecordBuffer, at: number
     token: tokenLength === NO_TOKEN ? undefined : Buffer.from(buffer.subarray(token, token + tokenLength)),
     reason: buffer.utf8Slice(reason, reason + word(words, at + 4)),
   };
+}
+
+/** The number of an EVENT record whose payload starts at word `at`, and the length of its fields, which follow. */
+export function readEvent(words: Uint32Array, at: number): { number: number; fields: number } {
+  return { number: word(words, at), fields: word(words, at + 1) };
 }
 
 /** Names and values in turn, each ended by a zero. No prototype: a client may name a header as it likes. */

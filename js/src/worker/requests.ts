@@ -5,16 +5,9 @@ import { MillraceError } from '../errors.js';
 import { readable } from '../report.js';
 import type { ExchangeHandler } from './exchange.js';
 import { aborted, tooLarge } from './incoming.js';
+import { TURN_ABORTED, TURN_BROKEN, TURN_LATE, TURN_LEFT, TURN_ROOM, TURN_TOO_LARGE } from './kinds.generated.js';
 import { type Keeper, NativeExchange } from './native-exchange.js';
-import {
-  type RecordBuffer,
-  TURN_ABORTED,
-  TURN_BROKEN,
-  TURN_LATE,
-  TURN_LEFT,
-  TURN_ROOM,
-  TURN_TOO_LARGE,
-} from './record.js';
+import type { RecordBuffer } from './record.js';
 
 /** See the module. */
 export class Requests {

@@ -9,8 +9,10 @@ import { readable } from '../report.js';
 import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.js';
 import { type Connection, Run, type Waiting } from './connection.js';
 import { Deadlines } from './deadline.js';
+import { Events, nameOfEvent } from './events.js';
+import { KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_EVENT, KIND_OPEN, KIND_TEXT } from './kinds.generated.js';
 import type { LoadedModule } from './module.js';
-import { type Closing, KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_OPEN, KIND_TEXT, type Opening } from './record.js';
+import { type Closing, KIND_MASK, type Opening, type SocketEvent } from './record.js';
 import type { Replies } from './replies.js';
 
 /** See the module. */
@@ -21,6 +23,7 @@ export class Runner {
   readonly #module: LoadedModule;
   readonly #handleText: LoadedModule['handleTextMessage'];
   readonly #handleBinary: LoadedModule['handleBinaryMessage'];
+  readonly #events: Events;
   readonly #report: (error: MillraceError) => void;
   readonly #deadlines: Deadlines<Run>;
   /** A word changes when a token may have. */
@@ -41,6 +44,7 @@ export class Runner {
     this.#module = module;
     this.#handleText = module.handleTextMessage;
     this.#handleBinary = module.handleBinaryMessage;
+    this.#events = new Events(module);
     this.#report = report;
     this.#deadlines = new Deadlines(handlerTimeoutMs, (run) => this.#late(run));
     this.#tokens = new Uint32Array(worker.tokenWords);
@@ -109,8 +113,18 @@ export class Runner {
     else if (!connection.failed) this.#runDrain(connection);
   }
 
+  /** The fields are a view of the batch. */
+  event(connection: Connection, event: SocketEvent): void {
+    const bytes = event.fields.length + event.payload.length;
+    if (connection.run !== undefined) {
+      this.#wait(connection.run, KIND_EVENT, { ...event, fields: Buffer.from(event.fields) }, bytes);
+    } else if (!connection.failed) {
+      this.#runEvent(connection, event, bytes, false);
+    }
+  }
+
   /** The native side counts a message that waits against its connection. */
-  #wait(run: Run, kind: number, payload: string | Buffer, bytes: number): void {
+  #wait(run: Run, kind: number, payload: string | Buffer | SocketEvent, bytes: number): void {
     this.#worker.hold(run.connection.id, 1, bytes);
     queue(run, { kind, payload, held: bytes });
   }
@@ -151,6 +165,20 @@ export class Runner {
       return;
     }
     if (result !== undefined) this.#afterMessage(connection, KIND_BINARY, result, bytes, held);
+  }
+
+  #runEvent(connection: Connection, event: SocketEvent, bytes: number, held: boolean): void {
+    const kind = KIND_EVENT | (event.number << NUMBER_SHIFT);
+    if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
+    this.#replies.handling(connection.id);
+    let result: unknown;
+    try {
+      result = this.#events.call(event, connection.id, connection.token);
+    } catch (error) {
+      this.#failed(connection, kind, error);
+      return;
+    }
+    if (result !== undefined) this.#afterMessage(connection, kind, result, bytes, held);
   }
 
   #runClose(connection: Connection, closing: Closing): void {
@@ -244,7 +272,7 @@ export class Runner {
 
   #late(run: Run): void {
     if (run.done || this.#ended) return;
-    const message = `${NAMES[run.kind]} took too long for socket ${run.connection.id}`;
+    const message = `${nameOf(run.kind)} took too long for socket ${run.connection.id}`;
     this.#report(new MillraceError('ERR_MILLRACE_HANDLER_TIMEOUT', message));
     this.#giveUp(run.connection, run.kind);
     this.#finish(run);
@@ -280,6 +308,7 @@ export class Runner {
     else if (connection.failed) return;
     else if (kind === KIND_TEXT) this.#runText(connection, payload as string, held, true);
     else if (kind === KIND_BINARY) this.#runBinary(connection, payload as Buffer, held, true);
+    else if (kind === KIND_EVENT) this.#runEvent(connection, payload as SocketEvent, held, true);
     else this.#runDrain(connection);
   }
 
@@ -304,7 +333,7 @@ export class Runner {
   }
 
   #failed(connection: Connection, kind: number, cause: unknown): void {
-    const message = `${NAMES[kind]} failed for socket ${connection.id}: ${readable(cause)}`;
+    const message = `${nameOf(kind)} failed for socket ${connection.id}: ${readable(cause)}`;
     this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause }));
     this.#giveUp(connection, kind);
   }
@@ -324,6 +353,13 @@ function queue(run: Run, event: Waiting): void {
   run.waiting ??= [];
   run.waiting.push(event);
 }
+
+/** What an error calls the handler of an event: by its kind, with the number of a protocol's event above that. */
+function nameOf(kind: number): string {
+  return NAMES[kind & KIND_MASK] ?? nameOfEvent(kind >>> NUMBER_SHIFT);
+}
+
+const NUMBER_SHIFT = 4;
 
 const NAMES: Record<number, string> = {
   [KIND_OPEN]: 'handleOpen',

@@ -41,7 +41,8 @@ impl Node {
                 census,
                 subscribers,
             } => {
-                self.members.seen(node, census, now);
+                // it answers also before it hears all its channels again, so it is not back by that
+                self.members.counted(node, census, now);
                 if to == own.node {
                     self.members.answered(node, question, &subscribers, own);
                 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::Core;
 use crate::annotation::Annotation;
-use crate::channels::Channel;
+use crate::channel::Channel;
 use crate::dangling::Dangling;
 use crate::id::SocketId;
 use crate::name::Space;

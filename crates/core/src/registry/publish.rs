@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 
 use super::Core;
 use crate::annotation::Annotation;
-use crate::channels::{Channel, Recipients};
+use crate::channel::{Channel, Recipients};
 use crate::id::SocketId;
 use crate::name::{Name, Space, Topic};
 use crate::patterns::{Listed, Patterns};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::Core;
-use crate::channels::{Channel, Recipients};
+use crate::channel::{Channel, Recipients};
 use crate::id::SocketId;
 use crate::name::{Name, Space, Topic};
 use crate::name_map::Hashed;

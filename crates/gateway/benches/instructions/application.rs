@@ -11,7 +11,7 @@ use bytes::Bytes;
 use millrace_core::{ShardSet, SocketId, Target};
 use millrace_gateway::{
     Acceptance, AnswerHead, Batch, Doorbell, Gateway, GatewayConfig, Handlers, ListenerConfig,
-    Reply, Sidecar, Worker,
+    Sidecar, TransferId, Worker,
 };
 
 /// What the application does with a text message.
@@ -41,13 +41,7 @@ impl Server {
         });
         let (bell, door): (Arc<InPlace>, Arc<InPlace>) = (Arc::clone(&worker), Arc::clone(&worker));
         gateway.start(config, bell).expect("a first start");
-        let handlers = Handlers {
-            open: true,
-            text: true,
-            close: true,
-            request: true,
-            ..Handlers::default()
-        };
+        let handlers = Handlers::OPEN | Handlers::TEXT | Handlers::CLOSE | Handlers::REQUEST;
         worker
             .worker
             .get_or_init(|| gateway.add_worker(handlers, door))
@@ -101,8 +95,8 @@ impl InPlace {
                 }
                 REQUEST => {
                     let request = number_of(record.payload).expect("a REQUEST names itself");
-                    let answer = Box::new((self.head.clone(), Bytes::from_static(ANSWER)));
-                    worker.reply(request, Reply::Whole(answer), dirty);
+                    let answer = self.head.clone().whole(Bytes::from_static(ANSWER));
+                    worker.step(TransferId::new(request), answer, dirty);
                 }
                 _ => {
                     let socket = sockets[record.slot].expect("it is open");

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use millrace_gateway::{ListenerConfig, Protocol, RespConfig, StatusPaths};
+use millrace_gateway::{ListenerConfig, Options};
 
 use crate::application::{CHANNEL, Server};
 use crate::server::{broadcast, connected, masked, plain};
@@ -30,7 +30,7 @@ const PAYLOAD: [u8; 64] = [b'p'; 64];
 /// One WebSocket sends; it and two hundred event streams get the publication.
 fn publish_events(count: u64) {
     let address = Server::start(broadcast).listen(ListenerConfig {
-        events: Some("/events".to_owned()),
+        options: Options::new().text("events", "/events"),
         ..ListenerConfig::default()
     });
     let mut streams: Vec<_> = (0..200).map(|_| event_stream(address)).collect();
@@ -93,10 +93,7 @@ fn ping(count: u64) {
 /// Requests on one connection, which has at most a thousand of them.
 fn request(count: u64, request: &[u8]) {
     let address = Server::start(broadcast).listen(ListenerConfig {
-        status: StatusPaths {
-            stats: Some("/stats".to_owned()),
-            metrics: None,
-        },
+        options: Options::new().text("stats", "/stats"),
         ..ListenerConfig::default()
     });
     let mut client = open(address);
@@ -121,7 +118,7 @@ fn is_whole(answer: &[u8]) -> bool {
 /// A server that speaks the Redis protocol.
 fn resp() -> SocketAddr {
     Server::start(broadcast).listen(ListenerConfig {
-        protocol: Protocol::Resp(RespConfig::default()),
+        protocol: "resp".to_owned(),
         ..ListenerConfig::default()
     })
 }

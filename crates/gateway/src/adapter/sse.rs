@@ -18,44 +18,69 @@ use millrace_protocol::sse;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
 
 use crate::close::CloseReason;
-use crate::event::{Acceptance, Transport};
-use crate::frame::{Encoding, EncodingDef, Message};
+use crate::contract::{
+    self, Acceptance, Carried, Encoding, EncodingDef, Goodbye, ListenError, Liveness, Message,
+    Opened, Reader, Session, Stream, Taken, Traits, Transport,
+};
 use crate::http::open;
-use crate::http::{Answer, Asked, Body, BodyError, Client, Exchange, plain};
-use crate::net::stream::{Carried, Stream};
+use crate::http::{
+    Answer, Answered, Answering, Asked, Body, BodyError, Claim, Client, Endpoint, Exchange, plain,
+};
 use crate::permits::Permit;
-use crate::shard::open::Opened;
-use crate::socket::{self, Goodbye, Liveness, Session, Taken, Traits};
 
-/// Whether the request is for a stream of events.
-pub(crate) fn is_asked_for(exchange: &Exchange, request: &Asked) -> bool {
-    let config = &exchange.client.listener.config;
-    config.events.as_deref() == Some(request.uri().path())
+/// The streams of events of one listener.
+#[derive(Debug)]
+pub(crate) struct EventStreams {
+    path: String,
+    encoding: Encoding,
 }
 
-/// Answers a request for a stream of events: 200, or the error that fits.
-pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
+impl EventStreams {
+    /// Reads the option `events`; `None`: there are none.
+    pub(crate) fn new(
+        options: &Reader<'_>,
+        encoding: Encoding,
+    ) -> Result<Option<Self>, ListenError> {
+        let path = options.text("events")?.map(str::to_owned);
+        Ok(path.map(|path| Self { path, encoding }))
+    }
+}
+
+impl Endpoint for EventStreams {
+    fn claim(&self, _: &Exchange, asked: &Asked) -> Claim {
+        if asked.uri().path() == self.path {
+            Claim::Yes
+        } else {
+            Claim::No
+        }
+    }
+
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+        Box::pin(answer(self.encoding, exchange, asked))
+    }
+}
+
+/// 200, or the error that fits.
+async fn answer(encoding: Encoding, exchange: &Exchange, request: Asked) -> Answered {
     if request.method() != Method::GET {
         let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
         answer
             .headers_mut()
             .insert(ALLOW, HeaderValue::from_static("GET"));
-        return answer;
+        return Ok(answer);
     }
     if !accepts_events(request.headers()) {
-        return plain(
+        return Ok(plain(
             StatusCode::NOT_ACCEPTABLE,
             "This is a stream of events: Accept has to have text/event-stream",
-        );
+        ));
     }
-    let encodings = exchange.shard.hub().encodings();
-    let encoding = encodings.named(ENCODING.name);
-    let encoding = encoding.expect("it was registered when the gateway was made");
     let session = Box::new(Sse(encoding));
-    match open::admit(&exchange, &request, Transport::EventStream, session).await {
+    let admitted = open::admit(exchange, &request, Transport::EventStream, session).await;
+    Ok(match admitted {
         Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client),
         Err(answer) => answer,
-    }
+    })
 }
 
 fn begin(opened: Opened, acceptance: &Acceptance, client: &Rc<Client>) -> Answer {
@@ -115,6 +140,7 @@ impl Session for Sse {
             liveness: Liveness::Tells,
             goodbye: Goodbye::Said,
             feeds_worker: false,
+            half_close: false,
             encoding: self.0,
         }
     }
@@ -122,7 +148,7 @@ impl Session for Sse {
     fn input(
         &mut self,
         bytes: &mut [u8],
-        _: &mut socket::Context<'_>,
+        _: &mut contract::Context<'_>,
     ) -> Result<Taken, CloseReason> {
         // its peer cannot send
         Ok(Taken {
@@ -140,10 +166,16 @@ impl Session for Sse {
     }
 }
 
-/// One event stream's side, without its HTTP answer.
+/// Its encoding, for a session without its HTTP answer.
 #[cfg(test)]
-pub(crate) fn session_on_stage(encodings: &crate::frame::Encodings) -> Box<dyn Session> {
-    Box::new(Sse(encodings.named(ENCODING.name).unwrap()))
+pub(crate) fn encoding_on_stage(encodings: &mut crate::contract::Encodings) -> Encoding {
+    encodings.add(ENCODING)
+}
+
+/// … and that one.
+#[cfg(test)]
+pub(crate) fn session_on_stage(encoding: Encoding) -> Box<dyn Session> {
+    Box::new(Sse(encoding))
 }
 
 /// A message as one event.

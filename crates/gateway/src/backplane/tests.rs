@@ -149,7 +149,7 @@ fn workers_wait_a_second_at_most_for_a_backplane_that_takes_nothing() {
     let (gateway, _notices) = started();
     let bell = Arc::new(Bell::default());
     let door: Arc<dyn Doorbell> = Arc::<Bell>::clone(&bell);
-    let worker = gateway.add_worker(Handlers::default(), door);
+    let worker = gateway.add_worker(Handlers::NONE, door);
     worker.activate();
     send(&gateway, 25);
     assert!(!gateway.is_congested());
@@ -174,7 +174,7 @@ fn workers_that_wait_go_on_when_the_backplane_ends() {
     let (gateway, notices) = started();
     let bell = Arc::new(Bell::default());
     let door: Arc<dyn Doorbell> = Arc::<Bell>::clone(&bell);
-    let worker = gateway.add_worker(Handlers::default(), door);
+    let worker = gateway.add_worker(Handlers::NONE, door);
     worker.activate();
     send(&gateway, 26);
     assert!(worker.take().is_none());

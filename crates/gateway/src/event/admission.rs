@@ -13,6 +13,13 @@ pub struct Acceptance {
     pub headers: Vec<(String, String)>,
 }
 
+impl Acceptance {
+    /// Whether it says nothing that needs an HTTP answer.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.protocol.is_none() && self.headers.is_empty()
+    }
+}
+
 /// The answer of `handleOpen`: stay out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection {

@@ -1,22 +1,61 @@
-//! Which handlers a worker has.
+//! Which handlers a worker has: a set of bits. Which there are is in [`kinds`](super::kinds).
+
+use std::ops::BitOr;
 
 /// Which handlers a worker's module exports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "one flag per handler is what it is"
-)]
-pub struct Handlers {
-    /// `handleOpen`: without it every connection is accepted.
-    pub open: bool,
-    /// `handleTextMessage`: without it a text message closes its connection with 1011.
-    pub text: bool,
-    /// `handleBinaryMessage`: without it a binary message closes its connection with 1011.
-    pub binary: bool,
-    /// `handleClose`.
-    pub close: bool,
-    /// `handleDrain`.
-    pub drain: bool,
-    /// `fetch`, or an app: it takes requests.
-    pub request: bool,
+pub struct Handlers(u32);
+
+impl Handlers {
+    /// None at all.
+    pub const NONE: Self = Self(0);
+
+    pub(super) const fn bit(bit: u32) -> Self {
+        Self(bit)
+    }
+
+    /// The handlers of these bits, as JavaScript has them.
+    pub const fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub const fn with(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    /// Those that are not among `others`.
+    #[must_use]
+    pub const fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
+    /// Whether all of `others` are there.
+    pub const fn contains(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+}
+
+impl BitOr for Handlers {
+    type Output = Self;
+
+    fn bitor(self, others: Self) -> Self {
+        self.with(others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_has_what_was_put_into_it() {
+        let set = Handlers::TEXT | Handlers::CLOSE;
+        assert!(set.contains(Handlers::TEXT) && set.contains(Handlers::NONE));
+        assert!(!set.contains(Handlers::OPEN));
+        assert!(!set.contains(Handlers::TEXT | Handlers::OPEN));
+        assert_eq!(set.without(Handlers::TEXT), Handlers::CLOSE);
+        assert_eq!(Handlers::from_bits(1 << 1 | 1 << 3), set);
+    }
 }

@@ -1,13 +1,20 @@
-//! What passes between I/O shards and workers, as data: records of events, which handlers there are, and what they answer.
+//! What passes between I/O shards and workers, as data: the numbers and records of events, which handlers there are, what
+//! they answer, and the steps of transfers.
 //! Owns no queue.
 
 mod admission;
 mod handlers;
+mod instruction;
+mod kinds;
 mod opening;
 pub(crate) mod record;
-mod reply;
+mod transfer;
 
 pub use admission::{Acceptance, Rejection};
 pub use handlers::Handlers;
-pub(crate) use opening::{Opening, Transport};
-pub use reply::{AnswerHead, HeadError, Reply};
+pub(crate) use instruction::Instruction;
+pub use kinds::Operation;
+pub(crate) use kinds::{Event, RecordKind, Transport, Turn};
+pub(crate) use opening::Opening;
+pub(crate) use transfer::FIRST_CREDIT;
+pub use transfer::{Head, Step, TransferId, Whole};

@@ -2,22 +2,7 @@
 
 use millrace_core::SocketId;
 
-/// How a socket's bytes travel. JavaScript knows the numbers (`js/src/worker/record.ts`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Transport {
-    WebSocket,
-    /// Server-Sent Events.
-    EventStream,
-}
-
-impl Transport {
-    const fn number(self) -> u32 {
-        match self {
-            Self::WebSocket => 0,
-            Self::EventStream => 1,
-        }
-    }
-}
+use super::kinds::Transport;
 
 /// What an OPEN record carries.
 #[derive(Debug)]

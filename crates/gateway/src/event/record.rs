@@ -1,48 +1,21 @@
-//! The layout of event records, as JavaScript decodes them. Bytes only: knows no queue.
+//! The layout of event records, as JavaScript decodes them. Bytes only: knows no queue. The numbers in them are those of
+//! [`kinds`](super::kinds).
 //!
 //! A record is two native-endian `u32` words and a payload padded to a multiple of four:
 //! word 0 is `kind | ascii << 4 | sidecar << 5 | length << 8`, word 1 the worker's slot. Records of requests are
-//! in [`http`].
+//! in [`http`], those of protocols' events in [`protocol`].
 
 mod http;
+mod protocol;
 
 use millrace_core::SocketId;
 
+use super::kinds::{Flag, RecordKind};
 use super::opening::Opening;
 pub(crate) use http::{
     Asking, append_asking, append_piece, append_piece_beside, append_turn, asking_bytes,
 };
-
-/// What a record tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RecordKind {
-    Open,
-    Text,
-    Binary,
-    Close,
-    Drain,
-    /// A request to be answered.
-    Request,
-    /// A piece of a request's body.
-    Piece,
-    /// What became of a request or its answer.
-    Turn,
-}
-
-impl RecordKind {
-    const fn code(self) -> u64 {
-        match self {
-            Self::Open => 1,
-            Self::Text => 2,
-            Self::Binary => 3,
-            Self::Close => 4,
-            Self::Drain => 5,
-            Self::Request => 6,
-            Self::Piece => 7,
-            Self::Turn => 8,
-        }
-    }
-}
+pub(crate) use protocol::{append_event, append_event_beside, event_bytes};
 
 /// Word 0 and 1 of every record, in bytes.
 pub(crate) const HEADER_BYTES: usize = 8;
@@ -56,10 +29,9 @@ const NO_TOKEN: u32 = u32::MAX;
 /// The longest token that a CLOSE record carries.
 const TOKEN_BYTES: usize = 8 * 1024 * 1024;
 
-const ASCII: u32 = 1 << 4;
-const SIDECAR: u32 = 1 << 5;
-/// The last piece of a body; bodies are no text.
-const FLAG_LAST: u32 = ASCII;
+const ASCII: u32 = Flag::Ascii.number();
+const LAST: u32 = Flag::Last.number();
+const SIDECAR: u32 = Flag::Sidecar.number();
 const LENGTH_SHIFT: u32 = 8;
 
 /// What a CLOSE record carries.
@@ -146,7 +118,7 @@ pub(crate) fn append_close(out: &mut Vec<u8>, slot: u32, closing: &Closing<'_>) 
 }
 
 fn append_header(out: &mut Vec<u8>, kind: RecordKind, flags: u32, slot: u32, length: usize) {
-    let first = kind.code() | u64::from(flags) | u64::from(word(length)) << LENGTH_SHIFT;
+    let first = u64::from(kind.number() | flags) | u64::from(word(length)) << LENGTH_SHIFT;
     // one eight-byte store for both words; the low word comes first on the little-endian machines we build for
     out.extend_from_slice(&(first & u64::from(u32::MAX) | u64::from(slot) << 32).to_le_bytes());
 }

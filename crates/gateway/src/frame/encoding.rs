@@ -52,13 +52,6 @@ impl Encodings {
         Encoding::new(number, &def)
     }
 
-    /// The registered form of this name.
-    pub(crate) fn named(&self, name: &str) -> Option<Encoding> {
-        let numbered = (0..NAMES_CHANNEL).zip(&self.0);
-        let mut found = numbered.filter(|(_, def)| def.name == name);
-        found.next().map(|(number, def)| Encoding::new(number, def))
-    }
-
     /// Appends a message in the lead's form.
     #[inline]
     pub(crate) fn append_lead(message: &Message<'_>, out: &mut Vec<u8>) {
@@ -126,8 +119,6 @@ mod tests {
         });
         assert!(!Encodings::LEAD.names_channel() && !short.names_channel());
         assert!(named.names_channel() && named != short);
-        assert_eq!(encodings.named("short"), Some(short));
-        assert_eq!(encodings.named("nothing"), None);
         let message = |payload| Message {
             kind: Kind::Binary,
             payload,

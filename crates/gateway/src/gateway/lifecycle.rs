@@ -8,10 +8,8 @@ use millrace_core::ShardIndex;
 use tracing::Dispatch;
 
 use super::{Gateway, State};
-use crate::adapter::RespTerms;
-use crate::adapter::files::Files;
 use crate::backplane::Prepared;
-use crate::config::{GatewayConfig, ListenerConfig, Protocol};
+use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
 use crate::event::Handlers;
 use crate::hub::Worker;
@@ -21,6 +19,8 @@ use crate::listener::{ListenerState, Listening as Accepting, Stopping};
 use crate::net::address::{self, ListenError};
 use crate::net::tls::{Terms, TlsConfig, TlsError};
 use crate::notice::Notice;
+use crate::options::Options;
+use crate::shard::protocol::{Needs, Protocol};
 use crate::stats::ShardStats;
 use crate::sync::AtomicU64;
 
@@ -106,13 +106,13 @@ impl Gateway {
                 break;
             };
             let counters = Arc::new(ShardStats::default());
-            let (gateway, fixed, counted) =
-                (Arc::clone(self), config.clone(), Arc::clone(&counters));
+            let (gateway, fixed) = (Arc::clone(self), config.clone());
+            let kept = (Arc::clone(&counters), Arc::clone(&self.services));
             let alive = state.threads.alive();
             let run = move || {
                 let _alive = alive;
                 let _logging = fixed.log.as_ref().map(tracing::dispatcher::set_default);
-                let outcome = crate::shard::run(shard, &gateway.hub, &fixed, counted);
+                let outcome = crate::shard::run(shard, &gateway.hub, &fixed, kept);
                 if let Err(message) = outcome {
                     gateway.part_failed(message);
                 }
@@ -173,18 +173,14 @@ impl Gateway {
         if !self.is_running() {
             return Err(ListenError::NotRunning);
         }
-        // the keys themselves are not kept
+        let protocol = self.protocol(&config.protocol);
+        let protocol = protocol.ok_or_else(|| ListenError::Protocol(config.protocol.clone()))?;
+        let needs = protocol.needs(&config);
+        // the keys and passwords themselves are not kept
         let tls = config.tls.take();
-        let tls = tls.map(|tls| Terms::new(&tls)).transpose()?;
-        let files = Files::open(&config)?;
-        let resp = match &config.protocol {
-            Protocol::Http => None,
-            Protocol::Resp(resp) => Some(Arc::new(RespTerms::new(
-                resp,
-                &config.limits,
-                &self.adapters.resp,
-            )?)),
-        };
+        let tls = tls.map(|tls| Terms::new(&tls, needs.alpn)).transpose()?;
+        let service = protocol.service(&config)?;
+        config.options = Options::default();
         // not under the lock: looking for a unix socket's owner may take a moment
         let (bound, address) = address::bind(&config.address, config.reuse_port)?;
         let mut state = self.state.lock();
@@ -194,7 +190,10 @@ impl Gateway {
         }
         state.next_listener += 1;
         let id = state.next_listener;
-        let listener = Arc::new(ListenerState::new(id, config, tls, files, resp));
+        let services = Arc::clone(&self.services);
+        let left = move || services.remove(id);
+        let listener = Arc::new(ListenerState::new(id, config, tls, left));
+        self.services.add(id, service, needs);
         state.listeners.push(Arc::clone(&listener));
         let home = usize::try_from(id).unwrap_or_default() % shards;
         if let Some(home) = shard_index(home) {
@@ -210,19 +209,35 @@ impl Gateway {
         Ok(Listening { id, address })
     }
 
+    fn protocol(&self, name: &str) -> Option<&dyn Protocol> {
+        let mut protocols = self.protocols.iter();
+        let found = protocols.find(|protocol| protocol.name() == name);
+        found.map(|protocol| &**protocol)
+    }
+
     /// Gives listeners other certificates, keys and authorities, all of them or, where one does not
     /// work, none. Connections that are up stay. A listener that is gone or plain is passed over.
     pub fn reload_tls(&self, configs: &[(u32, TlsConfig)]) -> Result<(), TlsError> {
+        let listeners = self.state.lock().listeners.clone();
         let mut made = Vec::with_capacity(configs.len());
         for (id, config) in configs {
-            made.push((*id, Terms::new(config)?));
+            let listener = listeners.iter().find(|listener| listener.id == *id);
+            let Some((listener, old)) =
+                listener.and_then(|listener| Some((listener, listener.tls.as_ref()?)))
+            else {
+                continue;
+            };
+            // what is spoken may be another thing than before, such as no HTTP/2
+            let like = ListenerConfig {
+                tls: Some(config.clone()),
+                ..listener.config.clone()
+            };
+            let protocol = self.protocol(&like.protocol);
+            let needs = protocol.map_or_else(Needs::default, |protocol| protocol.needs(&like));
+            made.push((old, Terms::new(config, needs.alpn)?));
         }
-        let state = self.state.lock();
-        for (id, terms) in made {
-            let listener = state.listeners.iter().find(|listener| listener.id == id);
-            if let Some(old) = listener.and_then(|listener| listener.tls.as_ref()) {
-                old.replace(&terms);
-            }
+        for (old, newer) in made {
+            old.replace(&newer);
         }
         Ok(())
     }

@@ -118,7 +118,7 @@ pub(super) fn closes(answer: &Answer) -> bool {
 const KEEP_ALIVE_NAME: HeaderName = HeaderName::from_static("keep-alive");
 
 /// The value of `Keep-Alive`.
-pub(crate) fn keep_alive_terms(timeout: Duration, requests: u32) -> HeaderValue {
+pub(super) fn keep_alive_terms(timeout: Duration, requests: u32) -> HeaderValue {
     let terms = format!("timeout={}, max={requests}", timeout.as_secs());
     HeaderValue::try_from(terms).unwrap_or(KEEP_ALIVE)
 }

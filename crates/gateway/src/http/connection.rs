@@ -8,17 +8,22 @@ use std::task::Waker;
 use slab::Slab;
 use tokio::task::AbortHandle;
 
+use super::HttpService;
 use super::clock::{Due, pace};
 use super::h2::Session;
 use super::wire::Wire;
+use super::write_buffer::PendingWrites;
 use crate::listener::ListenerState;
-use crate::shard::Shard;
+use crate::shard::{Part, Shard};
+use crate::socket::env::Env;
 use crate::socket::wheel::{Timed, Wheel};
 
 /// Where a connection lives.
 pub(super) struct Around {
     pub(super) shard: Rc<Shard>,
     pub(super) listener: Arc<ListenerState>,
+    pub(super) pending_writes: Rc<PendingWrites>,
+    pub(super) service: Arc<HttpService>,
 }
 
 /// See the module.
@@ -37,7 +42,9 @@ pub(crate) struct HttpConnection {
 }
 
 /// The connections of a shard that speak HTTP.
-pub(crate) struct HttpConnections {
+pub(super) struct HttpConnections(RefCell<List>);
+
+struct List {
     all: Slab<Entry>,
     /// When each is looked at next.
     wheel: Wheel<Look>,
@@ -63,19 +70,32 @@ struct Entry {
     task: Option<AbortHandle>,
 }
 
-/// A place in the list; dropping it leaves it.
+/// A connection's place in the list.
+pub(super) struct Place {
+    connections: Rc<HttpConnections>,
+    key: usize,
+}
+
+/// … that is left when this is dropped.
 pub(super) struct Registration {
     shard: Rc<Shard>,
+    connections: Rc<HttpConnections>,
     key: usize,
 }
 
 impl HttpConnection {
-    pub(super) fn new(shard: &Rc<Shard>, listener: &Arc<ListenerState>) -> Rc<Self> {
+    pub(super) fn new(
+        shard: &Rc<Shard>,
+        listener: &Arc<ListenerState>,
+        service: Arc<HttpService>,
+    ) -> Rc<Self> {
         Rc::new(Self {
             wire: RefCell::new(Wire::new(shard.arm_timers())),
             around: Around {
                 shard: Rc::clone(shard),
                 listener: Arc::clone(listener),
+                pending_writes: shard.part(),
+                service,
             },
             asked: Cell::new(0),
             left: Cell::new(None),
@@ -93,6 +113,13 @@ impl HttpConnection {
     /// Remembers whom to wake when a deadline has come.
     pub(super) fn set_waker(&self, waker: &Waker) {
         *self.waker.borrow_mut() = Some(waker.clone());
+    }
+
+    /// Sends what it has written at the end of the turn.
+    pub(super) fn write_later(self: &Rc<Self>) {
+        self.around.pending_writes.add(self);
+        self.around.shard.tell_parts();
+        self.around.shard.schedule();
     }
 
     /// Does something in the name of the connection's task; nothing before that has begun.
@@ -158,21 +185,15 @@ impl Timed for Look {
 }
 
 impl HttpConnections {
-    pub(crate) fn new(now: u64) -> Self {
-        Self {
-            all: Slab::new(),
-            wheel: Wheel::new(now),
-            due: Vec::new(),
-            entered: 0,
-        }
-    }
-
     pub(super) fn enter(connection: &Rc<HttpConnection>) -> Registration {
-        let Around { shard, listener } = &connection.around;
-        let mut connections = shard.http_connections().borrow_mut();
-        connections.entered += 1;
-        let number = connections.entered;
-        let key = connections.all.insert(Entry {
+        let Around {
+            shard, listener, ..
+        } = &connection.around;
+        let connections = shard.part::<Self>();
+        let mut list = connections.0.borrow_mut();
+        list.entered += 1;
+        let number = list.entered;
+        let key = list.all.insert(Entry {
             number,
             listener: listener.id,
             connection: Rc::clone(connection),
@@ -180,38 +201,52 @@ impl HttpConnections {
         });
         shard.stops.came(listener.id);
         let at = shard.now();
-        connections.wheel.insert(Look { at, key, number });
+        list.wheel.insert(Look { at, key, number });
+        drop(list);
         Registration {
             shard: Rc::clone(shard),
+            connections,
             key,
         }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_empty()
+    /// Leaves the list.
+    fn leave(&self, key: usize) -> Option<Entry> {
+        self.0.borrow_mut().all.try_remove(key)
+    }
+}
+
+impl Part for HttpConnections {
+    fn new(env: &Env) -> Self {
+        Self(RefCell::new(List {
+            all: Slab::new(),
+            wheel: Wheel::new(env.now()),
+            due: Vec::new(),
+            entered: 0,
+        }))
     }
 
-    /// How many belong to these listeners.
-    pub(crate) fn count(&self, listeners: &[u32]) -> usize {
-        self.of(listeners).count()
+    fn look(&self, shard: &Shard) -> bool {
+        let list = &mut *self.0.borrow_mut();
+        list.look(shard.now());
+        !list.all.is_empty()
     }
 
-    /// Ends those that wait for a request; the others end once they would wait for one.
-    pub(crate) fn stop_idle(&self, listeners: &[u32]) {
-        for entry in self.of(listeners) {
-            if entry.connection.stop().is_err() {
+    /// Those that wait for a request end, the others once they would wait for one: a request that came is answered.
+    fn stop(&self, listeners: &[u32], cuts: bool) -> usize {
+        let list = self.0.borrow();
+        let stopped = list.of(listeners).map(|entry| {
+            if cuts || entry.connection.stop().is_err() {
                 entry.drop_task();
             }
-        }
+        });
+        stopped.count()
     }
+}
 
-    /// Drops them all.
-    pub(crate) fn abort(&self, listeners: &[u32]) {
-        self.of(listeners).for_each(Entry::drop_task);
-    }
-
+impl List {
     /// Looks at those that are due.
-    pub(crate) fn look(&mut self, now: u64) {
+    fn look(&mut self, now: u64) {
         let mut due = std::mem::take(&mut self.due);
         self.wheel.advance(now, &mut due);
         for look in due.drain(..) {
@@ -243,30 +278,30 @@ impl Entry {
 }
 
 impl Registration {
-    /// The task that serves the connection.
-    pub(super) fn key(&self) -> usize {
-        self.key
+    /// To name the task of the connection, which it goes along with.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            connections: Rc::clone(&self.connections),
+            key: self.key,
+        }
+    }
+}
+
+impl Place {
+    /// Names the task that serves the connection.
+    pub(super) fn set_task(&self, task: AbortHandle) {
+        if let Some(entry) = self.connections.0.borrow_mut().all.get_mut(self.key) {
+            entry.task = Some(task);
+        }
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
         self.shard.count_bug();
-        let left = self
-            .shard
-            .http_connections()
-            .borrow_mut()
-            .all
-            .try_remove(self.key);
+        let left = self.connections.leave(self.key);
         if let Some(left) = left {
             self.shard.stops.left(left.listener);
         }
-    }
-}
-
-/// Names the task of a connection in the list.
-pub(super) fn set_task(shard: &Shard, key: usize, task: AbortHandle) {
-    if let Some(entry) = shard.http_connections().borrow_mut().all.get_mut(key) {
-        entry.task = Some(task);
     }
 }

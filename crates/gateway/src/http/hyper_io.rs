@@ -51,7 +51,7 @@ impl AsyncWrite for HyperIo {
             && !wire.write_buffer.is_empty()
             && !std::mem::replace(&mut wire.write_buffer.queued, true)
         {
-            around.shard.write_later(&self.0);
+            self.0.write_later();
         }
         wrote
     }

@@ -8,9 +8,9 @@ use super::{Answer, Exchange, plain};
 
 /// The answer to a request that is not passed on because of its method. A CONNECT for a WebSocket over HTTP/2 is a GET
 /// by now, and any other one was refused.
-pub(crate) fn refuse_method(exchange: &Exchange, method: &Method) -> Option<Answer> {
+pub(super) fn refuse_method(exchange: &Exchange, method: &Method) -> Option<Answer> {
     let status = status(method)?;
-    if exchange.client.listener.config.raw_methods {
+    if exchange.client.service.raw_methods {
         return None;
     }
     if status == StatusCode::NOT_IMPLEMENTED {

@@ -1,20 +1,24 @@
-//! HTTP in front of everything: what comes in is inspected strictly, hyper parses it, an endpoint of the
-//! adapter registry answers it. Knows no protocol but HTTP.
+//! HTTP in front of everything: what comes in is inspected strictly, hyper parses it, an endpoint of its
+//! listener answers it. Knows no protocol but HTTP.
 //!
 //! [`wire`] holds the bytes, [`hyper_io`] is how hyper sees them, [`clock`] keeps the times, [`connection`] is what a
 //! connection and its shard share, [`write_buffer`] what leaves at the end of a turn, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2,
-//! [`answer`] what is common to answers, [`methods`] are those that no endpoint gets, [`incoming`] and
+//! [`answer`] what is common to answers, [`answer_head`] what a worker says of one, [`endpoint`] who answers, [`methods`] are those that no endpoint gets, [`incoming`] and
 //! [`body`] are what requests and answers carry.
 
 mod answer;
+mod answer_head;
 mod body;
 mod clock;
 mod connection;
+mod endpoint;
 mod h2;
 mod hyper_io;
 mod incoming;
 mod methods;
 pub(crate) mod open;
+mod options;
+mod protocol;
 mod serve;
 mod signal;
 mod wire;
@@ -35,15 +39,16 @@ use crate::net::stream::Stream;
 use crate::permits::Permit;
 use crate::shard::Shard;
 
-pub(crate) use answer::{keep_alive_terms, plain};
+pub(crate) use answer::plain;
+pub use answer_head::{AnswerHead, HeadError};
 pub(crate) use body::{Body, BodyError};
-pub(crate) use connection::{HttpConnection, HttpConnections};
+pub(crate) use endpoint::{Answered, Answering, Claim, Endpoint, Endpoints};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
-pub(crate) use methods::refuse_method;
-pub(crate) use serve::adopt;
+use methods::refuse_method;
+pub(crate) use protocol::{HttpProtocol, HttpService};
+use serve::adopt;
 pub(crate) use signal::Signal;
-pub(crate) use write_buffer::{PendingWrites, send as send_pending_writes};
 
 /// What a peer is told whose address has too many connections.
 pub(crate) const OVER_LIMIT: &str = "Too many connections from this address";
@@ -58,6 +63,8 @@ pub(crate) type Asked = Request<Incoming>;
 pub(crate) struct Exchange {
     pub(crate) shard: Rc<Shard>,
     pub(crate) client: Rc<Client>,
+    /// Nobody else answers if the endpoint that is asked does not.
+    pub(crate) last: bool,
 }
 
 impl Exchange {
@@ -107,6 +114,7 @@ pub(crate) struct Client {
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: u16,
     pub(crate) listener: Arc<ListenerState>,
+    pub(crate) service: Arc<HttpService>,
     /// Its address has too many connections already.
     pub(crate) over_limit: bool,
     /// Its TLS certificate in DER, checked.

@@ -20,8 +20,8 @@ pub(crate) async fn admit(
     transport: Transport,
     session: Box<dyn Session>,
 ) -> Result<(Opened, Box<Acceptance>), Answer> {
-    let Exchange { shard, client } = exchange;
-    if !head::origin_allowed(&client.listener.config.origins, request.headers()) {
+    let Exchange { shard, client, .. } = exchange;
+    if !head::origin_allowed(&client.service.origins, request.headers()) {
         return Err(unwelcome(
             client,
             StatusCode::FORBIDDEN,
@@ -67,7 +67,10 @@ pub(crate) async fn admit(
             .map_or(Cow::Borrowed("/"), |target| Cow::Borrowed(target.as_str())),
         headers: head::header_block(request.headers()),
     };
-    shard.open(candidate, session, show).await.map_err(refused)
+    shard
+        .open(candidate, |_| session, show)
+        .await
+        .map_err(refused)
 }
 
 /// `handleOpen` accepted with something that cannot be said.

@@ -15,28 +15,27 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 
 use super::answer::{self, Wishes};
-use super::connection::{Around, HttpConnection, HttpConnections, Registration, set_task};
+use super::connection::{Around, HttpConnection, HttpConnections, Registration};
 use super::hyper_io::HyperIo;
-use super::{Answer, Client, Exchange, h2};
-use crate::adapter;
+use super::{Answer, Client, Exchange, HttpService, h2};
 use crate::fault::Fault;
 use crate::listener::Peer;
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 
 /// Serves a connection on this shard, until it ends or is upgraded.
-pub(crate) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer) {
+pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer, service: Arc<HttpService>) {
     let listener = &peer.listener;
     // a stop drops those that are at their preamble when it begins, and so it does with later ones; a peer without one
     // may have sent its request, which is answered
     if listener.is_stopping() && (listener.tls.is_some() || listener.config.proxy_protocol) {
         return;
     }
-    let connection = HttpConnection::new(shard, &peer.listener);
+    let connection = HttpConnection::new(shard, &peer.listener, service);
     let registration = HttpConnections::enter(&connection);
-    let key = registration.key();
+    let place = registration.place();
     let task = tokio::task::spawn_local(serve(connection, stream, peer, registration));
-    set_task(shard, key, task.abort_handle());
+    place.set_task(task.abort_handle());
 }
 
 async fn serve(
@@ -45,7 +44,12 @@ async fn serve(
     mut peer: Peer,
     registration: Registration,
 ) {
-    let Around { shard, listener } = &connection.around;
+    let Around {
+        shard,
+        listener,
+        service,
+        ..
+    } = &connection.around;
     shard.hub().faults().hit(Fault::HttpConnection);
     let timeout = listener.config.limits.handshake_timeout;
     let timeout = if peer.over_limit {
@@ -57,7 +61,12 @@ async fn serve(
         return;
     };
     if stream.speaks_http2() {
-        return Box::pin(h2::converse(&connection, Client::from(peer), stream)).await;
+        return Box::pin(h2::converse(
+            &connection,
+            Client::new(peer, service),
+            stream,
+        ))
+        .await;
     }
     {
         let mut wire = connection.wire.borrow_mut();
@@ -66,7 +75,7 @@ async fn serve(
             wire.clock.begin_end(shard.now(), OVER_LIMIT_TIMEOUT);
         }
     }
-    let client = Rc::new(Client::from(peer));
+    let client = Rc::new(Client::new(peer, service));
     let asked = poll_fn(|cx| {
         connection.set_waker(cx.waker());
         connection
@@ -163,9 +172,10 @@ async fn respond(
     let exchange = Exchange {
         shard: Rc::clone(&connection.around.shard),
         client: Rc::clone(&client),
+        last: true,
     };
     let request = request.map(|body| super::Incoming::new(body, connection));
-    let mut answer = adapter::answer(exchange, request).await;
+    let mut answer = client.service.endpoints.answer(exchange, request).await;
     connection.around.shard.count_request();
     let rest = connection.left.take();
     let mut keeps = wishes.keep_alive
@@ -200,7 +210,7 @@ async fn respond(
     wire.to_http_1_0 = wishes.http_1_0;
     answer::finish(
         &mut answer,
-        keeps.then_some(&connection.around.listener.keep_alive),
+        keeps.then_some(&connection.around.service.keep_alive),
     );
     answer
 }
@@ -259,15 +269,16 @@ const OVER_LIMIT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time for the peer to read the last answer.
 const LINGER: Duration = Duration::from_secs(2);
 
-impl From<Peer> for Client {
-    fn from(peer: Peer) -> Self {
+impl Client {
+    fn new(peer: Peer, service: &Arc<HttpService>) -> Self {
         Self {
             address: peer.address,
             port: peer.port,
-            listener: Arc::clone(&peer.listener),
+            listener: peer.listener,
+            service: Arc::clone(service),
             over_limit: peer.over_limit,
             certificate: peer.certificate,
-            permit: std::cell::RefCell::new(Some(peer.permit)),
+            permit: std::cell::RefCell::new(peer.permit),
             place: None,
             upgrade: std::cell::RefCell::default(),
             half_closed: super::Signal::default(),

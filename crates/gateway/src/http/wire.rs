@@ -121,7 +121,7 @@ impl Wire {
 
     fn inspect(&mut self, around: &Around) {
         let bytes = self.held.get(self.ready..).unwrap_or_default();
-        let progress = self.inspector.inspect(bytes, &around.listener.inspector);
+        let progress = self.inspector.inspect(bytes, &around.service.inspector);
         self.ready += progress.passed;
         if let Outcome::Refused(refusal) = progress.outcome {
             self.refusal.get_or_insert(refusal);
@@ -242,7 +242,7 @@ impl Wire {
             self.half_closed = true;
             return;
         }
-        let progress = self.inspector.inspect(read, &around.listener.inspector);
+        let progress = self.inspector.inspect(read, &around.service.inspector);
         let kept = read.get(progress.passed..).unwrap_or_default();
         self.held.extend_from_slice(kept);
         buffer.set_filled(before + progress.passed);
@@ -353,7 +353,7 @@ impl Wire {
         if self.waits_for_the_turn(around)
             && let Some(count) = self
                 .write_buffer
-                .take(slices, || shard.pending_writes().buffer())
+                .take(slices, || around.pending_writes.buffer())
         {
             self.clock.wrote(shard.now(), true);
             return Poll::Ready(Ok(count));

@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 
 use super::connection::HttpConnection;
 use super::wire::Wire;
-use crate::shard::Shard;
+use crate::shard::{Part, Shard};
+use crate::socket::env::Env;
 
 /// Bytes of one connection that were written and wait.
 #[derive(Debug, Default)]
@@ -77,7 +78,7 @@ impl WriteBuffer {
 
 /// The connections of a shard that wait for the end of its turn.
 #[derive(Default)]
-pub(crate) struct PendingWrites {
+pub(super) struct PendingWrites {
     waiting: RefCell<Vec<Rc<HttpConnection>>>,
     spare: RefCell<Vec<Vec<u8>>>,
 }
@@ -89,7 +90,7 @@ impl PendingWrites {
     }
 
     /// Lists a connection for the end of the turn.
-    pub(crate) fn add(&self, connection: &Rc<HttpConnection>) {
+    pub(super) fn add(&self, connection: &Rc<HttpConnection>) {
         self.waiting.borrow_mut().push(Rc::clone(connection));
     }
 
@@ -104,14 +105,17 @@ impl PendingWrites {
     }
 }
 
-/// Sends what the connections of this shard have written since the last turn.
-#[inline]
-pub(crate) fn send(shard: &Shard) {
-    let pending = shard.pending_writes();
-    if pending.waiting.borrow().is_empty() {
-        return;
+impl Part for PendingWrites {
+    fn new(_: &Env) -> Self {
+        Self::default()
     }
-    send_all(shard, pending);
+
+    /// Sends what the connections of this shard have written since the last turn.
+    fn turn_ends(&self, shard: &Shard) {
+        if !self.waiting.borrow().is_empty() {
+            send_all(shard, self);
+        }
+    }
 }
 
 #[inline(never)]

@@ -260,9 +260,10 @@ impl<'m> Post for Poster<'_, 'm> {
     ) -> bool {
         self.dirty.insert(shard);
         let publication = message.share(self.ledger);
+        let beside = size_of_val(except);
         let except = (!except.is_empty()).then(|| Arc::from(except));
         let once = (&message.charged, message.payload.len());
-        self.deliver_shared(shard, once, (recipients, 0), |_| Command::Publish {
+        self.deliver_shared(shard, once, (recipients, beside), |_| Command::Publish {
             channel,
             publication,
             except,
@@ -285,7 +286,7 @@ impl<'m> Post for Poster<'_, 'm> {
             except: (!except.is_empty()).then(|| Arc::from(except)),
         };
         let once = (&message.charged, message.payload.len());
-        let beside = size_of::<Matched>();
+        let beside = size_of::<Matched>() + size_of_val(except);
         self.deliver_shared(shard, once, (recipients, beside), |_| {
             Command::Match(Box::new(matched))
         })

@@ -78,7 +78,7 @@ impl Worker {
 
     /// Stands for no worker: takes nothing, handles nothing, is never rung.
     pub(crate) fn none() -> Self {
-        let none = Self::new(0, Handlers::default(), Arc::new(Silence), Weak::new());
+        let none = Self::new(0, Handlers::NONE, Arc::new(Silence), Weak::new());
         drop(none.queue.retire());
         none
     }
@@ -281,13 +281,12 @@ impl Worker {
 
     /// Appends a close; a retired worker's goes to another one. True: the worker has to be rung.
     pub(crate) fn deliver_close(&self, slot: u32, close: PendingClose) -> bool {
-        match self.queue.close(slot, close, self.handlers.close) {
-            Ok(many) => self.handlers.close || many,
+        let handled = self.handlers.contains(Handlers::CLOSE);
+        match self.queue.close(slot, close, handled) {
+            Ok(many) => handled || many,
             Err(close) => {
                 // a worker without `handleClose` leaves nothing to be handled
-                if self.handlers.close
-                    && let Some(hub) = self.hub.upgrade()
-                {
+                if handled && let Some(hub) = self.hub.upgrade() {
                     hub.inherit(vec![close]);
                 }
                 false

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::Worker;
+use crate::event::Handlers;
 use crate::event::record::NO_SLOT;
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use crate::worker::queue::PendingClose;
@@ -59,10 +60,10 @@ impl Workers {
             }
             workers.active.push(Arc::clone(worker));
         }
-        if worker.handlers().request {
+        if worker.handlers().contains(Handlers::REQUEST) {
             self.takes_requests.store(true, Ordering::Relaxed);
         }
-        if worker.handlers().close {
+        if worker.handlers().contains(Handlers::CLOSE) {
             let orphans = std::mem::take(&mut *self.orphans.lock());
             self.inherit(orphans);
         }
@@ -98,7 +99,9 @@ impl Workers {
         let workers = self.lists.lock();
         workers
             .in_turn(&self.requests)
-            .find(|worker| worker.handlers().request && worker.requests() < most)
+            .find(|worker| {
+                worker.handlers().contains(Handlers::REQUEST) && worker.requests() < most
+            })
             .cloned()
     }
 
@@ -125,7 +128,7 @@ impl Workers {
         let workers = self.lists.lock();
         let able = || {
             let active = workers.active.iter();
-            active.filter(|worker| worker.handlers().close)
+            active.filter(|worker| worker.handlers().contains(Handlers::CLOSE))
         };
         let turn = self.closes.next(able().count());
         let heir = turn.and_then(|index| able().nth(index).map(Arc::clone));
@@ -201,7 +204,6 @@ mod tests {
 
     use super::*;
     use crate::doorbell::Doorbell;
-    use crate::event::Handlers;
 
     struct Silent;
 
@@ -211,11 +213,7 @@ mod tests {
 
     fn workers(count: u32) -> Workers {
         let workers = Workers::new();
-        let handlers = Handlers {
-            request: true,
-            close: true,
-            ..Handlers::default()
-        };
+        let handlers = Handlers::REQUEST | Handlers::CLOSE;
         for id in 1..=count {
             let worker = Worker::new(id, handlers, Arc::new(Silent), Weak::new());
             workers.activate(&Arc::new(worker));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
 
-use crate::event::{Acceptance, Rejection, Reply};
+use crate::event::{Acceptance, Instruction, Rejection, Step, TransferId};
 use crate::frame::{LateReply, Publication};
 use crate::listener::{Incoming, Listening, Stopping};
 
@@ -59,6 +59,14 @@ pub(crate) enum Command {
         socket: SocketId,
         answer: LateReply,
     },
+    /// A worker tells the session of a socket.
+    Tell {
+        slot: u32,
+        socket: SocketId,
+        instruction: Box<Instruction>,
+    },
+    /// Somebody used the session's waker.
+    Wake { slot: u32, socket: SocketId },
     /// `handleOpen` answered.
     Admit {
         slot: u32,
@@ -79,10 +87,10 @@ pub(crate) enum Command {
         events: u32,
         bytes: u32,
     },
-    /// A worker answers a request.
-    Reply { request: u64, reply: Reply },
     /// All messages that are being received hold too much, or no longer.
     LookAtInbound,
+    /// A worker takes a step of a transfer.
+    Transfer { id: TransferId, step: Step },
     /// A worker is gone.
     WorkerGone { worker: u32 },
     /// A worker is replaced and lets its connections go.

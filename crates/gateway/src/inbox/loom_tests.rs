@@ -1,9 +1,14 @@
 //! Every interleaving of posting, waking and taking.
 
-use super::*;
-use loom::thread;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::task::Wake;
+
+use loom::thread;
+
+use super::*;
+use crate::event::RecordKind;
+use crate::worker::queue::Queue;
 
 /// Counts wake-ups that the shard still owes a turn.
 struct Owed(AtomicUsize);
@@ -40,6 +45,7 @@ fn mail_never_waits_without_a_wake_up() {
         let mut seen = 0;
         let turn = || {
             let mut mail = Mail::default();
+            inboxes.turn_begins(shard());
             inboxes.take(shard(), &mut mail);
             mail.commands.len()
         };
@@ -65,11 +71,72 @@ fn congestion_ends_with_the_inbox_that_caused_it() {
             thread::spawn(move || inboxes.deliver(shard(), 1000, 1, |_| Command::End))
         };
         let mut mail = Mail::default();
+        inboxes.turn_begins(shard());
         inboxes.take(shard(), &mut mail);
         inboxes.processed(shard(), &mut mail);
         assert!(poster.join().expect("the poster ends"));
+        inboxes.turn_begins(shard());
         inboxes.take(shard(), &mut mail);
         inboxes.processed(shard(), &mut mail);
         assert!(!inboxes.congested(), "workers would wait for ever");
     });
+}
+
+/// A shard's turn looks whether a worker has handled a batch, and waits for it if not. `begins_first`: as it has to be.
+fn a_wait_for_a_batch_ends(begins_first: bool) {
+    loom::model(move || {
+        let inboxes = Arc::new(Inboxes::new());
+        inboxes.open(1, usize::MAX);
+        let owed = Arc::new(Owed(AtomicUsize::new(0)));
+        inboxes.set_waker(shard(), Waker::from(Arc::clone(&owed)));
+        let queue = Arc::new(Queue::new());
+        let mut appender = queue.appender().expect("the worker is there");
+        let batch = appender.message(RecordKind::Text, 0, true, Cow::Borrowed(b"a"));
+        drop(appender);
+        // what has the turn run
+        inboxes.wake_bits(1);
+        let worker = {
+            let (queue, inboxes) = (Arc::clone(&queue), Arc::clone(&inboxes));
+            thread::spawn(move || {
+                let (next, paused) = queue.take().expect("there is a batch");
+                inboxes.wake_bits(paused);
+                inboxes.wake_bits(queue.finish(next).1);
+            })
+        };
+        let turn = || {
+            if begins_first {
+                inboxes.turn_begins(shard());
+            }
+            let mut handled = queue.handled() >= batch;
+            if !handled {
+                queue.pause(1);
+                handled = queue.handled() >= batch;
+            }
+            if !begins_first {
+                inboxes.turn_begins(shard());
+            }
+            inboxes.take(shard(), &mut Mail::default());
+            handled
+        };
+        let mut handled = false;
+        while !handled && owed.0.swap(0, Ordering::SeqCst) > 0 {
+            handled = turn();
+        }
+        worker.join().expect("the worker ends");
+        while !handled && owed.0.swap(0, Ordering::SeqCst) > 0 {
+            handled = turn();
+        }
+        assert!(handled, "nobody looks again");
+    });
+}
+
+#[test]
+fn a_wait_for_a_batch_ends_with_it() {
+    a_wait_for_a_batch_ends(true);
+}
+
+#[test]
+fn looking_before_the_turn_begins_is_not_enough() {
+    let outcome = std::panic::catch_unwind(|| a_wait_for_a_batch_ends(false));
+    assert!(outcome.is_err(), "the model should see the lost wake-up");
 }

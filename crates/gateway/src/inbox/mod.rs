@@ -205,11 +205,16 @@ impl Inboxes {
         self.wake_bits(self.awaiting.swap(0, Ordering::SeqCst));
     }
 
-    /// Takes everything out, in exchange for the emptied buffers of the last time.
+    /// A turn begins: whoever wakes the shard from here on makes another one follow, so nothing that it looks at behind
+    /// this is missed.
+    pub(crate) fn turn_begins(&self, shard: ShardIndex) {
+        self.at(shard).ringing.store(false, Ordering::SeqCst);
+    }
+
+    /// Takes everything out, in exchange for the emptied buffers of the last time; once the
+    /// [turn has begun](Self::turn_begins).
     pub(crate) fn take(&self, shard: ShardIndex, mail: &mut Mail) {
         let inbox = self.at(shard);
-        // before the look into the box, so that mail arriving behind it rings again
-        inbox.ringing.store(false, Ordering::SeqCst);
         let mut state = inbox.state.lock();
         std::mem::swap(&mut state.mail, mail);
         inbox

@@ -62,6 +62,17 @@ pub enum ListenError {
     /// It cannot speak TLS as configured.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// An option of its protocol is none, or cannot be what it is.
+    #[error("{option} {problem}")]
+    Option {
+        /// Its name, or those of several.
+        option: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// Nothing here speaks it.
+    #[error("protocol: there is no '{0}'")]
+    Protocol(String),
     /// A pattern of a user cannot be one.
     #[error("users: {0}")]
     Pattern(#[from] PatternError),
@@ -74,9 +85,11 @@ impl ListenError {
             Self::InvalidAddress(_) => "ERR_MILLRACE_INVALID_ADDRESS",
             Self::InUse { .. } => "ERR_MILLRACE_ADDRESS_IN_USE",
             Self::Bind { .. } => "ERR_MILLRACE_BIND_FAILED",
-            Self::Directory { .. } | Self::Static { .. } | Self::Pattern(_) => {
-                "ERR_MILLRACE_INVALID_OPTION"
-            }
+            Self::Directory { .. }
+            | Self::Static { .. }
+            | Self::Option { .. }
+            | Self::Protocol(_)
+            | Self::Pattern(_) => "ERR_MILLRACE_INVALID_OPTION",
             Self::NotRunning => "ERR_MILLRACE_NOT_RUNNING",
             Self::Tls(error) => error.code(),
         }

@@ -2,10 +2,10 @@
 
 use std::fmt;
 use std::io::{self, IoSlice};
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
@@ -155,6 +155,20 @@ impl Stream {
             Self::Tls(stream) => stream.get_ref().1.wants_write(),
             _ => false,
         }
+    }
+
+    /// Whether nothing written would reach the peer any more, as far as the event loop has heard.
+    pub(crate) fn is_broken(&self) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        let ready = match self {
+            Self::Tcp(stream) => pin!(stream.ready(Interest::WRITABLE)).poll(&mut cx),
+            #[cfg(unix)]
+            Self::Unix(stream) => pin!(stream.ready(Interest::WRITABLE)).poll(&mut cx),
+            Self::Tls(stream) => return stream.get_ref().0.is_broken(),
+            Self::Early(early) => return early.stream.is_broken(),
+            Self::Carried(_) => return false,
+        };
+        matches!(ready, Poll::Ready(Ok(ready)) if ready.is_write_closed())
     }
 
     /// The descriptor, where what is written there reaches the peer as it is.

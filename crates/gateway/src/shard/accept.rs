@@ -5,11 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use millrace_core::ShardIndex;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpListener;
 #[cfg(unix)]
 use tokio::net::UnixListener;
 
 use super::Shard;
+use super::protocol::Needs;
 use crate::fault::Fault;
 use crate::hub::Hub;
 use crate::inbox::Command;
@@ -17,6 +19,27 @@ use crate::listener::{Incoming, ListenerState, Listening, Peer};
 use crate::net::accept_errors::AcceptErrors;
 use crate::net::address::Bound;
 use crate::net::stream::Stream;
+
+impl Shard {
+    /// Takes an accepted connection over, in the protocol of its listener.
+    pub(super) fn adopt(self: &Rc<Self>, stream: Stream, peer: Peer) {
+        // it is there for as long as its listener, which the peer has
+        let Some((service, needs)) = self.services.find(peer.listener.id) else {
+            return;
+        };
+        keep_alive(&stream, &needs);
+        service.accept(self, stream, peer);
+    }
+}
+
+/// Has the kernel ask a silent peer whether it still lives, where its protocol has no such question.
+fn keep_alive(stream: &Stream, needs: &Needs) {
+    if let (Some(silence), Stream::Tcp(stream)) = (needs.keep_alive, stream) {
+        let asks = TcpKeepalive::new().with_time(silence);
+        // where it cannot be had, a peer that vanished is noticed with the next message to it
+        let _without = SockRef::from(stream).set_tcp_keepalive(&asks);
+    }
+}
 
 /// Starts accepting on this shard's event loop. The tasks end when they are aborted.
 pub(crate) fn listen(shard: &Rc<Shard>, listening: Listening) {
@@ -110,13 +133,14 @@ fn deal(
         address,
         port: peer.map_or(0, |peer| peer.port()),
         listener: Arc::clone(listener),
-        permit,
+        local: None,
+        permit: Some(permit),
         over_limit,
         certificate: None,
     };
     let target = hub.next_shard();
     if target == shard.index() {
-        return crate::adapter::adopt(shard, stream, peer);
+        return shard.adopt(stream, peer);
     }
     hand_over(hub, target, stream, peer);
 }

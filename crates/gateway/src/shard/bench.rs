@@ -8,7 +8,7 @@ use std::sync::Arc;
 use millrace_core::{ChannelId, Kind, Name, ShardIndex, SocketId, Space};
 
 use super::recipients::{Local, Recipients};
-use crate::event::record::RecordKind;
+use crate::event::RecordKind;
 use crate::frame::Message;
 use crate::frame::{Encodings, Frame, Ledger};
 use crate::hub::Hub;
@@ -140,6 +140,7 @@ impl Mailbox {
     /// Takes and forgets what was posted; returns how many commands there were.
     pub fn empty(&mut self) -> usize {
         let shard = shard();
+        self.hub.inboxes().turn_begins(shard);
         self.hub.inboxes().take(shard, &mut self.mail);
         let commands = self.mail.commands.len();
         self.hub.inboxes().processed(shard, &mut self.mail);

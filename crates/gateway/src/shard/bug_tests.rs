@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::config::{GatewayConfig, ListenerConfig, Protocol, RespConfig};
+use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
 use crate::event::Handlers;
 use crate::fault::Fault;
@@ -89,11 +89,9 @@ impl Server {
 
     /// One that takes requests and answers none.
     fn worker(&self) -> Arc<Worker> {
-        let handlers = Handlers {
-            request: true,
-            ..Handlers::default()
-        };
-        let worker = self.gateway.add_worker(handlers, Arc::<Bell>::default());
+        let worker = self
+            .gateway
+            .add_worker(Handlers::REQUEST, Arc::<Bell>::default());
         worker.activate();
         worker
     }
@@ -151,11 +149,9 @@ fn a_panic_while_a_listener_stops_ends_the_gateway_with_an_error() {
 #[test]
 fn a_panic_in_the_look_at_late_requests_ends_the_gateway_with_an_error() {
     let server = serve();
-    let handlers = Handlers {
-        request: true,
-        ..Handlers::default()
-    };
-    let worker = server.gateway.add_worker(handlers, Arc::<Bell>::default());
+    let worker = server
+        .gateway
+        .add_worker(Handlers::REQUEST, Arc::<Bell>::default());
     worker.activate();
     server.gateway.faults().ask(Fault::Requests);
     let _client = server.send(GET);
@@ -177,7 +173,7 @@ fn a_panic_in_the_task_of_an_http_connection_closes_it_and_is_counted() {
 #[test]
 fn a_panic_before_the_first_byte_of_another_protocol_closes_the_connection_and_is_counted() {
     let server = serve_with(ListenerConfig {
-        protocol: Protocol::Resp(RespConfig::default()),
+        protocol: "resp".to_owned(),
         proxy_protocol: true,
         ..ListenerConfig::default()
     });

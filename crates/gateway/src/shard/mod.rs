@@ -1,5 +1,6 @@
 //! An I/O shard: one thread, one event loop, and the connections it owns for life. This file holds
-//! the shard itself; its siblings hold what it does: [`accept`], [`open`], [`turn`], [`delivery`], [`timers`], [`stop`].
+//! the shard itself; its siblings hold what it does: [`accept`], [`open`], [`turn`], [`delivery`],
+//! [`timers`], [`stop`], and [`parts`] what protocols keep here.
 
 mod accept;
 #[cfg(feature = "bench")]
@@ -10,11 +11,18 @@ mod bug_tests;
 mod delivery;
 mod driver;
 pub(crate) mod open;
+mod parts;
 mod preamble;
+#[cfg(test)]
+mod probe_tests;
+pub(crate) mod protocol;
 mod recipients;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 mod stop;
+mod streams;
+#[cfg(test)]
+mod streams_tests;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -31,12 +39,13 @@ use millrace_core::ShardIndex;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, LocalSet};
 
-use crate::adapter::Requests;
 use crate::config::GatewayConfig;
-use crate::http::{HttpConnection, HttpConnections, PendingWrites};
 use crate::hub::Hub;
 use crate::socket::env::Env;
 use crate::stats::ShardStats;
+pub(crate) use parts::Part;
+use parts::Parts;
+use protocol::Services;
 use recipients::Recipients;
 
 /// See the module. Lives on its thread, shared by the thread's tasks.
@@ -46,10 +55,9 @@ pub(crate) struct Shard {
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
     send_ring: RefCell<send_ring::SendRing>,
     acceptors: RefCell<Vec<(u32, Vec<AbortHandle>)>>,
-    /// Connections that speak HTTP.
-    http_connections: RefCell<HttpConnections>,
-    pending_writes: PendingWrites,
-    requests: Requests,
+    /// What protocols keep here beside sockets.
+    parts: Parts,
+    services: Arc<Services>,
     ended: Notify,
     /// A task that the shard cannot do without was ended by a bug.
     failed: Cell<bool>,
@@ -78,47 +86,25 @@ impl Shard {
         hub: Arc<Hub>,
         config: &GatewayConfig,
         stats: Arc<ShardStats>,
+        services: Arc<Services>,
     ) -> Self {
         let env = Env::new(index, hub, config.limits.clone(), stats);
-        let now = env.now();
         Self {
             env,
             recipients: RefCell::default(),
             #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
             send_ring: RefCell::new(send_ring::SendRing::new(config.io_uring)),
             acceptors: RefCell::default(),
-            http_connections: RefCell::new(HttpConnections::new(now)),
-            pending_writes: PendingWrites::default(),
-            requests: Requests::new(index),
+            parts: Parts::default(),
+            services,
             ended: Notify::new(),
             failed: Cell::new(false),
         }
     }
 
-    /// The requests that wait for their answers.
-    pub(crate) fn requests(&self) -> &Requests {
-        &self.requests
-    }
-
     /// Remembers the accepting tasks of a listener, to abort them when it stops.
     pub(crate) fn keep_acceptors(&self, listener: u32, tasks: Vec<AbortHandle>) {
         self.acceptors.borrow_mut().push((listener, tasks));
-    }
-
-    /// The connections that speak HTTP.
-    pub(crate) fn http_connections(&self) -> &RefCell<HttpConnections> {
-        &self.http_connections
-    }
-
-    /// Those that wait for the end of the turn with what they wrote.
-    pub(crate) fn pending_writes(&self) -> &PendingWrites {
-        &self.pending_writes
-    }
-
-    /// Sends what this one has written at the end of the turn.
-    pub(crate) fn write_later(&self, connection: &Rc<HttpConnection>) {
-        self.pending_writes.add(connection);
-        self.schedule();
     }
 }
 
@@ -127,7 +113,7 @@ pub(crate) fn run(
     index: ShardIndex,
     hub: &Arc<Hub>,
     config: &GatewayConfig,
-    stats: Arc<ShardStats>,
+    (stats, services): (Arc<ShardStats>, Arc<Services>),
 ) -> Result<(), String> {
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -136,7 +122,7 @@ pub(crate) fn run(
             .max_blocking_threads(WAITING_THREADS)
             .build()?;
         let local = LocalSet::new();
-        let shard = Rc::new(Shard::new(index, Arc::clone(hub), config, stats));
+        let shard = Rc::new(Shard::new(index, Arc::clone(hub), config, stats, services));
         let sound = local.block_on(&runtime, live(Rc::clone(&shard)));
         shard.end();
         drop((shard, local));

@@ -7,10 +7,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use millrace_core::SocketId;
 use millrace_protocol::certificate::subject;
 
 use super::Shard;
-use crate::event::{Acceptance, Opening, Rejection, Transport};
+use crate::event::{Acceptance, Handlers, Opening, Rejection, Transport};
 use crate::hub::Worker;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
@@ -74,7 +75,7 @@ impl Shard {
     pub(crate) async fn open<'a>(
         self: &Rc<Self>,
         candidate: Candidate<'a>,
-        session: Box<dyn Session>,
+        session: impl FnOnce(SocketId) -> Box<dyn Session>,
         show: impl FnOnce() -> Shown<'a>,
     ) -> Result<(Opened, Box<Acceptance>), Refusal> {
         let Candidate {
@@ -84,8 +85,7 @@ impl Shard {
             address,
             ..
         } = candidate;
-        let (connection, admission) =
-            self.reserve(worker, listener, (address, permit), |_| session);
+        let (connection, admission) = self.reserve(worker, listener, (address, permit), session);
         let asking = Asking {
             transport: candidate.transport,
             address,
@@ -138,7 +138,7 @@ impl Asking<'_> {
         show: impl FnOnce() -> Shown<'s>,
     ) -> bool {
         let socket = connection.socket;
-        if !connection.worker.handlers().open {
+        if !connection.worker.handlers().contains(Handlers::OPEN) {
             return shard.announce(connection, &Opening::unseen(socket));
         }
         let shown = show();

@@ -67,7 +67,8 @@ async fn pass(stream: Stream, peer: &mut Peer, stage: &mut Stage) -> io::Result<
         peer.address = Some(client.ip());
         // a proxy behind the proxy names the client in its requests
         if !config.trusted.has(peer.address) {
-            peer.over_limit = peer.permit.count_for(client.ip());
+            let permit = peer.permit.as_mut();
+            peer.over_limit = permit.is_some_and(|permit| permit.count_for(client.ip()));
         }
     });
     let passed = passed.await?;

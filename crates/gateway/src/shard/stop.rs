@@ -33,7 +33,7 @@ impl Shard {
                 let _late = tokio::time::timeout_at(stopping.deadline.into(), left).await;
             }
             shard.stops.end(&stop);
-            shard.http_connections.borrow().abort(&stopping.listeners);
+            shard.stop_parts(&stopping.listeners, true);
             shard.cut_all(&stopping, of);
         });
     }
@@ -45,11 +45,9 @@ impl Shard {
             let of = |(_, connection): &(usize, &Shared)| of(connection);
             connections.iter().filter(of).count()
         };
-        let http_connections = self.http_connections.borrow().count(listeners);
-        let stop = self.stops.begin(listeners, left + http_connections);
+        let others = self.stop_parts(listeners, false);
+        let stop = self.stops.begin(listeners, left + others);
         self.close_all(&CloseReason::GOING_AWAY, "Server is stopping", u64::MAX, of);
-        // those that wait for a request end at once, a request that came is still answered
-        self.http_connections.borrow().stop_idle(listeners);
         stop
     }
 

@@ -17,6 +17,7 @@ use crate::fault::Fault;
 use crate::frame::{Message, Publication};
 use crate::inbox::{Command, Mail};
 use crate::socket::connection::Shared;
+use crate::socket::transfers::Owner;
 
 /// Runs turns for as long as the shard lives.
 pub(super) async fn turns(shard: Rc<Shard>) {
@@ -49,8 +50,7 @@ impl Shard {
     pub(super) fn turn(self: &Rc<Self>, mail: &mut Mail) {
         self.hub.faults().hit(Fault::Turn);
         self.tick();
-        self.look_at_endings();
-        self.hub.inboxes().take(self.index, mail);
+        self.collect(mail);
         let Mail { commands, arena } = mail;
         self.apply_all(commands, arena);
         if self.hub.inboxes().processed(self.index, mail) {
@@ -59,9 +59,8 @@ impl Shard {
         self.finish_endings();
         self.resume_publishers();
         self.resume_read_queue();
-        self.requests().resume();
         self.flush_dirty();
-        crate::http::send_pending_writes(self);
+        self.tell_turn_ends();
         for worker in self.to_ring.borrow_mut().drain(..) {
             worker.ring();
         }
@@ -131,7 +130,7 @@ impl Shard {
             }
             Command::Adopt(incoming) => match crate::net::stream::Stream::from_raw(incoming.stream)
             {
-                Ok(stream) => crate::adapter::adopt(self, stream, incoming.peer),
+                Ok(stream) => self.adopt(stream, incoming.peer),
                 Err(error) => self
                     .hub
                     .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
@@ -139,10 +138,18 @@ impl Shard {
             Command::Listen(listening) => super::accept::listen(self, *listening),
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
-            Command::Reply { request, reply } => self.requests().apply(request, reply),
             Command::LookAtInbound => self.look_at_inbound(),
+            Command::Transfer { id, step } => match self.transfers.owner(id) {
+                Some(Owner::Waiting(owner)) => owner.step(step),
+                Some(Owner::Connection { slot, socket }) => {
+                    if let Some(connection) = self.find(slot, socket) {
+                        self.step(&connection, id, step);
+                    }
+                }
+                None => {}
+            },
             Command::WorkerGone { worker } => {
-                self.requests().worker_gone(worker);
+                self.tell_worker_gone(worker);
                 self.forget_endings(worker);
                 self.close_of_worker(worker, &CloseReason::WORKER_DOWN);
             }
@@ -153,6 +160,8 @@ impl Shard {
             | Command::Release { slot, socket, .. }
             | Command::Close { slot, socket, .. }
             | Command::Answer { slot, socket, .. }
+            | Command::Tell { slot, socket, .. }
+            | Command::Wake { slot, socket }
             | Command::Admit { slot, socket, .. } => {
                 if let Some(connection) = self.find(slot, socket) {
                     self.apply_for(&connection, command);

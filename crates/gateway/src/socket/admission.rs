@@ -52,7 +52,8 @@ impl Env {
             worker_slot: Cell::new(0),
             listener: Arc::clone(listener),
             dirty: Cell::new(false),
-            unfinished: Cell::new(0),
+            partial: Cell::default(),
+            half_closed: Cell::new(false),
             waker: Cell::new(None),
             traits,
             io: RefCell::new(Io::new(

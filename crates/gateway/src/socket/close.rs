@@ -39,7 +39,9 @@ impl Env {
                 match reason.mode {
                     CloseMode::Handshake => {}
                     CloseMode::Final => {
-                        if matches!(io.phase, Phase::Closing { .. }) {
+                        if matches!(io.phase, Phase::Closing { .. })
+                            && !connection.half_closed.get()
+                        {
                             let peer_close = PeerClose::of(reason);
                             io.phase = Phase::Closing { peer_close };
                             self.mark_dirty(connection);
@@ -69,6 +71,12 @@ impl Env {
         deadline: u64,
     ) {
         self.leave_core(connection, io, reason);
+        // what is said about a peer that has sent its last byte changes nothing
+        let peer_close = if connection.half_closed.get() {
+            PeerClose::StreamEnd
+        } else {
+            peer_close
+        };
         io.phase = Phase::Closing { peer_close };
         if reason.mode != CloseMode::Cut {
             // the stash stays: the peer's goodbye may lie in it, or behind the end of what is cut there
@@ -98,6 +106,7 @@ impl Env {
             by_peer = reason.is_by_peer(),
             "closed"
         );
+        self.drop_extra(connection, io);
         let close = PendingClose {
             socket: connection.socket,
             code: reason.code,
@@ -110,8 +119,7 @@ impl Env {
         {
             self.ring_later(&connection.worker);
         }
-        io.extra = None;
-        self.stop_holding_back(io);
+        self.stop_holding_back(connection);
     }
 
     /// The outbox is full: what the application chose happens.
@@ -165,6 +173,8 @@ impl Env {
         self.arm(connection, io, io.times.deadline);
         match peer_close {
             PeerClose::Nothing if connection.traits.goodbye == Goodbye::Answered => return,
+            // it is told by the end of the stream alone, and may be sending
+            PeerClose::Nothing if connection.traits.half_close => io.phase = Phase::Draining,
             PeerClose::Nothing | PeerClose::Goodbye | PeerClose::StreamEnd => {
                 // nothing can follow, so the stream is closed without another look at it
                 io.phase = Phase::Gone;
@@ -200,6 +210,7 @@ impl Env {
         self.charge(connection, io);
         io.stash = Box::default();
         self.count_unfinished(connection, io, 0);
+        self.drop_extra(connection, io);
         match (io.stream.take(), connection.permit.take()) {
             (Some(Stream::Carried(carried)), Some(permit)) => carried.give_back(permit),
             // the permit is free

@@ -10,13 +10,17 @@ use std::task::Waker;
 use millrace_core::SocketId;
 use tokio::sync::oneshot;
 
+use super::bodies::Bodies;
+use super::context::Audience;
+use super::credit::Credit;
+use super::inbound::Partial;
 use super::outbox::Outbox;
 use super::rate::Rate;
+use super::waker::SessionWaker;
 use crate::close::{CloseMode, CloseReason};
 use crate::event::{Acceptance, Rejection};
 use crate::frame::{Encoding, LateReply};
 use crate::hub::Worker;
-use crate::limits::GatewayLimits;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 use crate::permits::Permit;
@@ -31,12 +35,14 @@ pub(crate) struct Connection {
     pub(crate) listener: Arc<ListenerState>,
     /// In the list of connections to be written at the end of the turn.
     pub(crate) dirty: Cell<bool>,
+    /// The peer has sent its last byte, and the session was told: nothing is read any more, writing goes on.
+    pub(crate) half_closed: Cell<bool>,
+    /// What becomes of its message that is not complete.
+    pub(crate) partial: Cell<Partial>,
     /// Its session's, asked when it opened.
     pub(crate) traits: Traits,
     /// Wakes the connection's task.
     pub(crate) waker: Cell<Option<Waker>>,
-    /// What of its unfinished message counts in the total of all of them.
-    pub(crate) unfinished: Cell<u32>,
     pub(crate) io: RefCell<Io>,
     /// Counts the connection for as long as it holds a descriptor.
     pub(crate) permit: Cell<Option<Permit>>,
@@ -50,6 +56,16 @@ pub(crate) enum Wait {
     InLine,
     /// Let go from there, and nothing read since.
     LetGo,
+}
+
+/// Whether the outbox holds more than it should, and who waits for it to fall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Swelling {
+    None,
+    /// Transfers of which the worker would send more.
+    Awaited,
+    /// Reading too.
+    Paused,
 }
 
 /// What changes while the connection lives.
@@ -66,12 +82,10 @@ pub(crate) struct Io {
     pub(crate) stash: Box<[u8]>,
     /// Whether reading waits for the worker.
     pub(crate) wait: Wait,
-    /// Once the outbox exceeded its read pause; a drain event is due when it falls.
-    pub(crate) swollen: bool,
+    /// Once the outbox exceeded its read pause, a drain event is due when it falls.
+    pub(crate) swelling: Swelling,
     /// The outbox overflowed before the connection was admitted: it is closed once it is.
     pub(crate) overflown: bool,
-    /// Not read, because its unfinished message is the largest of too many.
-    pub(crate) held_back: bool,
     /// The earliest deadline set in the wheel.
     pub(crate) armed: u64,
     /// The one that was the earliest before: still in the wheel, so it need not be set again.
@@ -90,11 +104,20 @@ pub(crate) struct Extra {
     pub(crate) rate: Option<Rate>,
     /// When its session asked to be woken; 0 is not.
     pub(crate) wake_at: u64,
+    /// Its large bodies.
+    pub(crate) bodies: Bodies,
+    /// What its wakers share, once there is one.
+    pub(crate) waker: Option<Arc<SessionWaker>>,
     /// A reply in order that has to wait for a time.
     pub(crate) late: Option<(u64, LateReply)>,
 }
 
 impl Extra {
+    /// Whether input waits for the worker to take more of a large body.
+    pub(crate) fn stalls(&self) -> bool {
+        self.bodies.stall()
+    }
+
     /// The next time that it waits for.
     pub(crate) fn next(&self) -> Option<u64> {
         let late = self.late.as_ref().map(|(at, _)| *at);
@@ -165,20 +188,19 @@ pub(crate) enum PeerClose {
 /// `handleOpen`'s answer.
 pub(crate) type Admission = Result<Box<Acceptance>, Box<Rejection>>;
 
-/// Events of a connection that its worker has not handled.
-#[derive(Debug, Default)]
-pub(crate) struct Credit {
-    /// The newest batch that holds one of its events.
-    batch: u64,
-    events: u32,
-    bytes: usize,
-    held_events: u32,
-    held_bytes: usize,
-}
-
 impl Phase {
     pub(crate) fn is_open(&self) -> bool {
         matches!(self, Self::Open)
+    }
+
+    /// Who hears of what the session says.
+    pub(crate) fn audience(&self) -> Audience {
+        match self {
+            Self::Pending(_) | Self::Admitted => Audience::Later,
+            Self::Open => Audience::Both,
+            Self::Ending(_) => Audience::Last,
+            Self::Closing { .. } | Self::Draining | Self::Gone => Audience::Nobody,
+        }
     }
 
     /// Takes what an end is; a new phase has to follow.
@@ -250,9 +272,8 @@ impl Io {
             credit: Credit::default(),
             stash: Box::default(),
             wait: Wait::Never,
-            swollen: false,
+            swelling: Swelling::None,
             overflown: false,
-            held_back: false,
             armed: u64::MAX,
             armed_before: u64::MAX,
             times: Times {
@@ -267,7 +288,14 @@ impl Io {
 
     /// Whether reading stands still, or did a moment ago: the peer cannot show that it lives.
     pub(crate) fn is_paused(&self) -> bool {
-        self.wait == Wait::InLine || self.swollen || self.held_back
+        self.wait == Wait::InLine
+            || self.swelling == Swelling::Paused
+            || self.extra.as_deref().is_some_and(Extra::stalls)
+    }
+
+    /// Whether the peer is gone for good, as far as that is known without writing to it.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.stream.as_ref().is_some_and(Stream::is_broken)
     }
 
     /// Whether something waits for the kernel.
@@ -277,61 +305,7 @@ impl Io {
 
     /// Whether the application may still be told of messages and send some.
     pub(crate) fn is_live(&self) -> bool {
-        !self.overflown
-            && matches!(
-                self.phase,
-                Phase::Pending(_) | Phase::Admitted | Phase::Open | Phase::Ending(_)
-            )
-    }
-}
-
-impl Credit {
-    /// One event of `bytes` bytes went into batch `batch`.
-    pub(crate) fn spend(&mut self, batch: u64, bytes: usize) {
-        self.batch = batch;
-        self.events += 1;
-        self.bytes += bytes;
-    }
-
-    /// The newest batch that holds one of its events, if there was any.
-    pub(crate) fn newest(&self) -> Option<u64> {
-        (self.batch > 0).then_some(self.batch)
-    }
-
-    /// Whether events wait behind a promise.
-    pub(crate) fn is_holding(&self) -> bool {
-        self.held_events > 0
-    }
-
-    /// Whether another event may be taken from the wire. `handled` is the newest batch that the
-    /// worker is done with.
-    pub(crate) fn has_room(&mut self, handled: u64, limits: &GatewayLimits) -> bool {
-        if handled >= self.batch {
-            (self.events, self.bytes) = (0, 0);
-        }
-        !self.is_spent(limits)
-    }
-
-    /// Whether a bound is reached, without looking at what the worker did meanwhile.
-    pub(crate) fn is_spent(&self, limits: &GatewayLimits) -> bool {
-        self.events.saturating_add(self.held_events) >= limits.unhandled_events.max(1)
-            || self.bytes.saturating_add(self.held_bytes) >= limits.unhandled_bytes.max(1)
-    }
-
-    /// Events of a batch wait behind a promise.
-    pub(crate) fn hold(&mut self, events: u32, bytes: u32) {
-        self.held_events = self.held_events.saturating_add(events);
-        self.held_bytes = self
-            .held_bytes
-            .saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
-    }
-
-    /// … and are handled.
-    pub(crate) fn release(&mut self, events: u32, bytes: u32) {
-        self.held_events = self.held_events.saturating_sub(events);
-        self.held_bytes = self
-            .held_bytes
-            .saturating_sub(usize::try_from(bytes).unwrap_or(usize::MAX));
+        !self.overflown && self.phase.audience() != Audience::Nobody
     }
 }
 
@@ -341,52 +315,6 @@ pub(crate) type Shared = Rc<Connection>;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn credit_comes_back_when_its_last_batch_is_handled() {
-        let limits = GatewayLimits {
-            unhandled_events: 2,
-            ..GatewayLimits::default()
-        };
-        let mut credit = Credit::default();
-        credit.spend(5, 10);
-        assert!(credit.has_room(4, &limits));
-        credit.spend(6, 10);
-        assert!(credit.is_spent(&limits));
-        assert!(
-            !credit.has_room(5, &limits),
-            "an earlier batch alone brings nothing back"
-        );
-        assert!(credit.has_room(6, &limits));
-    }
-
-    #[test]
-    fn held_events_count_until_they_are_released() {
-        let limits = GatewayLimits {
-            unhandled_events: 2,
-            ..GatewayLimits::default()
-        };
-        let mut credit = Credit::default();
-        credit.spend(1, 10);
-        credit.spend(1, 10);
-        credit.hold(2, 20);
-        assert!(!credit.has_room(1, &limits));
-        credit.release(1, 10);
-        assert!(credit.has_room(1, &limits));
-    }
-
-    #[test]
-    fn bytes_are_bounded_and_one_message_fits() {
-        let limits = GatewayLimits {
-            unhandled_bytes: 100,
-            ..GatewayLimits::default()
-        };
-        let mut credit = Credit::default();
-        assert!(credit.has_room(0, &limits));
-        credit.spend(1, 1_000_000);
-        assert!(!credit.has_room(0, &limits));
-        assert!(credit.has_room(1, &limits));
-    }
 
     #[test]
     fn a_connection_is_compact() {

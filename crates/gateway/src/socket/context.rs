@@ -2,17 +2,21 @@
 //! struct and no trait: it writes straight into the queue, the outbox and the inbox, so a message costs no dynamic call.
 //! What follows from all of a call is its outcome, which the shard looks at once.
 
+mod effects;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use millrace_core::{Kind, ShardSet, SocketId};
 
 use super::Flow;
-use super::connection::{Connection, Credit, Extra};
+use super::connection::{Connection, Extra, Swelling, Wait};
+use super::credit::Credit;
 use super::env::Env;
 use super::outbox::Outbox;
 use crate::close::CloseReason;
-use crate::event::record::{RecordKind, record_bytes};
+use crate::event::record::record_bytes;
+use crate::event::{Handlers, RecordKind};
 use crate::frame::{Charge, Encoding, Frame, LateReply};
 use crate::hub::Hub;
 use crate::inbox::Command;
@@ -25,9 +29,19 @@ pub(crate) struct Context<'a> {
     /// The worker's queue, locked from the first message on.
     appender: Option<queue::Appender<'a>>,
     parts: Parts<'a>,
-    /// The connection is closing: its messages are nobody's any more.
-    discard: bool,
+    audience: Audience,
     outcome: Outcome,
+}
+
+/// Who hears of what a session says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// The peer alone, once it may come in.
+    Later,
+    Both,
+    /// The peer alone: the worker handles its last words.
+    Last,
+    Nobody,
 }
 
 /// What of a connection a session's calls change.
@@ -36,6 +50,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) outbox: &'a mut Outbox,
     pub(crate) encoding: &'a mut Encoding,
     pub(crate) extra: &'a mut Option<Box<Extra>>,
+    pub(crate) wait: Wait,
+    pub(crate) swelling: &'a mut Swelling,
 }
 
 /// What came of a call.
@@ -74,14 +90,14 @@ impl<'a> Context<'a> {
         env: &'a Env,
         connection: &'a Connection,
         parts: Parts<'a>,
-        discard: bool,
+        audience: Audience,
     ) -> Self {
         Self {
             env,
             connection,
             appender: None,
             parts,
-            discard,
+            audience,
             outcome: Outcome::default(),
         }
     }
@@ -93,19 +109,19 @@ impl<'a> Context<'a> {
 }
 
 /// What it may know.
-impl Context<'_> {
+impl<'a> Context<'a> {
     /// Milliseconds since the gateway was made, as of this turn.
     pub(crate) fn now(&self) -> u64 {
         self.env.now()
     }
 
-    pub(crate) fn hub(&self) -> &Arc<Hub> {
+    pub(crate) fn hub(&self) -> &'a Arc<Hub> {
         self.env.hub()
     }
 
     /// Whether the connection is closing: what comes counts no more.
     pub(crate) fn is_closing(&self) -> bool {
-        self.discard
+        matches!(self.audience, Audience::Last | Audience::Nobody)
     }
 }
 
@@ -147,16 +163,15 @@ impl Context<'_> {
         ascii: bool,
         payload: Cow<'_, [u8]>,
     ) -> Result<Flow, CloseReason> {
-        if self.discard {
+        if self.audience != Audience::Both {
             return Ok(Flow::Go);
         }
         let worker = &self.connection.worker;
-        let handlers = worker.handlers();
-        let (record, handled) = match kind {
-            Kind::Text => (RecordKind::Text, handlers.text),
-            Kind::Binary => (RecordKind::Binary, handlers.binary),
+        let (record, handler) = match kind {
+            Kind::Text => (RecordKind::Text, Handlers::TEXT),
+            Kind::Binary => (RecordKind::Binary, Handlers::BINARY),
         };
-        if !handled {
+        if !worker.handlers().contains(handler) {
             return Err(CloseReason::NO_HANDLER);
         }
         if self.appender.is_none() {
@@ -213,7 +228,7 @@ impl Context<'_> {
 impl Context<'_> {
     /// Answers at once.
     pub(crate) fn reply(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
-        if self.discard {
+        if self.audience == Audience::Nobody {
             return;
         }
         self.outcome.replied = self.outcome.replied.max(Replied::Short);
@@ -224,7 +239,7 @@ impl Context<'_> {
 
     /// The same, which may be long: in a frame that was counted before it was made.
     pub(crate) fn reply_long(&mut self, reply: Frame) {
-        if self.discard {
+        if self.audience == Audience::Nobody {
             return;
         }
         self.outcome.replied = Replied::Long;

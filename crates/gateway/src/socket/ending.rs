@@ -11,6 +11,7 @@ use super::connection::{Ending, Io, PeerClose, Phase, Shared};
 use super::env::Env;
 use crate::close::{CloseMode, CloseReason};
 use crate::hub::Worker;
+use crate::inbox::Mail;
 use crate::socket::Goodbye;
 
 /// See the module.
@@ -120,17 +121,19 @@ impl Env {
         self.schedule();
     }
 
-    /// The peer has sent its last byte. It may still read.
+    /// The peer has sent its last byte, and the stash is empty. It may still read.
     pub(crate) fn input_ended(&self, connection: &Shared, io: &mut Io) {
         let is_behind = io.is_behind() || !io.outbox.is_empty();
+        let traits = &connection.traits;
         match &mut io.phase {
+            Phase::Open if traits.half_close => self.half_close(connection, io),
             Phase::Open if io.credit.newest().is_some() => {
                 self.end_after_events(connection, io, CloseReason::ABNORMAL, PeerClose::StreamEnd);
             }
             // its goodbye came before
             Phase::Ending(_) => {}
             Phase::Closing { peer_close }
-                if is_behind && connection.traits.goodbye == Goodbye::Answered =>
+                if is_behind && (traits.half_close || traits.goodbye == Goodbye::Answered) =>
             {
                 *peer_close = PeerClose::StreamEnd;
             }
@@ -138,8 +141,28 @@ impl Env {
         }
     }
 
-    /// Looks whose events are handled; before the inbox is taken, so that all their handlers sent is in it.
-    pub(crate) fn look_at_endings(&self) {
+    /// Lets the session say what becomes of it: writing may go on, but the peer's silence means nothing any more.
+    fn half_close(&self, connection: &Shared, io: &mut Io) {
+        connection.half_closed.set(true);
+        (io.times.unfinished, io.times.ping) = (0, 0);
+        let (result, _) = self.call_session(connection, io, |session, cx| session.input_ended(cx));
+        if let Err(reason) = result {
+            self.end_after_events(connection, io, reason, PeerClose::StreamEnd);
+        }
+        self.arm_first(connection, io);
+    }
+
+    /// Takes what has come since the last turn: first whose events are handled, then the mail, in which all is that their
+    /// handlers sent.
+    pub(crate) fn collect(&self, mail: &mut Mail) {
+        let inboxes = self.hub.inboxes();
+        // first of all: a worker that finishes a batch behind the look has to wake this shard again
+        inboxes.turn_begins(self.index);
+        self.look_at_endings();
+        inboxes.take(self.index, mail);
+    }
+
+    pub(super) fn look_at_endings(&self) {
         if !self.endings.borrow().lines.is_empty() {
             let bit = 1 << self.index.get();
             self.endings.borrow_mut().look(bit);
@@ -213,7 +236,7 @@ mod tests {
     use super::*;
     use crate::doorbell::Doorbell;
     use crate::event::Handlers;
-    use crate::event::record::RecordKind;
+    use crate::event::RecordKind;
 
     struct Nobody;
 
@@ -222,7 +245,7 @@ mod tests {
     }
 
     fn worker(id: u32) -> Arc<Worker> {
-        let handlers = Handlers::default();
+        let handlers = Handlers::NONE;
         Arc::new(Worker::new(id, handlers, Arc::new(Nobody), Weak::new()))
     }
 

@@ -17,6 +17,7 @@ use super::fullest::Fullest;
 use super::inbound::Partials;
 use super::read_queue::ReadQueue;
 use super::stops::Stops;
+use super::transfers::Transfers;
 use super::wheel::{Due, Wheel};
 use crate::hub::{Hub, Poster, Worker};
 use crate::limits::GatewayLimits;
@@ -47,6 +48,8 @@ pub(crate) struct Env {
     pub(crate) endings: RefCell<Endings>,
     /// Stops of listeners that wait for connections to end.
     pub(crate) stops: Stops,
+    /// Large bodies that pass in steps.
+    pub(crate) transfers: Transfers,
     /// Workers to ring at the end of the turn.
     pub(crate) to_ring: RefCell<Vec<Arc<Worker>>>,
     /// What every connection reads into.
@@ -93,6 +96,7 @@ impl Env {
             read_queue: RefCell::default(),
             endings: RefCell::default(),
             stops: Stops::default(),
+            transfers: Transfers::new(index),
             to_ring: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
             spare: RefCell::default(),

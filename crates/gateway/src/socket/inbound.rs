@@ -4,6 +4,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
+use ahash::AHashMap;
+
 use super::connection::{Io, Shared};
 use super::env::Env;
 use super::fullest::Fullest;
@@ -11,10 +13,23 @@ use super::{Context, Goodbye, Liveness, Session, Taken, Traits};
 use crate::close::CloseReason;
 use crate::frame::Encodings;
 
+/// What becomes of a connection's message that is not complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Partial {
+    /// There is none, or next to nothing of it.
+    #[default]
+    None,
+    Counted,
+    /// It is the largest of too many, so its connection is not read.
+    HeldBack,
+}
+
 /// Those of one I/O shard.
 #[derive(Debug, Default)]
 pub(crate) struct Partials {
     by_size: RefCell<Fullest>,
+    /// What is counted of each, by the slots of their connections.
+    sizes: RefCell<AHashMap<u32, usize>>,
     /// About how large the largest is, as the other shards know it.
     largest: Cell<usize>,
     /// The slot of the connection that is held back, and since when.
@@ -26,14 +41,23 @@ impl Env {
     #[inline(never)]
     pub(crate) fn count_unfinished(&self, connection: &Shared, io: &mut Io, bytes: usize) {
         let bytes = if bytes < UNCOUNTED_BYTES { 0 } else { bytes };
-        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-        let before = connection.unfinished.replace(bytes);
+        let (slot, partials) = (connection.slot, &self.partials);
+        let before = self.unfinished_of(connection);
         if bytes == before {
             return;
         }
-        let partials = &self.partials;
+        if bytes == 0 {
+            partials.sizes.borrow_mut().remove(&slot);
+            self.stop_holding_back(connection);
+            connection.partial.set(Partial::None);
+        } else {
+            partials.sizes.borrow_mut().insert(slot, bytes);
+            if before == 0 {
+                connection.partial.set(Partial::Counted);
+            }
+        }
         let mut by_size = partials.by_size.borrow_mut();
-        by_size.put(connection.slot, wide(bytes));
+        by_size.put(slot, bytes);
         let largest = by_size.most();
         drop(by_size);
         let inbound = self.hub.inbound();
@@ -42,11 +66,20 @@ impl Env {
         }
         let limit = self.limits.inbound_total_bytes;
         if bytes < before {
-            let bits = inbound.shrink(wide(before - bytes), limit);
+            let bits = inbound.shrink(before - bytes, limit);
             self.hub.look_at_inbound(bits);
-        } else if inbound.grow(wide(bytes - before)) > limit {
+        } else if inbound.grow(bytes - before) > limit {
             self.relieve_inbound(connection, io);
         }
+    }
+
+    /// What is counted of a connection's message.
+    pub(crate) fn unfinished_of(&self, connection: &Shared) -> usize {
+        if connection.partial.get() == Partial::None {
+            return 0;
+        }
+        let sizes = self.partials.sizes.borrow();
+        sizes.get(&connection.slot).copied().unwrap_or_default()
     }
 
     /// All of them hold too much since this one grew.
@@ -98,7 +131,8 @@ impl Env {
         let largest = {
             let connections = self.connections.borrow();
             let find = |slot: u32| connections.get(usize::try_from(slot).ok()?);
-            let size = |slot| find(slot).map_or(0, |one| wide(one.unfinished.get()));
+            let sizes = self.partials.sizes.borrow();
+            let size = |slot| sizes.get(&slot).copied().unwrap_or_default();
             let slot = self.partials.by_size.borrow().first(size);
             slot.and_then(find).cloned()
         };
@@ -119,7 +153,7 @@ impl Env {
             return self.give_up(connection, io);
         }
         let now = self.now.get();
-        io.held_back = true;
+        connection.partial.set(Partial::HeldBack);
         self.partials.held_back.set(Some((connection.slot, now)));
         self.arm(connection, io, now + PATIENCE_MS);
         if self.hub.inbound().hold_back(self.index) <= self.limits.inbound_total_bytes {
@@ -137,30 +171,35 @@ impl Env {
         };
         if let Some(connection) = connection {
             let io = &mut *connection.io.borrow_mut();
-            self.stop_holding_back(io);
+            self.stop_holding_back(&connection);
             self.restart_clocks(io);
             connection.wake();
         }
     }
 
     /// It is held back no longer, or is closing.
-    pub(crate) fn stop_holding_back(&self, io: &mut Io) {
-        if std::mem::take(&mut io.held_back) {
+    pub(crate) fn stop_holding_back(&self, connection: &Shared) {
+        if connection.partial.get() == Partial::HeldBack {
+            connection.partial.set(Partial::Counted);
             self.partials.held_back.set(None);
             self.hub.inbound().let_go(self.index);
         }
     }
 
     /// When a connection has waited long enough for room.
-    pub(crate) fn held_back_until(&self, io: &Io) -> Option<u64> {
-        let (_, since) = self.partials.held_back.get().filter(|_| io.held_back)?;
+    pub(crate) fn held_back_until(&self, connection: &Shared) -> Option<u64> {
+        let held_back = self.partials.held_back.get();
+        let (_, since) = held_back.filter(|_| connection.partial.get() == Partial::HeldBack)?;
         Some(since + PATIENCE_MS)
     }
 
     /// One that is held back has waited: without room by now, the largest makes some.
     pub(crate) fn look_at_held_back(&self, connection: &Shared, io: &mut Io) {
         let now = self.now.get();
-        if self.held_back_until(io).is_none_or(|until| now < until) {
+        if self
+            .held_back_until(connection)
+            .is_none_or(|until| now < until)
+        {
             return;
         }
         let inbound = self.hub.inbound();
@@ -168,7 +207,7 @@ impl Env {
         if is_over() && inbound.owner_of_largest(self.index) == self.index.get() {
             self.with_largest(Some((connection, &mut *io)), Self::give_up);
         }
-        if io.held_back {
+        if connection.partial.get() == Partial::HeldBack {
             // another's end makes room, or will
             let waits = Some((connection.slot, now));
             self.partials.held_back.set(waits);
@@ -187,7 +226,7 @@ impl Env {
             tracing::warn!(
                 target: "millrace::connection",
                 socket = connection.socket.get(),
-                unfinished_bytes = connection.unfinished.get(),
+                unfinished_bytes = self.unfinished_of(connection),
                 "closed because too much is being received"
             );
             self.close(connection, io, &CloseReason::INBOUND_OVERFLOW);
@@ -210,6 +249,7 @@ impl Session for Deaf {
             liveness: Liveness::Kernel,
             goodbye: Goodbye::None,
             feeds_worker: false,
+            half_close: false,
             encoding: Encodings::LEAD,
         }
     }
@@ -220,10 +260,6 @@ impl Session for Deaf {
             unfinished: false,
         })
     }
-}
-
-fn wide(bytes: u32) -> usize {
-    usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
 /// Less of a message is not counted: its connection takes as much.

@@ -2,9 +2,11 @@
 //! decides what bytes mean, and the context, in which it says what is to happen. Nothing here spawns or sleeps.
 
 mod admission;
+pub(crate) mod bodies;
 pub(crate) mod close;
 pub(crate) mod connection;
 pub(crate) mod context;
+pub(crate) mod credit;
 pub(crate) mod ending;
 pub(crate) mod env;
 pub(crate) mod fullest;
@@ -17,6 +19,8 @@ pub(crate) mod read_queue;
 mod session;
 pub(crate) mod stops;
 mod timers;
+pub(crate) mod transfers;
+mod waker;
 pub(crate) mod wheel;
 mod write;
 
@@ -24,4 +28,4 @@ pub(crate) use context::Context;
 pub(crate) use session::{Flow, Goodbye, Liveness, Session, Taken, Traits, Wake};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -91,6 +91,8 @@ impl Outbox {
     /// Moves the chunk to the queue, so that everything is in the queue.
     pub(crate) fn seal(&mut self, ledger: &Arc<Ledger>) {
         if self.chunk.is_empty() {
+            // a message may take no byte
+            self.chunk_messages = 0;
             return;
         }
         let messages = std::mem::take(&mut self.chunk_messages);

@@ -4,6 +4,7 @@ use super::connection::{Connection, Phase, Shared};
 use super::env::Env;
 use crate::close::CloseReason;
 use crate::inbox::Command;
+use crate::socket::Wake;
 
 impl Env {
     /// A command about one connection's life.
@@ -22,7 +23,22 @@ impl Env {
             }
             Command::Admit { answer, .. } => self.admit(connection, answer),
             Command::Answer { answer, .. } => self.answer(connection, answer),
+            Command::Tell { instruction, .. } => {
+                let io = &mut *connection.io.borrow_mut();
+                self.tell_session(connection, io, Wake::Told(instruction));
+            }
+            Command::Wake { .. } => self.wake_posted(connection),
             _ => {}
+        }
+    }
+
+    /// Somebody used the session's waker.
+    fn wake_posted(&self, connection: &Shared) {
+        let io = &mut *connection.io.borrow_mut();
+        let extra = io.extra.as_deref();
+        if let Some(waker) = extra.and_then(|extra| extra.waker.as_deref()) {
+            waker.arrived();
+            self.wake_session(connection, io, Wake::Posted);
         }
     }
 

@@ -6,8 +6,9 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::connection::{Io, PeerClose, Phase, Shared, Wait};
+use super::connection::{Io, PeerClose, Phase, Shared, Swelling, Wait};
 use super::env::Env;
+use super::inbound::Partial;
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
 use crate::socket::context::{Outcome, Parts, Replied};
@@ -37,6 +38,8 @@ impl Env {
     fn read(&self, connection: &Shared, io: &mut Io, cx: &mut Context<'_>) {
         for _ in 0..READS {
             let readable = match io.phase {
+                // its end would be found again and again
+                Phase::Open if connection.half_closed.get() => false,
                 Phase::Open => self.may_read(connection, io),
                 Phase::Closing { peer_close } => peer_close != PeerClose::StreamEnd,
                 // what comes behind its last word is nobody's
@@ -89,18 +92,23 @@ impl Env {
 
     /// Whether the connection may be read; where not, whoever ends the pause wakes its task.
     fn may_read(&self, connection: &Shared, io: &mut Io) -> bool {
-        if io.swollen && io.outbox.charge() > self.limits.outbox_read_pause_bytes {
+        if io.swelling == Swelling::Paused
+            && io.outbox.charge() > self.limits.outbox_read_pause_bytes
+        {
             return false;
         }
-        let extra = io.extra.as_deref_mut();
-        if let Some(rate) = extra.and_then(|extra| extra.rate.as_mut()) {
-            let wait = rate.wait(self.now.get());
+        if let Some(extra) = io.extra.as_deref_mut() {
+            if extra.stalls() {
+                return false;
+            }
+            let now = self.now.get();
+            let wait = extra.rate.as_mut().map_or(0, |rate| rate.wait(now));
             if wait > 0 {
-                self.arm(connection, io, self.now.get() + wait);
+                self.arm(connection, io, now + wait);
                 return false;
             }
         }
-        if io.wait == Wait::InLine || io.held_back {
+        if io.wait == Wait::InLine || connection.partial.get() == Partial::HeldBack {
             return false;
         }
         // whoever only listens has nothing for the worker
@@ -154,7 +162,7 @@ impl Env {
         if let Some(rest) = bytes.get(taken.bytes..).filter(|rest| !rest.is_empty()) {
             io.stash = rest.into();
         }
-        if taken.unfinished || connection.unfinished.get() > 0 {
+        if taken.unfinished || connection.partial.get() != Partial::None {
             let unfinished = io.session.unfinished();
             self.count_unfinished(connection, io, unfinished);
         }
@@ -171,8 +179,20 @@ impl Env {
         }
     }
 
+    /// Tells the session what its worker says, in every phase in which it may send: its first words may lie before the
+    /// opening, its last behind the peer's.
+    pub(crate) fn tell_session(&self, connection: &Shared, io: &mut Io, why: Wake) {
+        if !io.is_live() {
+            return;
+        }
+        let (result, _) = self.call_session(connection, io, |session, cx| session.wake(why, cx));
+        if let Err(reason) = result {
+            self.close(connection, io, &reason);
+        }
+    }
+
     /// Calls the session and does what comes of it. The flag says that something complete was taken.
-    fn call_session<R>(
+    pub(crate) fn call_session<R>(
         &self,
         connection: &Shared,
         io: &mut Io,
@@ -185,16 +205,20 @@ impl Env {
             credit,
             extra,
             phase,
+            wait,
+            swelling,
             ..
         } = &mut *io;
-        let discard = !matches!(phase, Phase::Open);
+        let audience = phase.audience();
         let parts = Parts {
             credit,
             outbox,
             encoding,
             extra,
+            wait: *wait,
+            swelling,
         };
-        let mut cx = session::Context::new(self, connection, parts, discard);
+        let mut cx = session::Context::new(self, connection, parts, audience);
         let result = call(&mut **session, &mut cx);
         // unlocks the worker's queue: closing may lock it again
         let outcome = cx.outcome();

@@ -2,6 +2,7 @@
 
 use super::context::Context;
 use crate::close::CloseReason;
+use crate::event::{Instruction, Step, TransferId};
 use crate::frame::Encoding;
 
 /// What one connection speaks. One value per connection; lives on its I/O shard. Pure: bytes and times in, effects by
@@ -12,6 +13,13 @@ pub(crate) trait Session {
 
     /// Takes bytes just read, or given back earlier. Those that it does not take are given again when the pause is over.
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason>;
+
+    /// The peer has sent its last byte, and everything before it was taken; asked only with
+    /// [`half_close`](Traits::half_close). With `Ok` writing goes on until somebody closes; an error ends the connection
+    /// once the worker has handled what came before.
+    fn input_ended(&mut self, _cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        Err(CloseReason::ABNORMAL)
+    }
 
     /// Something else than input has come.
     fn wake(&mut self, _why: Wake, _cx: &mut Context<'_>) -> Result<(), CloseReason> {
@@ -46,6 +54,8 @@ pub(crate) struct Traits {
     pub(crate) goodbye: Goodbye,
     /// Whether its input waits for the worker's room and the socket's credit.
     pub(crate) feeds_worker: bool,
+    /// Whether the session is told that the peer has sent its last byte; without it that ends the connection.
+    pub(crate) half_close: bool,
     /// Which shared frames it takes, until it [speaks](Context::speaks) otherwise.
     pub(crate) encoding: Encoding,
 }
@@ -59,6 +69,16 @@ pub(crate) enum Liveness {
     Tells,
     /// The kernel asks (TCP keep-alive).
     Kernel,
+    /// The session sees to it, by [`Context::wake_at`].
+    #[cfg_attr(not(test), expect(dead_code, reason = "no protocol does so yet"))]
+    Own,
+}
+
+impl Liveness {
+    /// Whether there is something to do from time to time.
+    pub(crate) fn is_looked_at(self) -> bool {
+        matches!(self, Self::Asks | Self::Tells)
+    }
 }
 
 /// How a connection parts from its peer.
@@ -73,14 +93,25 @@ pub(crate) enum Goodbye {
 }
 
 /// Why a session is woken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "no protocol is told anything of its own yet")
+)]
 pub(crate) enum Wake {
     /// It is open, and nothing was read yet.
     Opened,
     /// The time of [`Context::wake_at`] has come.
     Time,
+    /// Somebody used the [waker](Context::waker).
+    Posted,
     /// Its [reply in order](Context::reply_in_order) is written; input may be taken again.
     Resumed,
+    /// The worker tells it something, in the order of what it sends. May come before [`Opened`](Self::Opened), where
+    /// `handleOpen` said it, and while the worker still handles what came before the peer's end.
+    Told(Box<Instruction>),
+    /// The worker takes a step of one of its transfers.
+    Transfer(TransferId, Step),
 }
 
 /// Whether a session may go on taking input.

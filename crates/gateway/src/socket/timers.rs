@@ -4,6 +4,7 @@
 use super::connection::{Extra, Io, Phase, Shared};
 use super::env::Env;
 use super::env::millis;
+use super::inbound::Partial;
 use super::wheel::{Due, TICK_MS};
 use super::{Liveness, Wake};
 use crate::close::CloseReason;
@@ -73,7 +74,7 @@ impl Env {
         }
         io.armed = u64::MAX;
         self.wake_due(connection, io);
-        if io.held_back {
+        if connection.partial.get() == Partial::HeldBack {
             self.look_at_held_back(connection, io);
         }
         if let Some(reason) = self.judge(connection, io) {
@@ -119,7 +120,7 @@ impl Env {
     fn judge(&self, connection: &Shared, io: &mut Io) -> Option<CloseReason> {
         let now = self.now.get();
         let limits = &connection.listener.config.limits;
-        let paused = io.is_paused();
+        let paused = is_paused(connection, io);
         let times = &mut io.times;
         if times.blocked > 0 && now >= times.blocked + millis(self.limits.write_timeout) {
             return Some(CloseReason::STALLED);
@@ -137,6 +138,9 @@ impl Env {
         let idle = millis(limits.idle_timeout);
         if idle > 0 && now >= times.message + idle {
             return Some(CloseReason::IDLE);
+        }
+        if connection.half_closed.get() {
+            return io.is_broken().then_some(CloseReason::ABNORMAL);
         }
         if paused {
             // not reading: the peer cannot show that it lives
@@ -169,7 +173,7 @@ impl Env {
             match connection.traits.liveness {
                 Liveness::Asks => times.ping = now.max(1),
                 Liveness::Tells => times.alive = now,
-                Liveness::Kernel => return None,
+                Liveness::Kernel | Liveness::Own => return None,
             }
             times.ping_received = bytes_of(io.session.unfinished());
             let Io {
@@ -189,6 +193,16 @@ impl Env {
         let blocked =
             (times.blocked > 0).then(|| times.blocked + millis(self.limits.write_timeout));
         let others = match io.phase {
+            // nobody waits for the peer, and nothing is read that would tell of its end
+            Phase::Open if connection.half_closed.get() => {
+                let idle = millis(limits.idle_timeout);
+                [
+                    Some(now + HALF_CLOSED_LOOK_MS),
+                    (idle > 0).then_some(times.message + idle),
+                    io.extra.as_deref().and_then(Extra::next),
+                    None,
+                ]
+            }
             Phase::Open => {
                 let interval = millis(limits.ping_interval);
                 let alive = if times.ping > 0 {
@@ -200,13 +214,13 @@ impl Env {
                 let unfinished = times.unfinished + millis(limits.message_deadline);
                 // while nothing is read these two are not judged, so they need no haste
                 let soonest = now
-                    + if io.is_paused() {
+                    + if is_paused(connection, io) {
                         RATE_LOOK_MS
                     } else {
                         TICK_MS
                     };
                 [
-                    (interval > 0 && connection.traits.liveness != Liveness::Kernel)
+                    (interval > 0 && connection.traits.liveness.is_looked_at())
                         .then(|| alive.saturating_sub(TICK_MS).max(soonest)),
                     (idle > 0).then_some(times.message + idle),
                     (times.unfinished > 0).then(|| unfinished.max(now + RATE_LOOK_MS)),
@@ -218,15 +232,25 @@ impl Env {
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         };
-        let held_back = self.held_back_until(io).map(|at| at.max(now + TICK_MS));
+        let held_back = self
+            .held_back_until(connection)
+            .map(|at| at.max(now + TICK_MS));
         let others = others.into_iter().chain([blocked, held_back]);
         others.flatten().min()
     }
 }
 
+/// Whether reading stands still: the peer cannot show that it lives.
+fn is_paused(connection: &Shared, io: &Io) -> bool {
+    io.is_paused() || connection.partial.get() == Partial::HeldBack
+}
+
 fn bytes_of(unfinished: usize) -> u64 {
     u64::try_from(unfinished).unwrap_or(u64::MAX)
 }
+
+/// How often a half-closed connection is looked at, whether its peer is gone.
+const HALF_CLOSED_LOOK_MS: u64 = 1000;
 
 /// How often a message that outlived its deadline is looked at.
 const RATE_LOOK_MS: u64 = 1000;

@@ -8,10 +8,11 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite;
 
-use super::connection::{Connection, Io, Phase, Shared, Wait};
+use super::connection::{Connection, Io, Phase, Shared, Swelling, Wait};
 use super::env::Env;
 use super::outbox::Outbox;
 use crate::close::CloseReason;
+use crate::event::Handlers;
 use crate::frame::{LateReply, Ledger};
 use crate::net::stream::Stream;
 use crate::socket::Wake;
@@ -49,7 +50,9 @@ impl Env {
                     io.times.blocked + super::env::millis(self.limits.write_timeout),
                 );
             }
-            io.swollen |= io.outbox.charge() > self.limits.outbox_read_pause_bytes;
+            if io.outbox.charge() > self.limits.outbox_read_pause_bytes {
+                io.swelling = Swelling::Paused;
+            }
             if io.is_live() && io.outbox.is_over(&self.limits) {
                 self.overflow(connection, io);
             }
@@ -57,7 +60,7 @@ impl Env {
             io.times.blocked = 0;
         }
         self.charge(connection, io);
-        if io.swollen && io.outbox.charge() <= self.limits.outbox_read_pause_bytes / DRAINED_PART {
+        if io.swelling != Swelling::None && io.outbox.charge() <= self.drained_bytes() {
             self.drained(connection, io);
         }
         if io.outbox.is_empty() && io.times.blocked == 0 {
@@ -81,19 +84,34 @@ impl Env {
             }
             LateReply::Long(frame) => io.outbox.append_asked(ledger, frame),
         }
-        io.wait = Wait::Never;
-        self.restart_clocks(io);
+        if connection.traits.feeds_worker || !self.hub.is_congested() {
+            io.wait = Wait::Never;
+            self.restart_clocks(io);
+            connection.wake();
+        } else {
+            // what it publishes goes to all of them
+            self.wait_for_shards(connection, io);
+        }
         self.mark_dirty(connection);
-        connection.wake();
         self.wake_session(connection, io, Wake::Resumed);
+    }
+
+    /// The low water of an outbox.
+    pub(crate) fn drained_bytes(&self) -> usize {
+        self.limits.outbox_read_pause_bytes / DRAINED_PART
     }
 
     /// The outbox fell below its low water: reading goes on, and the application may send more.
     fn drained(&self, connection: &Shared, io: &mut Io) {
-        io.swollen = false;
+        let paused = std::mem::replace(&mut io.swelling, Swelling::None) == Swelling::Paused;
+        self.tell_room(connection, io);
+        if !paused {
+            return;
+        }
         self.restart_clocks(io);
         connection.wake();
-        if matches!(io.phase, Phase::Open) && connection.worker.handlers().drain {
+        if matches!(io.phase, Phase::Open) && connection.worker.handlers().contains(Handlers::DRAIN)
+        {
             connection
                 .worker
                 .queue()

@@ -10,7 +10,8 @@ use bytes::Bytes;
 use millrace_core::SocketId;
 
 use super::sidecar::{AsciiText, Sidecar};
-use crate::event::record::{self, RecordKind};
+use crate::event::record;
+use crate::event::{Event, RecordKind};
 use crate::limits::{ASCII_SIDECAR_BYTES, BATCH_BYTES, SIDECAR_BYTES};
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, Ordering};
 
@@ -252,19 +253,33 @@ impl Appender<'_> {
         chunk.seq
     }
 
+    /// Apart, so that what is short is appended out of registers.
+    #[inline(never)]
     fn sidecar(&mut self, kind: RecordKind, slot: u32, ascii: bool, payload: Sidecar) -> u64 {
-        let length = payload.payload().len();
-        let chunk = self.state.room(8);
-        let index = (
-            u32::try_from(chunk.sidecars.len()).unwrap_or(u32::MAX),
-            u32::try_from(length).unwrap_or(u32::MAX),
-        );
-        record::append_sidecar(&mut chunk.bytes, kind, slot, ascii, index);
-        chunk.sidecars.push(payload);
-        chunk.sidecar_bytes += length;
-        let seq = chunk.seq;
-        self.state.bytes += length;
-        seq
+        self.state.beside(8, payload, |out, index| {
+            record::append_sidecar(out, kind, slot, ascii, index);
+        })
+    }
+
+    /// Appends a protocol's event; returns the sequence number of its batch.
+    pub(crate) fn event(
+        &mut self,
+        slot: u32,
+        event: Event,
+        fields: &[u8],
+        payload: Cow<'_, [u8]>,
+    ) -> u64 {
+        if payload.len() > SIDECAR_BYTES {
+            let length = record::event_bytes(fields.len(), 8);
+            let sidecar = Sidecar::Bytes(payload.into_owned());
+            return self.state.beside(length, sidecar, |out, index| {
+                record::append_event_beside(out, slot, event, fields, index);
+            });
+        }
+        let length = record::event_bytes(fields.len(), payload.len());
+        let chunk = self.state.room(length);
+        record::append_event(&mut chunk.bytes, slot, event, fields, &payload);
+        chunk.seq
     }
 
     /// Whether another message may follow; where not, nobody appends one for the time being.
@@ -289,6 +304,28 @@ impl State {
         let chunk = self.room(payload);
         chunk.lives.add(bytes);
         chunk
+    }
+
+    /// Has a record appended with this payload, which names a sidecar by its index and length; returns the sequence number
+    /// of the chunk.
+    fn beside(
+        &mut self,
+        payload: usize,
+        sidecar: Sidecar,
+        append: impl FnOnce(&mut Vec<u8>, (u32, u32)),
+    ) -> u64 {
+        let length = sidecar.payload().len();
+        let chunk = self.room(payload);
+        let index = (
+            u32::try_from(chunk.sidecars.len()).unwrap_or(u32::MAX),
+            u32::try_from(length).unwrap_or(u32::MAX),
+        );
+        append(&mut chunk.bytes, index);
+        chunk.sidecars.push(sidecar);
+        chunk.sidecar_bytes += length;
+        let seq = chunk.seq;
+        self.bytes += length;
+        seq
     }
 
     /// The chunk that takes a record with this payload, already counted.

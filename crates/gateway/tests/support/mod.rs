@@ -179,14 +179,11 @@ pub(crate) struct Echo {
     pub(crate) changed: Arc<Condvar>,
 }
 
-pub(crate) const ALL: Handlers = Handlers {
-    open: true,
-    text: true,
-    binary: true,
-    close: true,
-    drain: true,
-    request: false,
-};
+pub(crate) const ALL: Handlers = Handlers::OPEN
+    .with(Handlers::TEXT)
+    .with(Handlers::BINARY)
+    .with(Handlers::CLOSE)
+    .with(Handlers::DRAIN);
 
 pub(crate) fn echo(gateway: &Arc<Gateway>, handlers: Handlers) -> Echo {
     let bell = Arc::new(Bell::default());

@@ -176,6 +176,12 @@ impl<'s> Js<'s> {
         })
     }
 
+    /// The names of an object's enumerable properties, an array of strings.
+    pub(crate) fn names(self, object: Value<'_>) -> Outcome<Value<'s>> {
+        // SAFETY: see the impl block.
+        self.make(|out| unsafe { sys::napi_get_property_names(self.env, object.raw, out) })
+    }
+
     /// Shows the bytes of an `ArrayBuffer`, typed array or `DataView` to `look`, which must not run
     /// JavaScript; `None` for anything else, memory shared between threads included.
     pub(crate) fn with_bytes<R>(

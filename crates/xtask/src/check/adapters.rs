@@ -1,82 +1,125 @@
-//! I3: adapters do not import each other. What two of them need lies outside `crates/gateway/src/adapter`, or
-//! is handed in by the registry in `adapter/mod.rs`.
+//! I3: an adapter names the contract, its own files and the ground, and HTTP where it is an endpoint of it; nothing else of
+//! the gateway, and no other adapter. What two of them need lies outside `crates/gateway/src/adapter`, or is handed in by
+//! the registry in `adapter/mod.rs`. Tests may name what they like.
 
 use std::collections::BTreeSet;
 
+use super::modules::is_ground;
 use crate::finding::Finding;
-use crate::rust_code::{identifier, words};
+use crate::rust_code::identifier;
+use crate::rust_imports::RustFile;
 use crate::tree::{SourceFile, Tree};
 
+const SRC: &str = "crates/gateway/src/";
 const FOLDER: &str = "crates/gateway/src/adapter/";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let names: BTreeSet<&str> = tree.rust().filter_map(adapter).collect();
-    tree.rust()
-        .filter_map(|file| Some((adapter(file)?, file)))
-        .flat_map(|(own, file)| imports(own, file, &names))
+    let files: Vec<Part<'_>> = tree.rust().filter_map(Part::read).collect();
+    let is_protocol = |part: &&Part<'_>| part.names_protocol();
+    let protocols: BTreeSet<&str> = files.iter().filter(is_protocol).map(|of| of.own).collect();
+    files
+        .iter()
+        .flat_map(|part| part.findings(protocols.contains(part.own)))
         .collect()
 }
 
-/// The adapter a file belongs to: `websocket` for `adapter/websocket.rs` and `adapter/websocket/upgrade.rs`.
-fn adapter(file: &SourceFile) -> Option<&str> {
-    let name = identifier(file.path.strip_prefix(FOLDER)?);
-    (name != "mod").then_some(name)
+/// A file of an adapter.
+struct Part<'t> {
+    source: &'t SourceFile,
+    /// The adapter: `websocket` for `adapter/websocket.rs` and `adapter/websocket/upgrade.rs`.
+    own: &'t str,
+    /// How many modules lie between the file's own and `adapter`, itself included.
+    depth: usize,
+    file: RustFile,
 }
 
-fn imports(own: &str, file: &SourceFile, names: &BTreeSet<&str>) -> Vec<Finding> {
-    let is_top = file
-        .path
-        .strip_prefix(FOLDER)
-        .is_some_and(|path| !path.contains('/') || path.ends_with("/mod.rs"));
-    let parents: &[&str] = if is_top {
-        &["adapter", "super"]
-    } else {
-        &["adapter"]
-    };
-    let mut findings = Vec::new();
-    for at in parents.iter().flat_map(|parent| {
-        words(&file.code, parent)
-            .into_iter()
-            .map(|at| at + parent.len())
-    }) {
-        let Some(path) = file.code[at..].strip_prefix("::") else {
-            continue;
-        };
-        let path = path.trim_start();
-        let group = path
-            .strip_prefix('{')
-            .map(|group| &group[..group.find('}').unwrap_or(group.len())]);
-        for name in group
-            .unwrap_or(path)
-            .split(',')
-            .map(|part| identifier(part.trim_start()))
-        {
-            if name != own && names.contains(name) {
-                let message = format!(
-                    "adapter {own} imports adapter {name}: they meet only in the registry (I3)"
-                );
-                findings.push(Finding::error(&file.path, file.line_at(at), message));
-            }
-            if group.is_none() {
-                break;
-            }
-        }
+impl<'t> Part<'t> {
+    fn read(source: &'t SourceFile) -> Option<Self> {
+        let path = source.path.strip_prefix(FOLDER)?;
+        let own = identifier(path);
+        let below = path.trim_end_matches(".rs").trim_end_matches("/mod");
+        (own != "mod").then(|| Self {
+            source,
+            own,
+            depth: below.split('/').count(),
+            file: RustFile::read(&source.code),
+        })
     }
-    findings
+
+    /// Whether it speaks on listeners of its own.
+    fn names_protocol(&self) -> bool {
+        let mut imports = self.file.imports.iter();
+        imports.any(|import| import.path == ["crate", "contract", "Protocol"])
+    }
+
+    fn findings(&self, is_protocol: bool) -> Vec<Finding> {
+        let imports = self.file.imports.iter().map(|it| (&it.path, it.at));
+        let paths = self.file.paths.iter().map(|it| (&it.parts, it.at));
+        let all = imports.chain(paths);
+        all.filter_map(|(path, at)| {
+            let problem = self.problem(path, is_protocol)?;
+            let line = self.source.line_at(at);
+            Some(Finding::error(&self.source.path, line, problem))
+        })
+        .collect()
+    }
+
+    /// What is wrong with a path.
+    fn problem(&self, path: &[String], is_protocol: bool) -> Option<String> {
+        let own = self.own;
+        let part = |at: usize| path.get(at).map_or("", String::as_str);
+        let adapter = match part(0) {
+            "crate" => match part(1) {
+                "adapter" => 2,
+                "contract" => return None,
+                "http" if !is_protocol => return None,
+                "http" => {
+                    return Some(format!(
+                        "adapter {own} is a protocol of its own and names HTTP (I3)"
+                    ));
+                }
+                module if is_ground(SRC, module) => return None,
+                module => {
+                    return Some(format!(
+                        "adapter {own} names {module}: what it needs of the gateway is in contract.rs (I3)"
+                    ));
+                }
+            },
+            "self" | "super" => {
+                let named = path
+                    .iter()
+                    .take_while(|name| *name == "self" || *name == "super");
+                let at = named.count();
+                let ups = path[..at].iter().filter(|name| *name == "super").count();
+                if ups < self.depth {
+                    return None;
+                }
+                at
+            }
+            _ => return None,
+        };
+        (part(adapter) != own).then(|| {
+            let other = part(adapter);
+            format!("adapter {own} names {other} of the registry: adapters meet only there (I3)")
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const RESP: &str = "crates/gateway/src/adapter/resp.rs";
+    const INNER: &str = "crates/gateway/src/adapter/resp/parse.rs";
+
     fn lines(path: &str, code: &str) -> Vec<usize> {
         let text = format!("//! A.\n{code}\n");
         let tree = Tree::of(&[
-            ("crates/gateway/src/adapter/http.rs", "//! A.\n"),
+            ("crates/gateway/src/adapter/sse.rs", "//! A.\n"),
             ("crates/gateway/src/adapter/websocket/mod.rs", "//! A.\n"),
             (
                 "crates/gateway/src/adapter/mod.rs",
-                "//! The registry.\nuse self::http;\nuse crate::adapter::websocket;\n",
+                "//! The registry.\nuse self::sse;\nuse crate::adapter::websocket;\nuse crate::shard::Shard;\n",
             ),
             (path, &text),
         ]);
@@ -87,18 +130,56 @@ mod tests {
     }
 
     #[test]
-    fn an_adapter_that_imports_another_is_found() {
-        let resp = "crates/gateway/src/adapter/resp.rs";
-        assert_eq!(lines(resp, "use crate::adapter::http::Route;"), [2]);
-        assert_eq!(lines(resp, "use super::websocket;"), [2]);
-        assert_eq!(lines(resp, "use crate::adapter::{Endpoint, http};"), [2]);
-        let inner = "crates/gateway/src/adapter/resp/parse.rs";
-        assert_eq!(lines(inner, "use crate::adapter::http;"), [2]);
+    fn an_adapter_that_names_another_or_the_registry_is_found() {
+        for (path, code) in [
+            (RESP, "use crate::adapter::sse::Route;"),
+            (RESP, "use super::websocket;"),
+            (RESP, "use crate::adapter::{Endpoint, resp};"),
+            (RESP, "fn a() { super::websocket::answer(); }"),
+            (INNER, "use crate::adapter::sse;"),
+            (INNER, "use super::super::sse;"),
+            (INNER, "const A: usize = crate::adapter::LENGTH;"),
+        ] {
+            assert_eq!(lines(path, code), [2], "{code}");
+        }
     }
 
     #[test]
-    fn its_own_parts_and_the_contract_are_fine() {
-        let own = "crates/gateway/src/adapter/websocket/upgrade.rs";
-        assert!(lines(own, "use crate::adapter::websocket::Key;\nuse super::http;\nuse crate::adapter::Endpoint;").is_empty());
+    fn what_is_not_in_the_contract_is_found() {
+        for code in [
+            "use crate::shard::Shard;",
+            "use crate::socket::Session;",
+            "use crate::{contract::Peer, hub::Hub};",
+            "fn a(hub: &crate::hub::Hub) {}",
+            "use crate::Gateway;",
+        ] {
+            assert_eq!(lines(RESP, code), [2], "{code}");
+        }
+    }
+
+    #[test]
+    fn its_own_parts_the_contract_and_the_ground_are_fine() {
+        for (path, code) in [
+            (INNER, "use super::Key; use super::super::resp::A;"),
+            (INNER, "use crate::adapter::resp::Key;"),
+            (
+                RESP,
+                "use crate::contract::{self, Protocol}; use self::parse::A;",
+            ),
+            (
+                RESP,
+                "use crate::limits::A; use crate::sync::Mutex; use std::fmt;",
+            ),
+            (RESP, "use crate::http::{Answer, Endpoint};"),
+            (RESP, "#[cfg(test)] mod tests { use crate::shard::Shard; }"),
+        ] {
+            assert!(lines(path, code).is_empty(), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_protocol_of_its_own_is_no_endpoint() {
+        let code = "use crate::contract::Protocol;\nuse crate::http::Answer;";
+        assert_eq!(lines(RESP, code), [3]);
     }
 }

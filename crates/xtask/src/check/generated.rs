@@ -28,6 +28,8 @@ mod tests {
     const ERRORS: &str =
         "// A.\nexport const ERROR_CODES = {\n  ERR_MILLRACE_A: 'an a',\n} as const;\n";
 
+    const KINDS: &str = "//! A.\n\nnumbers! {\n/// T.\npub enum Turn {\n/// A.\nLate = 1;\n}\n}\n";
+
     fn paths(files: &[(&str, &str)]) -> Vec<String> {
         check(&Tree::of(files))
             .into_iter()
@@ -40,19 +42,23 @@ mod tests {
         let sources = [
             ("crates/gateway/src/limits.rs", LIMITS),
             ("js/src/errors.ts", ERRORS),
+            ("crates/gateway/src/event/kinds.rs", KINDS),
         ];
         let generated = [
             "docs/limits.md",
             "js/src/limits.generated.ts",
             "docs/errors.md",
+            "js/src/worker/kinds.generated.ts",
         ];
         assert_eq!(paths(&sources), generated);
         let stale = [
             sources[0],
             sources[1],
+            sources[2],
             ("docs/limits.md", "old\n"),
             ("js/src/limits.generated.ts", "old\n"),
             ("docs/errors.md", "old\n"),
+            ("js/src/worker/kinds.generated.ts", "old\n"),
         ];
         assert_eq!(paths(&stale), generated);
     }
@@ -62,6 +68,7 @@ mod tests {
         let sources = [
             ("crates/gateway/src/limits.rs", LIMITS),
             ("js/src/errors.ts", ERRORS),
+            ("crates/gateway/src/event/kinds.rs", KINDS),
         ];
         let texts: Vec<String> = generate::pages(&Tree::of(&sources))
             .into_iter()
@@ -70,9 +77,11 @@ mod tests {
         let fresh = [
             sources[0],
             sources[1],
+            sources[2],
             ("docs/limits.md", &texts[0]),
             ("js/src/limits.generated.ts", &texts[1]),
             ("docs/errors.md", &texts[2]),
+            ("js/src/worker/kinds.generated.ts", &texts[3]),
         ];
         assert!(paths(&fresh).is_empty());
     }
@@ -84,7 +93,8 @@ mod tests {
             [
                 "crates/gateway/src/limits.rs",
                 "crates/gateway/src/limits.rs",
-                "js/src/errors.ts"
+                "js/src/errors.ts",
+                "crates/gateway/src/event/kinds.rs"
             ]
         );
     }

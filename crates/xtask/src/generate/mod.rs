@@ -1,8 +1,10 @@
 //! The pages and modules made from code, one file each. They are committed, and tidy fails when one is stale.
 
 pub(crate) mod errors;
+mod kinds;
 mod limit_options;
 mod limits;
+mod numbered;
 mod numbers;
 mod shown;
 pub(crate) mod tables;
@@ -25,6 +27,8 @@ pub(crate) enum SourceError {
     Default(String),
     #[error("the limit {0} is there twice: names are unique over all tables")]
     Twice(String),
+    #[error("the number {0} is taken twice in a table")]
+    Taken(String),
     #[error("the default of the limit {0} is not in its range")]
     OutOfRange(String),
 }
@@ -37,8 +41,9 @@ pub(crate) struct Page {
     pub(crate) text: Result<String, SourceError>,
 }
 
-pub(crate) fn pages(tree: &Tree) -> [Page; 3] {
+pub(crate) fn pages(tree: &Tree) -> [Page; 4] {
     let errors = tree.text(errors::SOURCE).ok_or(SourceError::Missing);
+    let kinds = tree.text(kinds::SOURCE).ok_or(SourceError::Missing);
     let limits = |make: fn(&[Table]) -> Result<String, SourceError>| make(&tables::tables(tree)?);
     [
         Page {
@@ -55,6 +60,11 @@ pub(crate) fn pages(tree: &Tree) -> [Page; 3] {
             path: "docs/errors.md",
             source: errors::SOURCE,
             text: errors.and_then(|text| errors::page(text)),
+        },
+        Page {
+            path: "js/src/worker/kinds.generated.ts",
+            source: kinds::SOURCE,
+            text: kinds.and_then(|text| kinds::module(text)),
         },
     ]
 }

@@ -150,7 +150,7 @@ fn table(text: &str, constants: &str) -> Result<Table, SourceError> {
 }
 
 /// The doc comment in front of an item, as one line, and the item without its attributes and comments.
-fn head(text: &str) -> (String, &str) {
+pub(super) fn head(text: &str) -> (String, &str) {
     let mut about = Vec::new();
     let mut rest = text.trim_start();
     while ["//", "#["].iter().any(|start| rest.starts_with(start)) {
@@ -197,7 +197,7 @@ fn limit<'a>(
     parts().ok_or_else(|| syntax(entry))
 }
 
-fn syntax(near: &str) -> SourceError {
+pub(super) fn syntax(near: &str) -> SourceError {
     SourceError::Syntax(near.trim().chars().take(40).collect())
 }
 

@@ -1,6 +1,6 @@
 //! Which files never change under their name, so that browsers need not ask for them again.
 
-use crate::config::Immutable;
+use super::options::Immutable;
 
 /// Whether the content of this file never changes under its name.
 pub(super) fn covers(rule: &Immutable, path: &str) -> bool {

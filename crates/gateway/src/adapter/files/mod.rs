@@ -8,6 +8,7 @@ mod conditions;
 mod immutable;
 mod mime;
 mod mount;
+mod options;
 mod path;
 mod range;
 mod resource;
@@ -28,10 +29,11 @@ use self::body::FileBody;
 use self::coding::{Accepted, Coding};
 use self::conditions::Verdict;
 use self::mount::Mount;
+use self::options::DirectoryOptions;
 use self::resource::{Content, Found, Resource, Variant};
-use crate::config::ListenerConfig;
-use crate::http::{Answer, Asked, Body, plain};
-use crate::net::address::ListenError;
+use crate::contract::{ListenError, Reader};
+use crate::http::{Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, OVER_LIMIT, plain};
+use crate::limits::ListenerLimits;
 
 /// The directories that a listener serves, in the order in which they are looked into.
 #[derive(Debug)]
@@ -41,24 +43,23 @@ pub(crate) struct Files {
 
 impl Files {
     /// Opens the directories; `None`, if there are none.
-    pub(crate) fn open(config: &ListenerConfig) -> Result<Option<Self>, ListenError> {
-        let Some(share) = config
-            .limits
-            .static_cache_bytes
-            .checked_div(config.files.len())
-        else {
+    pub(crate) fn open(
+        options: &Reader<'_>,
+        limits: &ListenerLimits,
+    ) -> Result<Option<Self>, ListenError> {
+        let directories = options.each("static", DirectoryOptions::read)?;
+        let Some(share) = limits.static_cache_bytes.checked_div(directories.len()) else {
             return Ok(None);
         };
-        let mounts = config
-            .files
+        let mounts = directories
             .iter()
-            .map(|files| Mount::new(files, &config.limits, share).map(Arc::new))
+            .map(|directory| Mount::new(directory, limits, share).map(Arc::new))
             .collect::<Result<_, _>>()?;
         Ok(Some(Self { mounts }))
     }
 
     /// Answers if there is such a file. `last`: nobody comes after this, so 404 and 405 are said here.
-    pub(crate) async fn answer(&self, request: &Asked, last: bool) -> Option<Answer> {
+    async fn look(&self, request: &Asked, last: bool) -> Option<Answer> {
         let reads = matches!(*request.method(), Method::GET | Method::HEAD);
         if !reads && !last {
             return None;
@@ -121,6 +122,23 @@ impl Files {
         self.mounts
             .iter()
             .filter_map(move |mount| Some((mount, mount.below(path)?)))
+    }
+}
+
+impl Endpoint for Files {
+    fn claim(&self, _: &Exchange, _: &Asked) -> Claim {
+        Claim::MayPass
+    }
+
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+        Box::pin(async move {
+            if exchange.client.over_limit {
+                return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
+            }
+            self.look(&asked, exchange.last)
+                .await
+                .ok_or_else(|| Box::new(asked))
+        })
     }
 }
 

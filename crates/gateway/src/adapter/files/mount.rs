@@ -11,12 +11,12 @@ use http::{HeaderMap, HeaderValue};
 
 use super::cache::Cache;
 use super::immutable;
+use super::options::{DirectoryOptions, Immutable};
 use super::path;
 use super::resource::{Found, Recipe};
 use super::root::{self, Blocking, Entry, Version};
-use crate::config::{Immutable, StaticConfig};
+use crate::contract::ListenError;
 use crate::limits::ListenerLimits;
-use crate::net::address::ListenError;
 
 /// See the module.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct Mount {
 impl Mount {
     /// Checks a configuration. `share`: the part of the cache that is this mount's.
     pub(super) fn new(
-        config: &StaticConfig,
+        config: &DirectoryOptions,
         limits: &ListenerLimits,
         share: usize,
     ) -> Result<Self, ListenError> {

@@ -13,15 +13,14 @@ use hyper::header::HOST;
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
 
-use crate::event::record::Asking;
-use crate::event::{AnswerHead, Reply};
-use crate::http::{Answer, Asked, Body, Exchange, Incoming, plain};
+use crate::contract::{Asking, Shard, queue::Taken};
+use crate::http::{
+    Answer, AnswerHead, Answered, Answering, Asked, Body, Claim, Endpoint, Exchange, Incoming,
+    OVER_LIMIT, plain,
+};
 use crate::limits::SIDECAR_BYTES;
-use crate::shard::Shard;
-use crate::worker::queue::Taken;
 use answer_body::AnswerBody;
 use pending::Outcome;
-pub(crate) use pending::Requests;
 use ticket::{Ticket, room};
 
 /// A request's body, as far as the worker is concerned.
@@ -32,58 +31,87 @@ enum Content {
     Stream(Incoming, Vec<u8>),
 }
 
+/// Requests for workers: all that come while one takes some.
+#[derive(Debug)]
+pub(crate) struct WorkerRequests;
+
+impl Endpoint for WorkerRequests {
+    fn claim(&self, exchange: &Exchange, _: &Asked) -> Claim {
+        if exchange.shard.hub().workers().takes_requests() {
+            Claim::Yes
+        } else {
+            Claim::No
+        }
+    }
+
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+        Box::pin(answer(exchange, asked))
+    }
+}
+
 /// Answers a request by way of a worker.
-pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
-    let Exchange { shard, client } = &exchange;
+async fn answer(exchange: &Exchange, request: Asked) -> Answered {
+    let Exchange { shard, client, .. } = exchange;
     if client.over_limit {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, super::OVER_LIMIT);
+        return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
     }
     let limits = &client.listener.config.limits;
     let (parts, body) = request.into_parts();
     let content = match receive(body, limits.body_bytes).await {
         Ok(content) => content,
-        Err(answer) => return answer,
+        Err(answer) => return Ok(answer),
     };
     let most = shard.limits().worker_requests;
     let Some(worker) = shard.hub().workers().pick_for_request(most) else {
-        return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
+        return Ok(plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "No worker available",
+        ));
     };
     let late = u64::try_from(limits.answer_timeout.as_millis()).unwrap_or(u64::MAX);
     let ticket = Ticket::open(shard, worker, (late > 0).then_some(late));
     // where the worker has too much to do, the request waits: at most until it is late
     loop {
-        match ask(shard, &ticket, &parts, &exchange, &content) {
+        match ask(shard, &ticket, &parts, exchange, &content) {
             Taken::Full if room(shard, ticket.pending()).await => {}
             Taken::Yes | Taken::Full => break,
             Taken::Gone => {
                 ticket.close();
-                return plain(StatusCode::SERVICE_UNAVAILABLE, "No worker available");
+                return Ok(plain(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "No worker available",
+                ));
             }
         }
     }
     if let Content::Stream(body, begun) = content {
         upload::start(shard, &ticket, (begun, body), limits.body_bytes);
     }
-    match ticket.outcome(client.half_closed.wait()).await {
-        Outcome::Reply(Reply::Whole(whole)) => {
+    Ok(match ticket.outcome(client.half_closed.wait()).await {
+        Outcome::Whole(mut whole) => {
             ticket.close();
-            let (head, bytes) = *whole;
-            respond(head, Body::from(bytes))
+            match AnswerHead::open_whole(&mut whole) {
+                Some((head, bytes)) => respond(head, Body::from(bytes)),
+                None => given_up(),
+            }
         }
-        Outcome::Reply(Reply::Begin(head)) => {
+        Outcome::Begin(head) => {
+            let Some(head) = AnswerHead::open(head) else {
+                return Ok(given_up());
+            };
             let body = AnswerBody::new(ticket, Rc::clone(client));
-            respond(*head, Body::Stream(Box::pin(body)))
+            respond(head, Body::Stream(Box::pin(body)))
         }
-        Outcome::Reply(_) => {
+        Outcome::Abort => {
             ticket.close();
-            plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
+            given_up()
         }
         Outcome::WorkerGone => {
             ticket.close();
             plain(StatusCode::BAD_GATEWAY, "The worker ended")
         }
         Outcome::Late => plain(StatusCode::SERVICE_UNAVAILABLE, "No answer in time"),
-    }
+    })
 }
 
 /// Takes a small body whole if all of it has come with its head; refuses one that is announced too large.
@@ -123,7 +151,7 @@ fn ask(
     let limits = shard.limits();
     let (head, lengths) = describe(parts, exchange);
     let asking = Asking {
-        id: ticket.id(),
+        id: ticket.id().get(),
         version: match parts.version {
             // its requests look like those of HTTP/1.1 to every endpoint
             _ if exchange.client.place.is_some() => 2,
@@ -185,6 +213,10 @@ fn describe(parts: &Parts, exchange: &Exchange) -> (Vec<u8>, [usize; 3]) {
         head.push(0);
     }
     (head, [address, method, target])
+}
+
+fn given_up() -> Answer {
+    plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error")
 }
 
 fn respond(head: AnswerHead, body: Body) -> Answer {

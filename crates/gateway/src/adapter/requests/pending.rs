@@ -1,5 +1,5 @@
-//! Requests that wait for their answers, on one shard. Owns their ids, what has come of each answer, and the deadline
-//! of its first part.
+//! Requests that wait for their answers, on one shard. Owns what has come of each answer, and the deadline of its first
+//! part.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -7,24 +7,21 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use ahash::AHashMap;
 use bytes::Bytes;
-use millrace_core::ShardIndex;
+use slab::Slab;
 
-use crate::event::Reply;
+use crate::contract::{
+    Env, Head, Part as ShardPart, Shard, Step, TakesSteps, TransferId, Turn, Whole, Worker,
+};
 use crate::fault::Fault;
 use crate::http::Incoming;
-use crate::hub::Worker;
-use crate::shard::Shard;
 
 /// See the module.
-pub(crate) struct Requests {
-    pub(super) shard: u64,
-    pub(super) next: Cell<u64>,
-    pub(super) pending: RefCell<AHashMap<u64, Rc<Pending>>>,
-    /// Somebody looks after deadlines.
+#[derive(Default)]
+pub(super) struct Requests {
+    pub(super) pending: RefCell<Slab<Rc<Pending>>>,
+    /// Deadlines are looked at.
     pub(super) watched: Cell<bool>,
     /// Who waits for room in the queue of a worker, and how often those before were woken.
     pub(super) waiting: RefCell<Vec<Waker>>,
@@ -33,7 +30,7 @@ pub(crate) struct Requests {
 
 /// A request that waits for its answer, or for the rest of it.
 pub(super) struct Pending {
-    pub(super) id: u64,
+    pub(super) id: TransferId,
     pub(super) worker: Arc<Worker>,
     /// How long its answer may take to begin, and when it is late, in the shard's milliseconds.
     pub(super) timeout: Option<u64>,
@@ -75,11 +72,20 @@ impl State {
             ..Self::default()
         }
     }
+
+    /// The answer begins, or never will.
+    fn begin(&mut self, outcome: Outcome) {
+        self.begun = true;
+        self.outcome = Some(outcome);
+    }
 }
 
 /// How a request ends, or how its answer begins.
 pub(super) enum Outcome {
-    Reply(Reply),
+    Whole(Box<Whole>),
+    Begin(Box<Head>),
+    /// The worker gave up.
+    Abort,
     WorkerGone,
     Late,
 }
@@ -94,62 +100,50 @@ pub(super) enum Part {
 impl fmt::Debug for Requests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Requests")
-            .field("shard", &self.shard)
+            .field("pending", &self.pending.borrow().len())
             .finish_non_exhaustive()
     }
 }
 
-impl Requests {
-    pub(crate) fn new(shard: ShardIndex) -> Self {
-        Self {
-            shard: u64::try_from(shard.get()).unwrap_or_default(),
-            next: Cell::new(1),
-            pending: RefCell::default(),
-            watched: Cell::new(false),
-            waiting: RefCell::default(),
-            round: Cell::new(0),
-        }
+impl ShardPart for Requests {
+    fn new(_: &Env) -> Self {
+        Self::default()
     }
 
-    /// A step of an answer.
-    pub(crate) fn apply(&self, request: u64, reply: Reply) {
-        let pending = self.pending.borrow().get(&request).map(Rc::clone);
-        // its client left, or it was late
-        let Some(pending) = pending else {
+    /// Some worker may have room again.
+    fn turn_ends(&self, _: &Shard) {
+        if self.waiting.borrow().is_empty() {
             return;
-        };
-        let state = &mut *pending.state.borrow_mut();
-        match reply {
-            Reply::Whole(_) | Reply::Begin(_) if !state.begun => {
-                state.begun = true;
-                state.outcome = Some(Outcome::Reply(reply));
-            }
-            Reply::Abort if !state.begun => {
-                state.begun = true;
-                state.outcome = Some(Outcome::Reply(Reply::Abort));
-            }
-            Reply::Piece(piece) if state.end.is_none() => {
-                state.buffered += piece.len();
-                state.pieces.push_back(*piece);
-            }
-            Reply::End => state.end = state.end.or(Some(true)),
-            Reply::Abort => state.end = state.end.or(Some(false)),
-            Reply::WantRoom => {
-                state.wants_room = true;
-                return pending.tell_room(state);
-            }
-            Reply::Pull(bytes) => {
-                state.credit += usize::try_from(bytes).unwrap_or_default();
-                return wake(&mut state.puller);
-            }
-            Reply::Whole(_) | Reply::Begin(_) | Reply::Piece(_) => {}
         }
-        wake(&mut state.waker);
+        self.round.set(self.round.get() + 1);
+        for waker in self.waiting.take() {
+            waker.wake();
+        }
     }
 
-    /// A worker answers nothing any more.
-    pub(crate) fn worker_gone(&self, worker: u32) {
-        for pending in self.pending.borrow().values() {
+    /// Ends the wait for answers that are late.
+    fn look(&self, shard: &Shard) -> bool {
+        if !self.watched.get() {
+            return false;
+        }
+        shard.hub().faults().hit(Fault::Requests);
+        let all = self.pending.borrow();
+        for (_, pending) in &*all {
+            let state = &mut *pending.state.borrow_mut();
+            if !state.begun && shard.now() >= pending.late_at.get() {
+                state.begun = true;
+                state.over = true;
+                state.outcome = Some(Outcome::Late);
+                wake(&mut state.waker);
+                wake(&mut state.puller);
+            }
+        }
+        self.watched.set(!all.is_empty());
+        !all.is_empty()
+    }
+
+    fn worker_gone(&self, worker: u32) {
+        for pending in self.pending.borrow().iter().map(|(_, pending)| pending) {
             if pending.worker.id() != worker {
                 continue;
             }
@@ -164,32 +158,32 @@ impl Requests {
             wake(&mut state.puller);
         }
     }
+}
 
-    /// Some worker may have room again.
-    pub(crate) fn resume(&self) {
-        if self.waiting.borrow().is_empty() {
-            return;
-        }
-        self.round.set(self.round.get() + 1);
-        for waker in self.waiting.take() {
-            waker.wake();
-        }
-    }
-
-    /// Ends the wait for answers that are late. True: nothing waits any more.
-    fn look(&self, now: u64) -> bool {
-        let all = self.pending.borrow();
-        for pending in all.values() {
-            let state = &mut *pending.state.borrow_mut();
-            if !state.begun && now >= pending.late_at.get() {
-                state.begun = true;
-                state.over = true;
-                state.outcome = Some(Outcome::Late);
-                wake(&mut state.waker);
-                wake(&mut state.puller);
+impl TakesSteps for Pending {
+    fn step(&self, step: Step) {
+        let state = &mut *self.state.borrow_mut();
+        match step {
+            Step::Whole(whole) if !state.begun => state.begin(Outcome::Whole(whole)),
+            Step::Begin(head) if !state.begun => state.begin(Outcome::Begin(head)),
+            Step::Abort if !state.begun => state.begin(Outcome::Abort),
+            Step::Piece(piece) if state.end.is_none() => {
+                state.buffered += piece.len();
+                state.pieces.push_back(*piece);
             }
+            Step::End => state.end = state.end.or(Some(true)),
+            Step::Abort => state.end = state.end.or(Some(false)),
+            Step::WantRoom => {
+                state.wants_room = true;
+                return self.tell_room(state);
+            }
+            Step::Pull(bytes) => {
+                state.credit += usize::try_from(bytes).unwrap_or_default();
+                return wake(&mut state.puller);
+            }
+            Step::Whole(_) | Step::Begin(_) | Step::Piece(_) => {}
         }
-        all.is_empty()
+        wake(&mut state.waker);
     }
 }
 
@@ -205,7 +199,7 @@ impl Pending {
     fn tell_room(&self, state: &mut State) {
         if state.wants_room && state.buffered <= LOW_WATER {
             state.wants_room = false;
-            self.worker.queue().turn(self.id, turn::ROOM);
+            self.worker.queue().turn(self.id.get(), Turn::Room);
             self.worker.ring();
         }
     }
@@ -229,42 +223,11 @@ impl Pending {
     }
 }
 
-/// Looks after deadlines while requests wait.
-pub(super) async fn watch(shard: Rc<Shard>) {
-    loop {
-        tokio::time::sleep(LOOK).await;
-        shard.hub().faults().hit(Fault::Requests);
-        if shard.requests().look(shard.elapsed()) {
-            shard.requests().watched.set(false);
-            return;
-        }
-    }
-}
-
 pub(super) fn wake(waker: &mut Option<Waker>) {
     if let Some(waker) = waker.take() {
         waker.wake();
     }
 }
 
-/// What the worker is told of a request.
-pub(super) mod turn {
-    /// The client left before the answer was complete.
-    pub(crate) const ABORTED: u32 = 1;
-    /// The answer did not begin in time.
-    pub(crate) const LATE: u32 = 2;
-    /// Few bytes of the answer are left to be written.
-    pub(crate) const ROOM: u32 = 3;
-    /// The request's body is larger than allowed.
-    pub(crate) const TOO_LARGE: u32 = 4;
-    /// The request's body broke off.
-    pub(crate) const BROKEN: u32 = 5;
-    /// The client sends nothing more; it may still read.
-    pub(crate) const LEFT: u32 = 6;
-}
-
 /// Bytes of an answer left to be written at which the worker may go on.
 const LOW_WATER: usize = 64 * 1024;
-
-/// How often deadlines are looked at: an answer is given up at most this late.
-const LOOK: Duration = Duration::from_millis(100);

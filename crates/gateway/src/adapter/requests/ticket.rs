@@ -7,44 +7,47 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use super::pending::{Outcome, Pending, State, turn, wake, watch};
-use crate::hub::{REQUEST_SHARDS, Worker};
-use crate::shard::Shard;
+use super::pending::{Outcome, Pending, Requests, State, wake};
+use crate::contract::{FIRST_CREDIT, Owner, Shard, TransferId, Turn, Worker};
 
 /// Whoever waits for an answer. When it goes before the answer is complete, the worker is told.
 pub(super) struct Ticket {
     shard: Rc<Shard>,
     pending: Rc<Pending>,
+    requests: Rc<Requests>,
+    /// Its place in that list.
+    key: usize,
 }
 
 impl Ticket {
     /// Registers a request; `timeout` is the time in milliseconds until its answer begins.
     pub(super) fn open(shard: &Rc<Shard>, worker: Arc<Worker>, timeout: Option<u64>) -> Self {
-        let requests = shard.requests();
-        let count = requests.next.get();
-        requests.next.set(count + 1);
+        let requests = shard.part::<Requests>();
         worker.count_request(true);
         let late_at = timeout.map_or(u64::MAX, |timeout| shard.elapsed().saturating_add(timeout));
-        let pending = Rc::new(Pending {
-            id: count * REQUEST_SHARDS + requests.shard,
-            worker,
-            timeout,
-            late_at: Cell::new(late_at),
-            asked: Cell::new(false),
-            left: Cell::new(false),
-            state: RefCell::new(State::new(FIRST_CREDIT)),
-            body: RefCell::default(),
+        let pending = shard.transfers.open(|id| {
+            let pending = Rc::new(Pending {
+                id,
+                worker,
+                timeout,
+                late_at: Cell::new(late_at),
+                asked: Cell::new(false),
+                left: Cell::new(false),
+                state: RefCell::new(State::new(FIRST_CREDIT)),
+                body: RefCell::default(),
+            });
+            let owner = Rc::clone(&pending);
+            (Owner::Waiting(owner), pending)
         });
-        requests
-            .pending
-            .borrow_mut()
-            .insert(pending.id, Rc::clone(&pending));
+        let key = requests.pending.borrow_mut().insert(Rc::clone(&pending));
         if timeout.is_some() && !requests.watched.replace(true) {
-            shard.spawn_vital(watch(Rc::clone(shard)));
+            shard.arm_timers();
         }
         Self {
             shard: Rc::clone(shard),
             pending,
+            requests,
+            key,
         }
     }
 
@@ -75,7 +78,7 @@ impl Ticket {
         self.pending
             .worker
             .queue()
-            .turn(self.pending.id, turn::LEFT);
+            .turn(self.pending.id.get(), Turn::Left);
         self.shard.ring_later(&self.pending.worker);
     }
 
@@ -90,7 +93,7 @@ impl Ticket {
         drop(self.pending.body.take());
     }
 
-    pub(super) fn id(&self) -> u64 {
+    pub(super) fn id(&self) -> TransferId {
         self.pending.id
     }
 
@@ -106,18 +109,15 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         let pending = &self.pending;
-        self.shard
-            .requests()
-            .pending
-            .borrow_mut()
-            .remove(&pending.id);
+        self.shard.transfers.close(pending.id);
+        self.requests.pending.borrow_mut().remove(self.key);
         pending.worker.count_request(false);
         let state = &mut *pending.state.borrow_mut();
         let late = state.over && state.end.is_none();
         // what the worker has not heard of takes no room in its queue, which is full then
         if pending.asked.get() && (late || !state.over) {
-            let what = if late { turn::LATE } else { turn::ABORTED };
-            pending.worker.queue().turn(pending.id, what);
+            let what = if late { Turn::Late } else { Turn::Aborted };
+            pending.worker.queue().turn(pending.id.get(), what);
             self.shard.ring_later(&pending.worker);
         }
         state.over = true;
@@ -149,15 +149,13 @@ pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {
             return Poll::Ready(true);
         }
         state.puller = Some(cx.waker().clone());
-        let requests = shard.requests();
+        let requests = shard.part::<Requests>();
         // a client that sends on wakes us often: once in the list is enough
         if listed.replace(requests.round.get()) != Some(requests.round.get()) {
             requests.waiting.borrow_mut().push(cx.waker().clone());
+            shard.tell_parts();
         }
         Poll::Pending
     })
     .await
 }
-
-/// Bytes of a request's body that are sent without having been asked for.
-const FIRST_CREDIT: usize = 64 * 1024;

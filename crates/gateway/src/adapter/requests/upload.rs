@@ -8,11 +8,11 @@ use std::task::{Context, Poll};
 use bytes::Buf;
 use hyper::body::Body;
 
-use super::pending::{Pending, turn};
+use super::pending::Pending;
 use super::ticket::{Ticket, room};
+use crate::contract::{Shard, Turn};
 use crate::fault::Fault;
 use crate::http::Incoming;
-use crate::shard::Shard;
 
 /// Begins to send the worker the body of its request, what has come of it first, while somebody waits for the answer.
 pub(super) fn start(
@@ -36,7 +36,7 @@ impl Drop for BugGuard {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.shard.count_bug();
-            tell(&self.shard, &self.pending, turn::BROKEN);
+            tell(&self.shard, &self.pending, Turn::Broken);
         }
     }
 }
@@ -58,13 +58,13 @@ async fn run(shard: Rc<Shard>, pending: Rc<Pending>, mut begun: Vec<u8>, limit: 
             poll_fn(|cx| poll_gathered(cx, pending, &mut gathered, most.min(PIECE_BYTES)));
         let last = match gathering.await {
             Some(Ok(last)) => last,
-            Some(Err(_)) => return tell(shard, pending, turn::BROKEN),
+            Some(Err(_)) => return tell(shard, pending, Turn::Broken),
             // nobody waits for the answer any more
             None => return,
         };
         received = received.saturating_add(gathered.len());
         if received > limit {
-            return tell(shard, pending, turn::TOO_LARGE);
+            return tell(shard, pending, Turn::TooLarge);
         }
         {
             let state = &mut *pending.state.borrow_mut();
@@ -74,7 +74,10 @@ async fn run(shard: Rc<Shard>, pending: Rc<Pending>, mut begun: Vec<u8>, limit: 
             state.credit = state.credit.saturating_sub(gathered.len());
         }
         pending.progressed(shard.elapsed());
-        pending.worker.queue().piece(pending.id, gathered, last);
+        pending
+            .worker
+            .queue()
+            .piece(pending.id.get(), gathered, last);
         shard.ring_later(&pending.worker);
         if last {
             return;
@@ -173,9 +176,9 @@ fn poll_piece(
     }
 }
 
-fn tell(shard: &Rc<Shard>, pending: &Pending, what: u32) {
+fn tell(shard: &Rc<Shard>, pending: &Pending, what: Turn) {
     if !pending.state.borrow().over {
-        pending.worker.queue().turn(pending.id, what);
+        pending.worker.queue().turn(pending.id.get(), what);
         shard.ring_later(&pending.worker);
     }
 }

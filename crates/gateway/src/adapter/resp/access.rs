@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use millrace_core::{Pattern, PatternError};
 
-use crate::config::{RespConfig, RespUser};
+use super::options::{RespOptions, RespUser};
 
 /// The users of a listener.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(super) enum Denied {
 
 impl Access {
     /// As configured; a pattern that is too long is none.
-    pub(crate) fn new(config: &RespConfig) -> Result<Self, PatternError> {
+    pub(crate) fn new(config: &RespOptions) -> Result<Self, PatternError> {
         let mut users = Vec::with_capacity(config.users.len() + 1);
         if let Some(password) = &config.password {
             users.push(Arc::new(User::all(password)));
@@ -206,10 +206,10 @@ mod tests {
             commands: Some(vec!["publish".to_owned(), "client".to_owned()]),
             ..RespUser::default()
         };
-        Access::new(&RespConfig {
+        Access::new(&RespOptions {
             password: password.map(str::to_owned),
             users: users.iter().map(user).collect(),
-            ..RespConfig::default()
+            ..RespOptions::default()
         })
         .unwrap()
     }

@@ -11,9 +11,7 @@ use super::access::User;
 use super::long::{Long, SHORT_BYTES, Unfit, Whole};
 use super::session::Session;
 use super::table::{self, Command, Unknown, Uses};
-use crate::frame::{Charge, LateReply};
-use crate::hub::Hub;
-use crate::socket::Context;
+use crate::contract::{Charge, Context, Hub, LateReply};
 
 /// A command that runs.
 pub(super) struct Call<'c, 'x> {
@@ -78,7 +76,7 @@ pub(super) fn run<'c>(
     }
 }
 
-impl<'c> Call<'c, '_> {
+impl<'c, 'x> Call<'c, 'x> {
     /// An argument; those that the command has to have are there.
     pub(super) fn argument(&self, index: usize) -> &'c [u8] {
         self.request.get(index).unwrap_or_default()
@@ -210,6 +208,10 @@ impl<'c> Call<'c, '_> {
         self.cx.now()
     }
 
+    pub(super) fn hub(&self) -> &'x Arc<Hub> {
+        self.cx.hub()
+    }
+
     pub(super) fn ip(&self) -> Option<IpAddr> {
         self.session.client.address.map(|address| address.ip())
     }
@@ -251,7 +253,7 @@ impl<'c> Call<'c, '_> {
 
     /// Whether the keys take too much, also without those that have expired.
     fn is_full(&self) -> bool {
-        let hub = &self.session.hub;
+        let hub = self.hub();
         let is_full = || hub.core().key_bytes() > self.session.terms.keys_bytes;
         is_full() && {
             hub.expire_keys();

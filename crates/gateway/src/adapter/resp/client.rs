@@ -134,7 +134,7 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> Flow {
 
 fn show(call: &mut Call<'_, '_>, clients: &[Arc<Client>]) -> Flow {
     let now = call.now();
-    let core = call.session.hub.core();
+    let core = call.hub().core();
     let (mut text, mut line) = (Long::new(call), String::new());
     for client in clients {
         line.clear();
@@ -261,7 +261,7 @@ impl Kind {
     }
 
     fn has(self, call: &Call<'_, '_>, client: &Client) -> bool {
-        let listens = || call.session.hub.core().tally(client.id).total() > 0;
+        let listens = || call.hub().core().tally(client.id).total() > 0;
         match self {
             Self::Asking => !listens(),
             Self::Listening => listens(),

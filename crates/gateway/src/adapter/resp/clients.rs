@@ -23,7 +23,7 @@ pub(super) struct Client {
     pub(super) address: Option<SocketAddr>,
     pub(super) local: Option<SocketAddr>,
     /// When it came, in milliseconds since the gateway was made.
-    since: u64,
+    since: AtomicU64,
     /// When it last asked for something.
     active: AtomicU64,
     told: Mutex<Told>,
@@ -75,19 +75,24 @@ impl Client {
         id: SocketId,
         (address, local): (Option<SocketAddr>, Option<SocketAddr>),
         user: &str,
-        now: u64,
     ) -> Self {
         Self {
             id,
             address,
             local,
-            since: now,
-            active: AtomicU64::new(now),
+            since: AtomicU64::new(0),
+            active: AtomicU64::new(0),
             told: Mutex::new(Told {
                 user: user.to_owned(),
                 ..Told::default()
             }),
         }
+    }
+
+    /// It comes now. To be said before others see it.
+    pub(super) fn begin(&self, now: u64) {
+        self.since.store(now, Ordering::Relaxed);
+        self.active.store(now, Ordering::Relaxed);
     }
 
     /// It asks for something now.
@@ -133,7 +138,7 @@ impl Client {
             self.address(),
             self.local_address(),
             String::from_utf8_lossy(&told.name),
-            seconds(self.since),
+            seconds(self.since.load(Ordering::Relaxed)),
             seconds(self.active.load(Ordering::Relaxed)),
             if tally.total() > 0 { "P" } else { "N" },
             tally.channels,

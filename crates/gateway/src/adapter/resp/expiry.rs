@@ -5,7 +5,7 @@ use millrace_protocol::resp::parse_integer;
 
 use super::call::{Call, Flow};
 use super::keys::NO_INTEGER;
-use crate::hub::unix_ms;
+use crate::contract::unix_ms;
 
 /// What `SET` was given.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ pub(super) fn pexpire(call: &mut Call<'_, '_>) -> Flow {
 
 pub(super) fn persist(call: &mut Call<'_, '_>) -> Flow {
     let key = call.argument(1);
-    let changed = call.session.hub.update_key(key, |held| {
+    let changed = call.hub().update_key(key, |held| {
         if held.is_some_and(|held| held.until.is_some()) {
             (Update::Until(None), 1)
         } else {
@@ -92,7 +92,7 @@ pub(super) fn pttl(call: &mut Call<'_, '_>) -> Flow {
 /// Tells how many units of so many milliseconds a key has left.
 fn left(call: &mut Call<'_, '_>, unit: i64) -> Flow {
     let key = call.argument(1);
-    let hub = &call.session.hub;
+    let hub = call.hub();
     let until = hub.update_key(key, |held| (Update::Keep, held.map(|held| held.until)));
     let number = match until {
         None => -2,
@@ -123,7 +123,7 @@ fn end(call: &mut Call<'_, '_>, unit: i64) -> Flow {
         return call.error(format!("ERR invalid expire time in '{name}' command"));
     };
     let key = call.argument(1);
-    let changed = call.session.hub.update_key(key, |held| {
+    let changed = call.hub().update_key(key, |held| {
         if !held.is_some_and(|held| conditions.allow(held.until, time)) {
             return (Update::Keep, 0);
         }

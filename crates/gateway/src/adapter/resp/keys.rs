@@ -10,7 +10,7 @@ use super::expiry::{SetOptions, Until};
 use super::long::{Long, NO_ROOM};
 
 pub(super) fn get(call: &mut Call<'_, '_>) -> Flow {
-    let value = call.session.hub.key(call.argument(1));
+    let value = call.hub().key(call.argument(1));
     let value = value.as_deref();
     match call.room_for(value.map_or(0, <[u8]>::len)) {
         Ok(room) => call.reply_value(room, value),
@@ -19,7 +19,7 @@ pub(super) fn get(call: &mut Call<'_, '_>) -> Flow {
 }
 
 pub(super) fn getdel(call: &mut Call<'_, '_>) -> Flow {
-    let hub = &call.session.hub;
+    let hub = call.hub();
     let taken = hub.update_key(call.argument(1), |held| {
         let Some(held) = held else {
             return (Update::Keep, Ok((None, None)));
@@ -42,7 +42,7 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> Flow {
         Err(text) => return call.error(text),
     };
     let (key, value) = (call.argument(1), Bytes::copy_from_slice(call.argument(2)));
-    let set = call.session.hub.update_key(key, |held| {
+    let set = call.hub().update_key(key, |held| {
         let old = held.map(|held| held.value.clone());
         let given = old.as_ref().filter(|_| options.gives_old);
         let room = match call.room_for(given.map_or(0, Bytes::len)) {
@@ -81,13 +81,13 @@ pub(super) fn set(call: &mut Call<'_, '_>) -> Flow {
 
 pub(super) fn setnx(call: &mut Call<'_, '_>) -> Flow {
     let value = Bytes::copy_from_slice(call.argument(2));
-    let hub = &call.session.hub;
+    let hub = call.hub();
     let set = hub.set_key_if(call.argument(1), Some(value), None);
     call.integer(usize::from(set))
 }
 
 pub(super) fn del(call: &mut Call<'_, '_>) -> Flow {
-    let hub = &call.session.hub;
+    let hub = call.hub();
     let gone = call
         .arguments(1)
         .filter(|key| hub.set_key(key, None).is_some());
@@ -96,14 +96,14 @@ pub(super) fn del(call: &mut Call<'_, '_>) -> Flow {
 }
 
 pub(super) fn exists(call: &mut Call<'_, '_>) -> Flow {
-    let hub = &call.session.hub;
+    let hub = call.hub();
     let there = call.arguments(1).filter(|key| hub.key(key).is_some());
     let there = there.count();
     call.integer(there)
 }
 
 pub(super) fn mget(call: &mut Call<'_, '_>) -> Flow {
-    let hub = &call.session.hub;
+    let hub = call.hub();
     let values: Vec<Option<Bytes>> = call.arguments(1).map(|key| hub.key(key)).collect();
     let length = |value: &Option<Bytes>| value.as_ref().map_or(0, Bytes::len) + BULK_AROUND;
     let mut long = Long::new(call);
@@ -126,13 +126,13 @@ pub(super) fn mset(call: &mut Call<'_, '_>) -> Flow {
     let mut words = call.arguments(1);
     while let (Some(key), Some(value)) = (words.next(), words.next()) {
         let value = Bytes::copy_from_slice(value);
-        call.session.hub.set_key(key, Some(value));
+        call.hub().set_key(key, Some(value));
     }
     call.ok()
 }
 
 pub(super) fn dbsize(call: &mut Call<'_, '_>) -> Flow {
-    let hub = &call.session.hub;
+    let hub = call.hub();
     hub.expire_keys();
     let keys = hub.core().key_count();
     call.integer(keys)
@@ -151,7 +151,7 @@ pub(super) fn incrby(call: &mut Call<'_, '_>) -> Flow {
 
 fn add(call: &mut Call<'_, '_>, number: i64) -> Flow {
     let key = call.argument(1);
-    let sum = call.session.hub.update_key(key, |held| {
+    let sum = call.hub().update_key(key, |held| {
         let sum = sum(held, number);
         let update = sum.map_or(Update::Keep, |sum| {
             let mut digits = Vec::new();

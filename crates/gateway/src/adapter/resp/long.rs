@@ -4,7 +4,7 @@
 use millrace_protocol::resp::{Reply, Version};
 
 use super::call::Call;
-use crate::frame::{Charge, Frame};
+use crate::contract::{Charge, Frame};
 use crate::limits::FixedLimits;
 
 /// A reply that grows: everything behind its head, whose counts are known last.

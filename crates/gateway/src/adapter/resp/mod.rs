@@ -12,14 +12,13 @@ mod expiry;
 mod help;
 mod keys;
 mod long;
-mod open;
+mod options;
+mod protocol;
 mod pubsub;
 mod scan;
 mod server;
 mod session;
 mod table;
-#[cfg(test)]
-mod tests;
 mod throttle;
 
 use std::fmt;
@@ -27,38 +26,14 @@ use std::fmt;
 use millrace_core::Space;
 use millrace_protocol::resp::{self, Decoder, Reply, Version};
 
-use crate::close::{CloseMode, CloseReason};
-use crate::frame::{Encoding, EncodingDef, Encodings, Message};
-use crate::socket::{self, Context, Goodbye, Liveness, Taken, Traits, Wake};
+use crate::contract::{
+    self, CloseMode, CloseReason, Context, EncodingDef, Goodbye, Liveness, Message, Taken, Traits,
+    Wake,
+};
 use call::Flow;
-use clients::Clients;
 use session::Session;
-use throttle::Throttle;
 
-pub(crate) use open::adopt;
-pub(crate) use session::Terms;
-#[cfg(test)]
-pub(crate) use tests::session_on_stage;
-
-/// What connections of a gateway know of each other.
-#[derive(Debug)]
-pub(crate) struct Common {
-    clients: Clients,
-    throttle: Throttle,
-    resp2: Encoding,
-    resp3: Encoding,
-}
-
-impl Common {
-    pub(crate) fn new(encodings: &mut Encodings) -> Self {
-        Self {
-            resp2: encodings.add(RESP2),
-            resp3: encodings.add(RESP3),
-            clients: Clients::new(),
-            throttle: Throttle::new(),
-        }
-    }
-}
+pub(crate) use protocol::RespProtocol;
 
 /// One connection's side of the codec, and its session.
 struct Resp {
@@ -72,13 +47,14 @@ impl fmt::Debug for Resp {
     }
 }
 
-impl socket::Session for Resp {
+impl contract::Session for Resp {
     fn traits(&self) -> Traits {
         Traits {
             liveness: Liveness::Kernel,
             // as Redis does it: what is to be said was said, and a subscriber would take more for a message
             goodbye: Goodbye::None,
             feeds_worker: false,
+            half_close: false,
             encoding: self.session.encoding(),
         }
     }
@@ -113,7 +89,7 @@ impl socket::Session for Resp {
             }
             let more = cx.done(before - rest.len());
             match flow {
-                Flow::Next if more == socket::Flow::Go => {}
+                Flow::Next if more == contract::Flow::Go => {}
                 Flow::Next | Flow::Wait => return Ok(self.taken(length - rest.len())),
                 Flow::End => return Err(CloseReason::by_peer(Some(NORMAL), "")),
                 Flow::Refuse => return Err(REFUSED),
@@ -124,17 +100,13 @@ impl socket::Session for Resp {
 
     fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         match why {
-            Wake::Opened | Wake::Time => {
-                let Some(until) = self.session.deadline() else {
-                    return Ok(());
-                };
-                if cx.now() >= until {
-                    cx.count_refused();
-                    return Err(UNAUTHENTICATED);
-                }
-                cx.wake_at(until);
+            Wake::Opened => {
+                self.session.begin(cx.now());
+                self.watch_password(cx)?;
             }
+            Wake::Time => self.watch_password(cx)?,
             Wake::Resumed => cx.speaks(self.session.encoding()),
+            Wake::Posted | Wake::Told(_) | Wake::Transfer(..) => {}
         }
         Ok(())
     }
@@ -145,6 +117,19 @@ impl socket::Session for Resp {
 }
 
 impl Resp {
+    /// Whoever has to say who it is has to do so in time.
+    fn watch_password(&self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        let Some(until) = self.session.deadline() else {
+            return Ok(());
+        };
+        if cx.now() >= until {
+            cx.count_refused();
+            return Err(UNAUTHENTICATED);
+        }
+        cx.wake_at(until);
+        Ok(())
+    }
+
     fn taken(&self, bytes: usize) -> Taken {
         Taken {
             bytes,

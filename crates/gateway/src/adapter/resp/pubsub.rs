@@ -6,7 +6,7 @@ use millrace_protocol::resp::Reply;
 
 use super::call::{Call, Flow};
 use super::long::{AROUND, Long};
-use crate::config::PublishAs;
+use super::options::PublishAs;
 use crate::limits::FixedLimits;
 
 pub(super) fn subscribe(call: &mut Call<'_, '_>) -> Flow {
@@ -84,11 +84,7 @@ fn enter_all(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
 /// Judges a command as a whole: what is refused here has changed nothing.
 fn may_enter(call: &Call<'_, '_>, space: Space) -> Result<(), String> {
     let asked = call.request.count() - 1;
-    if !call
-        .session
-        .hub
-        .admits_entering(call.session.client.id, asked)
-    {
+    if !call.hub().admits_entering(call.session.client.id, asked) {
         return Err("ERR the server has too much to do, try again".to_owned());
     }
     let longest = FixedLimits::default().channel_name_bytes;
@@ -101,7 +97,7 @@ fn may_enter(call: &Call<'_, '_>, space: Space) -> Result<(), String> {
         }
     }
     let most = call.session.terms.subscriptions;
-    let (core, socket) = (call.session.hub.core(), call.session.client.id);
+    let (core, socket) = (call.hub().core(), call.session.client.id);
     let held = core.tally(socket).total();
     if held + call.request.count() - 1 <= most {
         return Ok(());
@@ -124,13 +120,13 @@ fn refusal(error: &EnterError) -> String {
 /// Leaves what is named, or all of a kind. What was published before comes before the confirmation, and nothing after it.
 fn leave(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
     // JavaScript may have subscribed it as well
-    let core = call.session.hub.core();
+    let core = call.hub().core();
     let listened = core.tally(call.session.client.id).total() > 0;
     let all = if call.request.count() > 1 {
         Vec::new()
     } else {
         let socket = call.session.client.id;
-        let mut all = call.session.hub.core().topics_of(socket);
+        let mut all = call.hub().core().topics_of(socket);
         all.retain(|name| name.space() == space);
         all
     };
@@ -229,7 +225,7 @@ pub(super) fn shard_numsub(call: &mut Call<'_, '_>) -> Flow {
 }
 
 pub(super) fn numpat(call: &mut Call<'_, '_>) -> Flow {
-    let count = call.session.hub.core().pattern_count();
+    let count = call.hub().core().pattern_count();
     call.integer(count)
 }
 
@@ -244,7 +240,7 @@ fn list(call: &mut Call<'_, '_>, space: Space) -> Flow {
         Err(error) => return call.error(format!("ERR {error}")),
     };
     let (mut found, mut length, mut fits) = (Long::new(call), 0, Ok(()));
-    call.session.hub.core().names(space, &mut |name: &Name| {
+    call.hub().core().names(space, &mut |name: &Name| {
         let matches = |pattern: &Pattern| pattern.matches(name.as_bytes());
         if fits.is_ok() && pattern.as_ref().is_none_or(matches) {
             length += 1;
@@ -262,7 +258,7 @@ fn list(call: &mut Call<'_, '_>, space: Space) -> Flow {
 fn count_each(call: &mut Call<'_, '_>, space: Space) -> Flow {
     let mut counts = Long::new(call);
     for name in call.arguments(2) {
-        let core = call.session.hub.core();
+        let core = call.hub().core();
         let count = core.subscribers(topic(space, name));
         let written = counts.write(name.len(), |reply| {
             reply.bulk(name);

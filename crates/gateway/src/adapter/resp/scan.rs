@@ -142,7 +142,7 @@ impl Found {
         count: usize,
         pattern: Option<&Pattern>,
     ) -> u64 {
-        let hub = &call.session.hub;
+        let hub = call.hub();
         hub.scan_keys(cursor, count, &mut |key, _| {
             if self.fits.is_ok() && pattern.is_none_or(|pattern| pattern.matches(key)) {
                 self.count += 1;

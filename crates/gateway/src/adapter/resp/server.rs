@@ -52,7 +52,7 @@ type Lines = Vec<(&'static str, String)>;
 
 /// What there is to say, under the names that Redis has for it.
 fn sections(call: &Call<'_, '_>) -> [(&'static str, Lines); 8] {
-    let hub = &call.session.hub;
+    let hub = call.hub();
     hub.expire_keys();
     let stats = hub.stats();
     let core = hub.core();

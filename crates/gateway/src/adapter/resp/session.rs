@@ -5,17 +5,16 @@ use std::sync::Arc;
 use millrace_core::Tally;
 use millrace_protocol::resp::{RequestLimits, Version};
 
-use super::Common;
 use super::access::{Access, User};
 use super::clients::Client;
-use crate::config::{PublishAs, RespConfig};
-use crate::frame::Encoding;
-use crate::hub::Hub;
+use super::options::{PublishAs, RespOptions};
+use super::protocol::Common;
+use crate::contract::Encoding;
 use crate::limits::ListenerLimits;
 
 /// What every connection of a listener has in common.
 #[derive(Debug)]
-pub(crate) struct Terms {
+pub(super) struct Terms {
     /// What connections of the gateway know of each other.
     pub(super) common: Arc<Common>,
     pub(super) access: Access,
@@ -34,7 +33,6 @@ pub(crate) struct Terms {
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) terms: Arc<Terms>,
-    pub(super) hub: Arc<Hub>,
     pub(super) client: Arc<Client>,
     pub(super) version: Version,
     /// `None`: it has to say who it is.
@@ -77,8 +75,8 @@ impl Silence {
 
 impl Terms {
     /// As configured; patterns that are too long are refused.
-    pub(crate) fn new(
-        config: &RespConfig,
+    pub(super) fn new(
+        config: &RespOptions,
         limits: &ListenerLimits,
         common: &Arc<Common>,
     ) -> Result<Self, millrace_core::PatternError> {
@@ -96,6 +94,13 @@ impl Terms {
 }
 
 impl Session {
+    /// Its stream is there: it is a client from now on.
+    pub(super) fn begin(&mut self, now: u64) {
+        self.asked = now;
+        self.client.begin(now);
+        self.terms.common.clients.enter(&self.client);
+    }
+
     /// Bounds of its requests.
     pub(super) fn limits(&self) -> RequestLimits {
         RequestLimits {

@@ -8,26 +8,60 @@ use bytes::Bytes;
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 
-use crate::http::{Answer, Asked, Body, Exchange, plain};
-use crate::hub::Hub;
+use crate::contract::{Hub, ListenError, Reader};
+use crate::http::{Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, plain};
 use crate::stats::Stats;
 
-/// Answers a request for the state; `None`: it is for something else.
-pub(crate) fn answer(exchange: &Exchange, request: &Asked) -> Option<Answer> {
-    let paths = &exchange.client.listener.config.status;
-    let path = request.uri().path();
-    let asks_for = |wanted: &Option<String>| wanted.as_deref() == Some(path);
-    let is_json = asks_for(&paths.stats);
-    if !is_json && !asks_for(&paths.metrics) {
-        return None;
+/// Where one listener shows it.
+#[derive(Debug)]
+pub(crate) struct Status {
+    /// As JSON.
+    stats: Option<String>,
+    /// As Prometheus reads it.
+    metrics: Option<String>,
+}
+
+impl Status {
+    /// Reads the options `stats` and `metrics`; `None`: it is shown nowhere.
+    pub(crate) fn new(options: &Reader<'_>) -> Result<Option<Self>, ListenError> {
+        let paths = Self {
+            stats: options.text("stats")?.map(str::to_owned),
+            metrics: options.text("metrics")?.map(str::to_owned),
+        };
+        let is_shown = paths.stats.is_some() || paths.metrics.is_some();
+        Ok(is_shown.then_some(paths))
     }
-    if request.method() != Method::GET && request.method() != Method::HEAD {
+}
+
+impl Endpoint for Status {
+    fn claim(&self, _: &Exchange, asked: &Asked) -> Claim {
+        let path = asked.uri().path();
+        if is_at(self.stats.as_ref(), path) || is_at(self.metrics.as_ref(), path) {
+            Claim::Yes
+        } else {
+            Claim::No
+        }
+    }
+
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+        let is_json = is_at(self.stats.as_ref(), asked.uri().path());
+        let answer = answer(exchange.shard.hub(), asked.method(), is_json);
+        Box::pin(std::future::ready(Ok(answer)))
+    }
+}
+
+fn is_at(wanted: Option<&String>, path: &str) -> bool {
+    wanted.is_some_and(|wanted| wanted == path)
+}
+
+fn answer(hub: &Hub, method: &Method, is_json: bool) -> Answer {
+    if method != Method::GET && method != Method::HEAD {
         let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
         let methods = HeaderValue::from_static("GET, HEAD");
         answer.headers_mut().insert(ALLOW, methods);
-        return Some(answer);
+        return answer;
     }
-    let state = State::of(exchange.shard.hub());
+    let state = State::of(hub);
     let (content_type, text) = if is_json {
         (JSON, json::text(&state))
     } else {
@@ -37,7 +71,7 @@ pub(crate) fn answer(exchange: &Exchange, request: &Asked) -> Option<Answer> {
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Some(answer)
+    answer
 }
 
 /// What both forms show.

@@ -11,15 +11,68 @@ use hyper::header::{
 };
 use hyper::{Method, Response, StatusCode, Version};
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
+use millrace_protocol::websocket::{DecoderConfig, Role};
 
 use super::session::WebSocket;
-use crate::event::{Acceptance, Transport};
+use crate::contract::{Acceptance, ListenError, Opened, Reader, Transport};
 use crate::http::open;
-use crate::http::{Answer, Asked, Body, Client, Exchange, plain};
-use crate::shard::open::Opened;
+use crate::http::{
+    Answer, Answered, Answering, Asked, Body, Claim, Client, Endpoint, Exchange, plain,
+};
+use crate::limits::ListenerLimits;
+
+/// WebSockets on one listener.
+#[derive(Debug)]
+pub(crate) struct WebSockets {
+    /// Paths on which they open; `None`: any.
+    paths: Option<Vec<String>>,
+    decoder: Arc<DecoderConfig>,
+}
+
+impl WebSockets {
+    /// Reads the option `websocketPaths`.
+    pub(crate) fn new(options: &Reader<'_>, limits: &ListenerLimits) -> Result<Self, ListenError> {
+        Ok(Self {
+            paths: options.texts("websocketPaths")?,
+            decoder: decoder(limits),
+        })
+    }
+
+    fn open_at(&self, path: &str) -> bool {
+        let paths = self.paths.as_deref();
+        paths.is_none_or(|paths| paths.iter().any(|known| known == path))
+    }
+}
+
+impl Endpoint for WebSockets {
+    fn claim(&self, _: &Exchange, asked: &Asked) -> Claim {
+        if !self.open_at(asked.uri().path()) {
+            Claim::No
+        } else if is_meant(asked) {
+            Claim::Yes
+        } else {
+            // where there are only WebSockets, whatever asks for none is told so
+            Claim::IfNobodyElse
+        }
+    }
+
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+        Box::pin(answer(&self.decoder, exchange, asked))
+    }
+}
+
+/// The bounds of a listener as the decoder wants them.
+pub(crate) fn decoder(limits: &ListenerLimits) -> Arc<DecoderConfig> {
+    Arc::new(DecoderConfig {
+        message_bytes: limits.message_bytes,
+        role: Role::Server,
+        control_per_second: limits.control_frames_per_second,
+        control_burst: limits.control_frames_burst,
+    })
+}
 
 /// Whether a request asks for a WebSocket, well or badly.
-pub(crate) fn is_meant(request: &Asked) -> bool {
+fn is_meant(request: &Asked) -> bool {
     let asked = request.headers().get_all(UPGRADE);
     asked
         .iter()
@@ -28,23 +81,23 @@ pub(crate) fn is_meant(request: &Asked) -> bool {
         .any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
 }
 
-/// Answers a request for a WebSocket: 101, or the error that fits.
-pub(crate) async fn answer(exchange: Exchange, request: Asked) -> Answer {
+/// 101, or the error that fits.
+async fn answer(decoder: &Arc<DecoderConfig>, exchange: &Exchange, request: Asked) -> Answered {
     let offered = match offered(&request) {
         Ok(offered) => offered,
-        Err(refusal) => return refuse(refusal),
+        Err(refusal) => return Ok(refuse(refusal)),
     };
     if !request.body().is_end_stream() {
         // what followed the 101 would be a body for some and frames for others
-        return plain(StatusCode::BAD_REQUEST, "A body is not allowed");
+        return Ok(plain(StatusCode::BAD_REQUEST, "A body is not allowed"));
     }
-    let client = &exchange.client;
-    let session = Box::new(WebSocket::new(Arc::clone(&client.listener.decoder)));
+    let session = Box::new(WebSocket::new(Arc::clone(decoder)));
     let transport = Transport::WebSocket;
-    match open::admit(&exchange, &request, transport, session).await {
-        Ok((opened, acceptance)) => begin(opened, &acceptance, client, &offered),
+    let admitted = open::admit(exchange, &request, transport, session).await;
+    Ok(match admitted {
+        Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client, &offered),
         Err(answer) => answer,
-    }
+    })
 }
 
 /// Turns `handleOpen`'s acceptance into the 101.

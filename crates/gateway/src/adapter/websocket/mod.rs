@@ -3,6 +3,8 @@
 mod endpoint;
 mod session;
 
-pub(crate) use endpoint::{answer, is_meant};
+pub(crate) use endpoint::WebSockets;
+#[cfg(test)]
+pub(crate) use endpoint::decoder;
 #[cfg(test)]
 pub(crate) use session::WebSocket;

@@ -9,8 +9,7 @@ use millrace_protocol::websocket::{
 };
 
 use crate::close::{CloseMode, CloseReason};
-use crate::frame::Encodings;
-use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits};
+use crate::contract::{Context, Encodings, Flow, Goodbye, Liveness, Session, Taken, Traits};
 
 /// One WebSocket connection's side of the codec.
 #[derive(Debug)]
@@ -41,6 +40,7 @@ impl Session for WebSocket {
             liveness: Liveness::Asks,
             goodbye: Goodbye::Answered,
             feeds_worker: true,
+            half_close: false,
             encoding: Encodings::LEAD,
         }
     }

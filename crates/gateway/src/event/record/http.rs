@@ -1,6 +1,7 @@
 //! The records of requests. Their slot word is unused: a request is named by its id.
 
-use super::{FLAG_LAST, RecordKind, SIDECAR, append_header, append_word, pad, word};
+use super::{LAST, SIDECAR, append_header, append_word, pad, word};
+use crate::event::kinds::{RecordKind, Turn};
 
 /// What a REQUEST record carries.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub(crate) fn append_asking(out: &mut Vec<u8>, asking: &Asking<'_>) {
 
 /// Appends a piece of a request's body.
 pub(crate) fn append_piece(out: &mut Vec<u8>, id: u64, piece: &[u8], last: bool) {
-    let flags = if last { FLAG_LAST } else { 0 };
+    let flags = if last { LAST } else { 0 };
     append_header(out, RecordKind::Piece, flags, 0, 8 + piece.len());
     out.extend_from_slice(&id.to_le_bytes());
     out.extend_from_slice(piece);
@@ -55,17 +56,17 @@ pub(crate) fn append_piece(out: &mut Vec<u8>, id: u64, piece: &[u8], last: bool)
 
 /// Appends a piece of a request's body that is the batch's sidecar number `index`.
 pub(crate) fn append_piece_beside(out: &mut Vec<u8>, id: u64, index: u32, last: bool) {
-    let flags = SIDECAR | if last { FLAG_LAST } else { 0 };
+    let flags = SIDECAR | if last { LAST } else { 0 };
     append_header(out, RecordKind::Piece, flags, 0, 12);
     out.extend_from_slice(&id.to_le_bytes());
     append_word(out, index);
 }
 
 /// Appends what became of a request.
-pub(crate) fn append_turn(out: &mut Vec<u8>, id: u64, turn: u32) {
+pub(crate) fn append_turn(out: &mut Vec<u8>, id: u64, turn: Turn) {
     append_header(out, RecordKind::Turn, 0, 0, 12);
     out.extend_from_slice(&id.to_le_bytes());
-    append_word(out, turn);
+    append_word(out, turn.number());
 }
 
 /// Words of a REQUEST record's payload before its texts.
@@ -102,11 +103,11 @@ mod tests {
     fn pieces_and_turns_name_their_request() {
         let mut out = Vec::new();
         append_piece(&mut out, 7, b"abc", true);
-        assert_eq!(out[..4], (7 | FLAG_LAST | 11 << 8).to_le_bytes());
+        assert_eq!(out[..4], (7 | LAST | 11 << 8).to_le_bytes());
         assert_eq!(out[8..16], 7u64.to_le_bytes());
         assert_eq!(&out[16..], b"abc\0");
         out.clear();
-        append_turn(&mut out, 7, 3);
+        append_turn(&mut out, 7, Turn::Room);
         assert_eq!(out[8..16], 7u64.to_le_bytes());
         assert_eq!(out[16..], 3u32.to_le_bytes());
     }

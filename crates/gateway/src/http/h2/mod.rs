@@ -9,6 +9,7 @@ mod tunnel;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -29,7 +30,6 @@ use millrace_protocol::http::{InspectorConfig, Refusal, apart};
 use super::answer;
 use super::connection::HttpConnection;
 use super::{Answer, Asked, Body, Client, Exchange, Incoming, Upgrade, plain};
-use crate::adapter;
 use crate::net::stream::Stream;
 pub(super) use inflow::Inflow;
 use line::Line;
@@ -104,7 +104,7 @@ async fn respond(
         session.log_refusal(refusal);
         answer::refusal(refusal, html)
     };
-    let judged = judge(&request, &listener.inspector).and_then(|()| {
+    let judged = judge(&request, session.inspector()).and_then(|()| {
         if request.body().size_hint().lower() > most {
             return Err(Refusal::BodyTooBig);
         }
@@ -135,7 +135,13 @@ async fn respond(
 
 async fn ask(guard: &StreamGuard, client: Rc<Client>, request: Asked) -> Answer {
     let shard = Rc::clone(guard.shard());
-    adapter::answer(Exchange { shard, client }, request).await
+    let service = Arc::clone(&client.service);
+    let exchange = Exchange {
+        shard,
+        client,
+        last: true,
+    };
+    service.endpoints.answer(exchange, request).await
 }
 
 /// Leaves out the body where there can be none; for HTTP/1.1 hyper does it.

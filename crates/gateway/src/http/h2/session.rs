@@ -14,7 +14,7 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use hyper::rt::Executor;
-use millrace_protocol::http::Refusal;
+use millrace_protocol::http::{InspectorConfig, Refusal};
 use slab::Slab;
 use tokio::task::AbortHandle;
 
@@ -100,6 +100,10 @@ impl Session {
         })
     }
 
+    pub(super) fn inspector(&self) -> &InspectorConfig {
+        &self.peer.service.inspector
+    }
+
     pub(super) fn listener(&self) -> &ListenerState {
         &self.peer.listener
     }
@@ -172,6 +176,7 @@ impl Session {
             address: peer.address,
             port: peer.port,
             listener: Arc::clone(&peer.listener),
+            service: Arc::clone(&peer.service),
             over_limit: peer.over_limit,
             certificate: peer.certificate.clone(),
             permit: RefCell::default(),

@@ -2,7 +2,7 @@
 
 use hyper::header::{COOKIE, HOST, HeaderMap, ORIGIN};
 
-use crate::config::Origins;
+use super::super::options::Origins;
 
 /// Headers as `name\0value\0…`: names in lower case, repeated ones joined, values that are not
 /// visible ASCII left out.

@@ -126,6 +126,7 @@ fn a_shard_is_woken_once_its_inbox_is_above_its_high_water() {
         }
         assert!(woken.0.swap(false, Ordering::Relaxed));
         let mut mail = Mail::default();
+        hub.inboxes().turn_begins(shard);
         hub.inboxes().take(shard, &mut mail);
         assert!(hub.inboxes().processed(shard, &mut mail));
     }

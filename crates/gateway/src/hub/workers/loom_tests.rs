@@ -17,11 +17,12 @@ impl Doorbell for Silence {
 }
 
 fn worker(id: u32) -> Arc<Worker> {
-    let handlers = Handlers {
-        close: true,
-        ..Handlers::default()
-    };
-    Arc::new(Worker::new(id, handlers, Arc::new(Silence), Weak::new()))
+    Arc::new(Worker::new(
+        id,
+        Handlers::CLOSE,
+        Arc::new(Silence),
+        Weak::new(),
+    ))
 }
 
 fn socket() -> SocketId {

@@ -60,7 +60,10 @@ impl TlsError {
     }
 }
 
-pub(super) fn server_config(config: &TlsConfig) -> Result<Arc<ServerConfig>, TlsError> {
+pub(super) fn server_config(
+    config: &TlsConfig,
+    alpn: &[&[u8]],
+) -> Result<Arc<ServerConfig>, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let names = names(config, &provider)?;
     let versions: &[_] = if config.only_1_3 {
@@ -82,10 +85,7 @@ pub(super) fn server_config(config: &TlsConfig) -> Result<Arc<ServerConfig>, Tls
     let mut made = builder.with_cert_resolver(Arc::new(names));
     // kept by the clients: a table of sessions here would be memory that unauthenticated clients fill
     made.ticketer = ring::Ticketer::new().map_err(unusable)?;
-    made.alpn_protocols = vec![b"http/1.1".to_vec()];
-    if config.http2 {
-        made.alpn_protocols.insert(0, b"h2".to_vec());
-    }
+    made.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     Ok(Arc::new(made))
 }
 

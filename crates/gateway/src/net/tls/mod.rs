@@ -65,8 +65,9 @@ impl fmt::Debug for Identity {
 pub(crate) struct Terms(Mutex<Arc<ServerConfig>>);
 
 impl Terms {
-    pub(crate) fn new(config: &TlsConfig) -> Result<Self, TlsError> {
-        build::server_config(config).map(|config| Self(Mutex::new(config)))
+    /// `alpn`: the names of what is spoken, the best first.
+    pub(crate) fn new(config: &TlsConfig, alpn: &[&[u8]]) -> Result<Self, TlsError> {
+        build::server_config(config, alpn).map(|config| Self(Mutex::new(config)))
     }
 
     /// Handshakes from now on go by `other`; connections that are up stay as they are.

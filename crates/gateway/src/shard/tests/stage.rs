@@ -10,16 +10,16 @@ use bytes::Bytes;
 use millrace_core::{Kind, Name, ShardIndex, ShardSet, SocketId, Space, Target};
 
 use super::pipe::{Ends, Pipe};
-use crate::adapter::websocket::WebSocket;
-use crate::adapter::{Adapters, resp_session, sse_session};
+use crate::adapter::websocket::{WebSocket, decoder};
+use crate::adapter::{RespOnStage, sse_encoding, sse_session};
 use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
 use crate::event::{Handlers, Opening};
-use crate::frame::{Encodings, Message, Via};
+use crate::frame::{Encoding, Encodings, Message, Via};
 use crate::hub::{Hub, Worker};
 use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
-use crate::listener::ListenerState;
+use crate::listener::{ListenerState, Peer};
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 use crate::socket::Session;
@@ -83,7 +83,8 @@ pub(super) struct Stage {
     pub(super) hub: Arc<Hub>,
     pub(super) worker: Arc<Worker>,
     listener: Arc<ListenerState>,
-    adapters: Adapters,
+    events: Encoding,
+    resp: RespOnStage,
     mail: RefCell<Mail>,
     turn: Arc<Flag>,
     actors: RefCell<Vec<Rc<Actor>>>,
@@ -92,7 +93,8 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new(limits: impl FnOnce(&mut GatewayLimits)) -> Self {
         let mut encodings = Encodings::new();
-        let adapters = Adapters::new(&mut encodings);
+        let events = sse_encoding(&mut encodings);
+        let resp = RespOnStage::new(&mut encodings);
         let hub = Arc::new(Hub::new(encodings));
         let mut config = GatewayConfig {
             io_threads: 1,
@@ -101,22 +103,22 @@ impl Stage {
         };
         limits(&mut config.limits);
         hub.inboxes().open(1, config.limits.shard_inbox_bytes);
-        let handlers = Handlers {
-            open: true,
-            text: true,
-            binary: true,
-            close: true,
-            ..Handlers::default()
-        };
+        let handlers = Handlers::OPEN | Handlers::TEXT | Handlers::BINARY | Handlers::CLOSE;
         let worker = Worker::new(1, handlers, Arc::new(Silent), Arc::downgrade(&hub));
         let worker = Arc::new(worker);
         worker.activate();
         let listener = ListenerConfig::default();
-        let listener = Arc::new(ListenerState::new(1, listener, None, None, None));
+        let listener = Arc::new(ListenerState::new(1, listener, None, || {}));
         let index = ShardIndex::new(0).unwrap();
         let stats = Arc::new(ShardStats::default());
         hub.add_counters(Arc::clone(&stats));
-        let shard = Rc::new(Shard::new(index, Arc::clone(&hub), &config, stats));
+        let shard = Rc::new(Shard::new(
+            index,
+            Arc::clone(&hub),
+            &config,
+            stats,
+            Arc::default(),
+        ));
         shard.set_clock(1_000);
         let turn = Arc::new(Flag::default());
         *shard.turn_waker.borrow_mut() = Some(Flag::waker(&turn));
@@ -126,7 +128,8 @@ impl Stage {
             hub,
             worker,
             listener,
-            adapters,
+            events,
+            resp,
             mail: RefCell::default(),
             turn,
             actors: RefCell::default(),
@@ -167,9 +170,20 @@ impl Stage {
 
     fn session(&self, speaks: Speaks, socket: SocketId) -> Box<dyn Session> {
         match speaks {
-            Speaks::WebSocket => Box::new(WebSocket::new(Arc::clone(&self.listener.decoder))),
-            Speaks::Events => sse_session(self.hub.encodings()),
-            Speaks::Resp => resp_session(&self.adapters.resp, &self.hub, socket),
+            Speaks::WebSocket => Box::new(WebSocket::new(decoder(&self.listener.config.limits))),
+            Speaks::Events => sse_session(self.events),
+            Speaks::Resp => {
+                let peer = Peer {
+                    address: None,
+                    port: 0,
+                    listener: Arc::clone(&self.listener),
+                    local: None,
+                    permit: None,
+                    over_limit: false,
+                    certificate: None,
+                };
+                self.resp.session_on_stage(socket, &peer)
+            }
         }
     }
 
@@ -314,7 +328,15 @@ impl Stage {
             actor.peer.borrow_mut().vanish();
         }
         self.run();
-        let mut told = self.told();
+        // what was read and waited is handled bit by bit
+        let mut told = Vec::new();
+        loop {
+            let more = self.told();
+            if more.is_empty() {
+                break;
+            }
+            told.extend(more);
+        }
         let patience = self.shard.limits.close_timeout;
         self.pass(u64::try_from(patience.as_millis()).unwrap() + 10 * TICK_MS);
         assert!(self.shard.connections.borrow().is_empty(), "a slot");

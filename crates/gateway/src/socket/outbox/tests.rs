@@ -177,3 +177,23 @@ fn truncating_keeps_the_message_begun() {
     outbox.append_control(&ledger, |out| out.push(b'!'));
     assert_eq!(rest(&outbox), b"0!");
 }
+
+#[test]
+fn a_message_that_takes_no_byte_waits_for_nothing() {
+    let ledger = ledger();
+    let mut outbox = Outbox::default();
+    let empty = Frame::new(Vec::new(), &ledger);
+    text(&mut outbox, &ledger, b"");
+    outbox.append_frame(&ledger, &empty, 1);
+    outbox.seal(&ledger);
+    assert!(outbox.is_empty());
+    assert_eq!(outbox.messages(), 0);
+
+    text(&mut outbox, &ledger, b"abc");
+    outbox.seal(&ledger);
+    text(&mut outbox, &ledger, b"");
+    outbox.append_frame(&ledger, &empty, 1);
+    outbox.advance(3);
+    assert!(outbox.is_empty());
+    assert_eq!(outbox.messages(), 0);
+}

@@ -6,22 +6,30 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
-use millrace_core::ShardIndex;
+use millrace_core::{ShardIndex, ShardSet};
 use tokio::sync::oneshot;
 
 use super::pipe::{Ends, Pipe};
+use super::probe::Probe;
 use crate::adapter::websocket::WebSocket;
+use crate::close::CloseReason;
 use crate::config::ListenerConfig;
 use crate::doorbell::Doorbell;
-use crate::event::{Handlers, Opening};
+use crate::event::{Handlers, Opening, Step, TransferId};
 use crate::frame::Encodings;
 use crate::hub::{Hub, Worker};
+use crate::inbox::{Command, Mail};
 use crate::limits::GatewayLimits;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
+use crate::socket::Session;
 use crate::socket::connection::{Admission, Shared};
 use crate::socket::env::Env;
+use crate::socket::transfers::Owner;
 use crate::stats::ShardStats;
+
+/// What a probe is told, by number.
+const PROBE: u32 = 0xffff;
 
 struct Silent;
 
@@ -42,24 +50,27 @@ pub(super) struct Harness {
 impl Harness {
     /// A WebSocket whose `handleOpen` has not answered.
     pub(super) fn pending() -> Self {
+        Self::pending_with(|listener| {
+            let decoder = crate::adapter::websocket::decoder(&listener.config.limits);
+            Box::new(WebSocket::new(decoder))
+        })
+    }
+
+    /// Something else.
+    pub(super) fn pending_with(session: impl FnOnce(&ListenerState) -> Box<dyn Session>) -> Self {
         let hub = Arc::new(Hub::new(Encodings::new()));
         let limits = GatewayLimits::default();
         hub.inboxes().open(1, limits.shard_inbox_bytes);
-        let handlers = Handlers {
-            open: true,
-            text: true,
-            close: true,
-            ..Handlers::default()
-        };
+        let handlers = Handlers::OPEN | Handlers::TEXT | Handlers::CLOSE;
         let worker = Worker::new(1, handlers, Arc::new(Silent), Arc::downgrade(&hub));
         let worker = Arc::new(worker);
         worker.activate();
         let config = ListenerConfig::default();
-        let listener = Arc::new(ListenerState::new(1, config, None, None, None));
+        let listener = Arc::new(ListenerState::new(1, config, None, || {}));
         let permit = hub.permits().take(None).0;
         let index = ShardIndex::new(0).unwrap();
         let env = Env::new(index, hub, limits, Arc::new(ShardStats::default()));
-        let session = Box::new(WebSocket::new(Arc::clone(&listener.decoder)));
+        let session = session(&listener);
         let place = (None, permit);
         let (connection, admission) =
             env.reserve(Arc::clone(&worker), &listener, place, |_| session);
@@ -80,6 +91,20 @@ impl Harness {
         let harness = Self::pending();
         harness.admit();
         harness.begin();
+        harness
+    }
+
+    /// A probe that is open, and a peer that takes everything.
+    pub(super) fn probe() -> Self {
+        Self::probe_with(Probe::default())
+    }
+
+    pub(super) fn probe_with(probe: Probe) -> Self {
+        let harness = Self::pending_with(|_| Box::new(probe));
+        harness.admit();
+        harness.begin();
+        harness.peer.borrow_mut().room = usize::MAX;
+        assert_eq!(harness.handle_all(), [1], "it is open");
         harness
     }
 
@@ -113,6 +138,18 @@ impl Harness {
         self.peer.borrow_mut().to_gateway.extend(bytes);
     }
 
+    /// The peer has sent its last byte.
+    pub(super) fn feed_end(&self) {
+        self.peer.borrow_mut().ended = true;
+    }
+
+    /// What has come to the peer since the last look.
+    pub(super) fn written(&self) -> String {
+        self.flush();
+        let bytes = std::mem::take(&mut self.peer.borrow_mut().from_gateway);
+        String::from_utf8(bytes).unwrap()
+    }
+
     /// The worker handles all that waits, and the shard hears of it; returns the kinds of the records, in order.
     pub(super) fn handle_all(&self) -> Vec<u32> {
         let mut kinds = Vec::new();
@@ -129,6 +166,69 @@ impl Harness {
         self.env.look_at_endings();
         self.env.finish_endings();
         kinds
+    }
+
+    /// Takes what was posted to the connection; returns how many commands there were.
+    pub(super) fn take_posted(&self) -> usize {
+        let mut mail = Mail::default();
+        self.env.hub.inboxes().turn_begins(self.env.index());
+        self.env.hub.inboxes().take(self.env.index(), &mut mail);
+        let count = mail.commands.len();
+        for command in mail.commands.drain(..) {
+            if let Command::Transfer { id, step } = command {
+                let owner = self.env.transfers.owner(id);
+                if let Some(Owner::Connection { slot, socket }) = owner {
+                    let connection = self.env.find(slot, socket).unwrap();
+                    self.env.step(&connection, id, step);
+                }
+            } else {
+                self.env.apply_for(&self.connection, command);
+            }
+        }
+        self.env
+            .hub
+            .inboxes()
+            .processed(self.env.index(), &mut mail);
+        count
+    }
+
+    /// The worker takes a step of a transfer.
+    pub(super) fn step(&self, id: TransferId, step: Step) {
+        self.worker.step(id, step, &mut ShardSet::default());
+        self.take_posted();
+    }
+
+    pub(super) fn tell(&self, fields: &str, payload: &str) -> bool {
+        let (hub, mut dirty) = (&self.env.hub, ShardSet::default());
+        let (fields, payload) = (fields.as_bytes(), payload.as_bytes());
+        hub.tell(self.connection.socket, PROBE, fields, payload, &mut dirty)
+    }
+
+    /// So many milliseconds pass.
+    pub(super) fn pass(&self, milliseconds: u64) {
+        let now = self.env.now() + milliseconds;
+        loop {
+            let at = self.connection.io.borrow().armed;
+            if at > now {
+                break;
+            }
+            self.env.now.set(self.env.now().max(at));
+            self.env.due(&self.connection, at);
+        }
+        self.env.now.set(now);
+    }
+
+    /// Sends what a handler would.
+    pub(super) fn send(&self, bytes: &[u8]) {
+        let io = &mut *self.connection.io.borrow_mut();
+        io.outbox
+            .append(self.env.hub.ledger(), |out| out.extend_from_slice(bytes));
+        self.env.mark_dirty(&self.connection);
+    }
+
+    pub(super) fn close(&self, reason: &CloseReason) {
+        let io = &mut *self.connection.io.borrow_mut();
+        self.env.close(&self.connection, io, reason);
     }
 
     /// Nothing of it is left.

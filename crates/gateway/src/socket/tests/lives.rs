@@ -15,13 +15,8 @@ const A: &[u8] = &[0x81, 0x81, 0, 0, 0, 0, b'a'];
 /// 1000.
 const GOODBYE: &[u8] = &[0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8];
 
-fn close(harness: &Harness, reason: &CloseReason) {
-    let io = &mut *harness.connection.io.borrow_mut();
-    harness.env.close(&harness.connection, io, reason);
-}
-
 fn cut(harness: &Harness) {
-    close(harness, &CloseReason::ABNORMAL);
+    harness.close(&CloseReason::ABNORMAL);
     harness.drive();
 }
 
@@ -54,7 +49,7 @@ fn a_close_of_an_open_connection_is_told_once() {
 #[test]
 fn a_cut_while_closing_tells_nothing_more() {
     let harness = Harness::open();
-    close(&harness, &CloseReason::GOING_AWAY);
+    harness.close(&CloseReason::GOING_AWAY);
     cut(&harness);
     assert_eq!(harness.handle_all(), [OPEN, CLOSE]);
     harness.assert_gone();

@@ -1,5 +1,9 @@
 //! A connection's life over a real environment and hub, with no thread, no runtime and a peer in memory.
 
+mod bodies;
+mod effects;
+mod half_close;
 mod harness;
 mod lives;
 mod pipe;
+pub(crate) mod probe;

@@ -18,6 +18,10 @@ pub(super) struct Ends {
     /// The peer has sent its last.
     pub(super) ended: bool,
     pub(super) from_gateway: Vec<u8>,
+    /// How often it was asked for more.
+    pub(super) reads: usize,
+    /// Nothing more is written to it.
+    pub(super) shut: bool,
     /// Bytes that may still be written.
     pub(super) room: usize,
 }
@@ -39,6 +43,7 @@ impl AsyncRead for Pipe {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let ends = &mut *self.0.borrow_mut();
+        ends.reads += 1;
         if ends.to_gateway.is_empty() && !ends.ended {
             return Poll::Pending;
         }
@@ -70,6 +75,7 @@ impl AsyncWrite for Pipe {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.0.borrow_mut().shut = true;
         Poll::Ready(Ok(()))
     }
 }

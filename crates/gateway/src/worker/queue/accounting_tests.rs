@@ -6,13 +6,17 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::event::Opening;
-use crate::event::record::{NO_SLOT, record_bytes};
+use crate::event::record::{NO_SLOT, event_bytes, record_bytes};
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Message {
         kind: RecordKind,
         ascii: bool,
+        length: usize,
+    },
+    Event {
+        fields: usize,
         length: usize,
     },
     Open,
@@ -34,6 +38,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         SIDECAR_BYTES - 1..SIDECAR_BYTES + 2,
         100_000..500_000_usize,
     ];
+    let event =
+        (0..40_usize, length.clone()).prop_map(|(fields, length)| Step::Event { fields, length });
     let kind = prop_oneof![Just(RecordKind::Text), Just(RecordKind::Binary)];
     let message = (kind, any::<bool>(), length).prop_map(|(kind, ascii, length)| Step::Message {
         kind,
@@ -44,6 +50,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         .prop_map(|(inherited, reason)| Step::Close { inherited, reason });
     let step = prop_oneof![
         20 => message,
+        8 => event,
         8 => Just(Step::Open),
         8 => close,
         2 => Just(Step::Refused),
@@ -91,25 +98,43 @@ impl Expected {
     }
 }
 
-fn run(queue: &Queue, step: Step, expected: &mut Expected, number: u64) {
-    let socket = SocketId::new(number + 1).expect("it is positive");
+/// A session says something.
+fn say(queue: &Queue, step: Step, expected: &mut Expected) {
+    let Some(mut appender) = queue.appender() else {
+        return;
+    };
     match step {
         Step::Message {
             kind,
             ascii,
             length,
         } => {
-            let payload = vec![b'x'; length];
             let beside = length > SIDECAR_BYTES
                 || kind == RecordKind::Text && ascii && length > ASCII_SIDECAR_BYTES;
-            let Some(mut appender) = queue.appender() else {
-                return;
-            };
-            appender.message(kind, 0, ascii, Cow::Owned(payload));
+            appender.message(kind, 0, ascii, Cow::Owned(vec![b'x'; length]));
             let inline = record_bytes(length);
             let pointer = record_bytes(8) + length;
             expected.add(if beside { pointer } else { inline });
         }
+        Step::Event { fields, length } => {
+            let payload = Cow::Owned(vec![b'x'; length]);
+            appender.event(0, Event::Probe, &vec![b'f'; fields], payload);
+            let inline = record_bytes(event_bytes(fields, length));
+            let pointer = record_bytes(event_bytes(fields, 8)) + length;
+            expected.add(if length > SIDECAR_BYTES {
+                pointer
+            } else {
+                inline
+            });
+        }
+        _ => {}
+    }
+}
+
+fn run(queue: &Queue, step: Step, expected: &mut Expected, number: u64) {
+    let socket = SocketId::new(number + 1).expect("it is positive");
+    match step {
+        Step::Message { .. } | Step::Event { .. } => say(queue, step, expected),
         Step::Open => {
             let opening = Opening {
                 target: "/",

@@ -1,6 +1,9 @@
-//! Requests in a worker's queue: what is told of them beside the events of connections.
+//! Requests and transfers in a worker's queue: what is told of them beside the events of connections.
 
-use super::Queue;
+use std::borrow::Cow;
+
+use super::{Appender, Queue};
+use crate::event::Turn;
 use crate::event::record::{self, Asking};
 use crate::limits::SIDECAR_BYTES;
 use crate::worker::sidecar::Sidecar;
@@ -30,30 +33,40 @@ impl Queue {
         Taken::Yes
     }
 
-    /// Appends a piece of a request's body.
+    /// Appends a piece of a transfer's body.
     pub(crate) fn piece(&self, id: u64, piece: Vec<u8>, last: bool) {
-        let mut state = self.state.lock();
-        if state.retired {
-            return;
+        if let Some(mut appender) = self.appender() {
+            appender.piece(id, Cow::Owned(piece), last);
         }
-        let length = piece.len();
-        if length <= SIDECAR_BYTES {
-            let chunk = state.room(8 + length);
-            return record::append_piece(&mut chunk.bytes, id, &piece, last);
-        }
-        let chunk = state.room(12);
-        let index = u32::try_from(chunk.sidecars.len()).unwrap_or(u32::MAX);
-        record::append_piece_beside(&mut chunk.bytes, id, index, last);
-        chunk.sidecars.push(Sidecar::Bytes(piece));
-        chunk.sidecar_bytes += length;
-        state.bytes += length;
     }
 
-    /// Appends what became of a request.
-    pub(crate) fn turn(&self, id: u64, turn: u32) {
-        let mut state = self.state.lock();
-        if !state.retired {
-            record::append_turn(&mut state.room(12).bytes, id, turn);
+    /// Appends what became of a transfer.
+    pub(crate) fn turn(&self, id: u64, turn: Turn) {
+        if let Some(mut appender) = self.appender() {
+            appender.turn(id, turn);
         }
+    }
+}
+
+impl Appender<'_> {
+    /// Appends a piece of a transfer's body; returns the sequence number of its batch.
+    pub(crate) fn piece(&mut self, id: u64, piece: Cow<'_, [u8]>, last: bool) -> u64 {
+        let length = piece.len();
+        if length <= SIDECAR_BYTES {
+            let chunk = self.state.room(8 + length);
+            record::append_piece(&mut chunk.bytes, id, &piece, last);
+            return chunk.seq;
+        }
+        let piece = Sidecar::Bytes(piece.into_owned());
+        self.state.beside(12, piece, |out, (index, _length)| {
+            record::append_piece_beside(out, id, index, last);
+        })
+    }
+
+    /// Appends what became of a transfer; returns the sequence number of its batch.
+    pub(crate) fn turn(&mut self, id: u64, turn: Turn) -> u64 {
+        let chunk = self.state.room(12);
+        record::append_turn(&mut chunk.bytes, id, turn);
+        chunk.seq
     }
 }

@@ -59,6 +59,32 @@ fn large_payloads_travel_beside_the_batch() {
 }
 
 #[test]
+fn large_payloads_of_events_travel_beside_the_batch() {
+    let queue = Queue::new();
+    for length in [SIDECAR_BYTES, SIDECAR_BYTES + 1] {
+        let payload = vec![b'y'; length];
+        let mut appender = queue.appender().unwrap();
+        let seq = appender.event(4, Event::Probe, b"fields", Cow::Borrowed(&payload));
+        drop(appender);
+        let (batch, _) = queue.take().unwrap();
+        assert_eq!(batch.seq, seq);
+        assert!(!batch.has_binary, "no handler sees the records in place");
+        let mut expected = Vec::new();
+        if length > SIDECAR_BYTES {
+            let place = (0, u32::try_from(length).unwrap());
+            record::append_event_beside(&mut expected, 4, Event::Probe, b"fields", place);
+            assert_eq!(batch.sidecars[0].payload(), payload);
+        } else {
+            record::append_event(&mut expected, 4, Event::Probe, b"fields", &payload);
+            assert!(batch.sidecars.is_empty());
+        }
+        assert_eq!(batch.bytes, expected);
+        queue.finish(batch);
+    }
+    assert_eq!(queue.backlog(), (0, 0));
+}
+
+#[test]
 fn a_close_is_claimed_once_and_handed_on_when_nobody_did() {
     let queue = Queue::new();
     let id = |n| SocketId::new(n).unwrap();

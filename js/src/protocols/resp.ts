@@ -1,10 +1,13 @@
 /** The options of a listener that speaks RESP, the Redis protocol: their types and their parser. Knows no connection. */
 
 import { isIPv4 } from 'node:net';
-import { type Fields, NOTHING, readFlag, readObject, shown } from './fields.js';
+import { NOTHING, readFlag, readObject, shown } from '../fields.js';
+import type { ProtocolModule } from './protocol.js';
 
 /** Options of a listener with `protocol: 'resp'`. */
 export interface RespOptions {
+  /** The Redis protocol, for clients of Redis that publish, subscribe and use the keys. */
+  protocol: 'resp';
   /** The password of the user `default`, who may do everything. Without it and without `users`, nobody is asked for one. */
   password?: string;
   /** Users with what they may do. */
@@ -45,33 +48,25 @@ export interface RespPlan {
   publishAs: 'auto' | 'text' | 'binary';
 }
 
-/** The names of these options. */
-export const RESP_KEYS = ['password', 'users', 'publishAs', 'allowAnyone'];
-
-/** Options of listeners that only HTTP has a use for. */
-const HTTP_ONLY = ['origins', 'websocketPath', 'static', 'events', 'stats', 'metrics', 'rawMethods'];
-
-/** Checks them, on a listener of that protocol; problems of options that are there for nothing on any. */
-export function readResp(fields: Fields, at: string, address: unknown, problems: string[]): RespPlan | undefined {
-  const isResp = fields['protocol'] === 'resp';
-  for (const key of isResp ? HTTP_ONLY : RESP_KEYS) {
-    if (fields[key] === undefined) continue;
-    problems.push(`${at}.${key} is for listeners with protocol '${isResp ? 'http' : 'resp'}'`);
-  }
-  if (!isResp) return undefined;
-  const { password, publishAs } = fields;
-  const plan: RespPlan = { users: readUsers(fields['users'], `${at}.users`, problems), publishAs: 'auto' };
-  if (password !== undefined) plan.password = readSecret(password, `${at}.password`, problems);
-  if (publishAs === 'text' || publishAs === 'binary') plan.publishAs = publishAs;
-  else if (publishAs !== undefined && publishAs !== 'auto') {
-    problems.push(`${at}.publishAs must be 'auto', 'text' or 'binary', not ${shown(publishAs)}`);
-  }
-  const anyone = readFlag(fields['allowAnyone'], `${at}.allowAnyone`, problems);
-  if (password === undefined && fields['users'] === undefined && anyone !== true && !isLocal(address)) {
-    problems.push(`${at} needs a password, users or allowAnyone: ${shown(address)} can be reached by other machines`);
-  }
-  return plan;
-}
+/** See `ProtocolModule`. */
+export const resp = {
+  name: 'resp',
+  keys: ['password', 'users', 'publishAs', 'allowAnyone'],
+  read(listener, at, address, _defaults, problems) {
+    const { password, users, publishAs } = listener;
+    const plan: RespPlan = { users: readUsers(users, `${at}.users`, problems), publishAs: 'auto' };
+    if (password !== undefined) plan.password = readSecret(password, `${at}.password`, problems);
+    if (publishAs === 'text' || publishAs === 'binary') plan.publishAs = publishAs;
+    else if (publishAs !== undefined && publishAs !== 'auto') {
+      problems.push(`${at}.publishAs must be 'auto', 'text' or 'binary', not ${shown(publishAs)}`);
+    }
+    const anyone = readFlag(listener['allowAnyone'], `${at}.allowAnyone`, problems);
+    if (password === undefined && users === undefined && anyone !== true && !isLocal(address)) {
+      problems.push(`${at} needs a password, users or allowAnyone: ${shown(address)} can be reached by other machines`);
+    }
+    return plan;
+  },
+} as const satisfies ProtocolModule<RespPlan>;
 
 function readUsers(value: unknown, at: string, problems: string[]): RespUser[] {
   if (value === undefined) return [];

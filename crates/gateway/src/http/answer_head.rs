@@ -1,4 +1,4 @@
-//! What a worker answers to a request, checked.
+//! The head of what a worker answers to a request, checked.
 
 use std::borrow::Cow;
 
@@ -6,30 +6,13 @@ use bytes::Bytes;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use hyper::{StatusCode, header};
 
+use crate::event::{Head, Step, Whole};
+
 /// Status and headers, fit to be sent.
 #[derive(Clone, Debug)]
 pub struct AnswerHead {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-}
-
-/// One step of an answer.
-#[derive(Debug)]
-pub enum Reply {
-    /// All of it.
-    Whole(Box<(AnswerHead, Bytes)>),
-    /// Its head; pieces follow.
-    Begin(Box<AnswerHead>),
-    /// A piece of its body.
-    Piece(Box<Bytes>),
-    /// Its body is complete.
-    End,
-    /// It will never be complete.
-    Abort,
-    /// The worker wants to be told when few bytes of it are left to be written.
-    WantRoom,
-    /// The worker has room for so many more bytes of the request's body.
-    Pull(u32),
 }
 
 /// Why an answer cannot be sent.
@@ -92,16 +75,28 @@ impl AnswerHead {
         }
         Ok(Self { status, headers })
     }
-}
 
-impl Reply {
-    /// Bytes of it that wait in a shard's inbox.
-    pub(crate) fn bytes(&self) -> usize {
-        match self {
-            Self::Whole(whole) => whole.1.len(),
-            Self::Piece(piece) => piece.len(),
-            _ => 0,
-        }
+    /// The answer with this head and all of its body.
+    pub fn whole(self, body: Bytes) -> Step {
+        Step::Whole(Box::new(Whole { body, head: self }))
+    }
+
+    /// The beginning of an answer whose body follows.
+    pub fn begin(self) -> Step {
+        Step::Begin(Box::new(self))
+    }
+
+    /// What [`whole`](Self::whole) was made of; `None`: it is no answer to a request.
+    pub(crate) fn open_whole(whole: &mut Whole) -> Option<(Self, Bytes)> {
+        let head = whole.head.downcast_mut::<Self>()?;
+        let headers = std::mem::take(&mut head.headers);
+        let status = head.status;
+        Some((Self { status, headers }, std::mem::take(&mut whole.body)))
+    }
+
+    /// … and [`begin`](Self::begin).
+    pub(crate) fn open(head: Box<Head>) -> Option<Self> {
+        head.downcast().ok().map(|head| *head)
     }
 }
 

@@ -1,0 +1,116 @@
+//! RESP as a protocol of listeners: no handshake, no handler. Owns what all its connections know of each other.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_core::{SocketId, Tally};
+use millrace_protocol::resp::{Decoder, Version};
+
+use super::clients::{Client, Clients};
+use super::options::RespOptions;
+use super::session::{Session, Silence, Terms};
+use super::throttle::Throttle;
+use super::{RESP2, RESP3, Resp};
+use crate::contract::{
+    self, Encoding, Encodings, ListenError, ListenerConfig, Needs, Peer, Protocol, Refusal,
+    Service, Streams,
+};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct RespProtocol(Arc<Common>);
+
+/// What connections of a gateway know of each other.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) clients: Clients,
+    pub(super) throttle: Throttle,
+    pub(super) resp2: Encoding,
+    pub(super) resp3: Encoding,
+}
+
+impl RespProtocol {
+    pub(crate) fn new(encodings: &mut Encodings) -> Self {
+        Self(Arc::new(Common {
+            resp2: encodings.add(RESP2),
+            resp3: encodings.add(RESP3),
+            clients: Clients::new(),
+            throttle: Throttle::new(),
+        }))
+    }
+}
+
+impl Protocol for RespProtocol {
+    fn name(&self) -> &'static str {
+        "resp"
+    }
+
+    fn needs(&self, _config: &ListenerConfig) -> Needs {
+        Needs {
+            // its clients agree upon nothing in TLS
+            alpn: &[],
+            // it has no question whether a silent peer still lives
+            keep_alive: Some(SILENCE),
+        }
+    }
+
+    fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError> {
+        let options = RespOptions::read(&config.options)?;
+        let terms = Terms::new(&options, &config.limits, &self.0)?;
+        Ok(Arc::new(Listener(Arc::new(terms))))
+    }
+}
+
+/// As Redis's default.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// RESP on one listener.
+#[derive(Debug)]
+struct Listener(Arc<Terms>);
+
+impl Streams for Listener {
+    fn session(&self, socket: SocketId, peer: &Peer) -> Box<dyn contract::Session> {
+        let terms = &self.0;
+        let address = peer.address.map(|ip| SocketAddr::new(ip, peer.port));
+        let user = terms.access.anyone();
+        let name = user.as_ref().map_or("default", |user| user.name.as_str());
+        let client = Arc::new(Client::new(socket, (address, peer.local), name));
+        Box::new(Resp {
+            decoder: Decoder::new(),
+            session: Session {
+                terms: Arc::clone(terms),
+                client,
+                version: Version::Resp2,
+                user,
+                asked: 0,
+                silence: Silence::default(),
+                tally: Tally::default(),
+            },
+        })
+    }
+
+    fn append_refusal(&self, why: &Refusal, out: &mut Vec<u8>) {
+        if matches!(why, Refusal::OverLimit) {
+            out.extend_from_slice(OVER_LIMIT);
+        }
+    }
+}
+
+/// A session without its stream, on a listener that asks for no password.
+#[cfg(test)]
+impl RespProtocol {
+    pub(crate) fn session_on_stage(
+        &self,
+        socket: SocketId,
+        peer: &Peer,
+    ) -> Box<dyn contract::Session> {
+        let config = &peer.listener.config;
+        let options = RespOptions::read(&config.options).unwrap();
+        let terms = Terms::new(&options, &config.limits, &self.0).unwrap();
+        Listener(Arc::new(terms)).session(socket, peer)
+    }
+}
+
+/// What a peer is told whose address has too many connections.
+const OVER_LIMIT: &[u8] = b"-ERR max number of clients reached\r\n";

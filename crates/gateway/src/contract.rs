@@ -1,0 +1,35 @@
+//! What an adapter may name of the gateway, and all of it but the ground (limits, counters, locks). Owns nothing.
+//!
+//! A *protocol* is a value of [`Protocol`] that makes a [`Service`] of a listener's [`Options`]. Where each of its streams is
+//! one socket it does so with [`Streams`], whose [`Session`]s speak on a connection by their [`Context`]. An endpoint of HTTP
+//! names `crate::http` as well. `docs/decisions/0017` and `0021` say why.
+
+pub(crate) use crate::close::{CloseMode, CloseReason};
+pub(crate) use crate::config::ListenerConfig;
+pub(crate) use crate::event::record::Asking;
+pub(crate) use crate::event::{
+    Acceptance, FIRST_CREDIT, Head, Step, TransferId, Transport, Turn, Whole,
+};
+#[cfg_attr(
+    not(test),
+    expect(
+        unused_imports,
+        reason = "the probe of the tests is the first protocol that uses all of it"
+    )
+)]
+pub(crate) use crate::event::{Event, Instruction, Operation};
+pub(crate) use crate::frame::{
+    Charge, Encoding, EncodingDef, Encodings, Frame, LateReply, Message,
+};
+pub(crate) use crate::hub::{Hub, Worker, unix_ms};
+pub(crate) use crate::listener::Peer;
+pub(crate) use crate::net::address::ListenError;
+pub(crate) use crate::net::stream::{Carried, Stream};
+pub(crate) use crate::options::{Options, Reader};
+pub(crate) use crate::shard::open::{Opened, Refusal};
+pub(crate) use crate::shard::protocol::{Needs, Protocol, Service, Streams};
+pub(crate) use crate::shard::{Part, Shard};
+pub(crate) use crate::socket::env::Env;
+pub(crate) use crate::socket::transfers::{Owner, TakesSteps};
+pub(crate) use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits, Wake};
+pub(crate) use crate::worker::queue;

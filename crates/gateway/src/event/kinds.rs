@@ -1,0 +1,251 @@
+//! Every number that passes between the gateway and JavaScript in events, with its name. The only list: `cargo xtask
+//! generate` writes `js/src/worker/kinds.generated.ts` from it. Knows no layout.
+
+use super::Handlers;
+
+/// An enum whose variants have numbers; behind `=>` stands what JavaScript is shown in place of the number.
+macro_rules! numbers {
+    (
+        $(#[doc = $about:literal])*
+        $visible:vis enum $name:ident {
+            $(
+                $(#[doc = $note:literal])*
+                $variant:ident = $number:expr $(=> $text:literal)?;
+            )*
+        }
+    ) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        $visible enum $name {
+            $(
+                $(#[doc = $note])*
+                $(#[doc = concat!("`'", $text, "'` in JavaScript.")])?
+                $variant,
+            )*
+        }
+
+        impl $name {
+            pub(super) const fn number(self) -> u32 {
+                match self {
+                    $(Self::$variant => $number,)*
+                }
+            }
+        }
+    };
+}
+
+/// The handlers, by bit and by name in a worker's module.
+macro_rules! handlers {
+    ($($handler:ident = $bit:expr => $name:literal;)*) => {
+        impl Handlers {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                pub const $handler: Self = Self::bit($bit);
+            )*
+        }
+    };
+}
+
+/// The events of single protocols. Behind `=>` stands the handler that one calls, as in [`handlers`]: with the socket's id,
+/// its token, each word of the fields as a number, and the payload if there is one. The others are for the protocol's own
+/// code in JavaScript.
+macro_rules! events {
+    (
+        $(#[doc = $about:literal])*
+        pub(crate) enum $name:ident {
+            $(
+                $(#[doc = $note:literal])*
+                $(#[cfg($when:ident)])?
+                $variant:ident = $number:expr $(=> $handler:ident = $bit:expr => $handler_name:literal)?;
+            )*
+        }
+    ) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $name {
+            $($(#[doc = $note])* $(#[cfg($when)])? $variant,)*
+        }
+
+        #[cfg_attr(not(test), expect(dead_code, reason = "no protocol has events of its own yet"))]
+        impl $name {
+            pub(crate) const fn number(self) -> u32 {
+                match self {
+                    $($(#[cfg($when)])? Self::$variant => $number,)*
+                }
+            }
+
+            pub(crate) const fn name(self) -> &'static str {
+                match self {
+                    $($(#[cfg($when)])? Self::$variant => stringify!($variant),)*
+                }
+            }
+
+            /// The handler that it calls; none: it is for the protocol's own code in JavaScript.
+            pub(crate) const fn handler(self) -> Option<Handlers> {
+                match self {
+                    $($(#[cfg($when)])? Self::$variant => {
+                        let handlers: &[Handlers] = &[$(Handlers::$handler)?];
+                        handlers.first().copied()
+                    })*
+                }
+            }
+        }
+
+        $($(handlers! { $handler = $bit => $handler_name; })?)*
+    };
+}
+
+/// What a worker may tell the session of one of its sockets.
+macro_rules! operations {
+    (
+        $(#[doc = $about:literal])*
+        pub enum $name:ident {
+            $($(#[doc = $note:literal])* $(#[cfg($when:ident)])? $variant:ident = $number:expr;)*
+        }
+    ) => {
+        $(#[doc = $about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum $name {
+            $($(#[doc = $note])* $(#[cfg($when)])? $variant,)*
+        }
+
+        impl TryFrom<u32> for $name {
+            type Error = u32;
+
+            /// By its number, as JavaScript has it.
+            fn try_from(number: u32) -> Result<Self, u32> {
+                $($(#[cfg($when)])? if number == $number {
+                    return Ok(Self::$variant);
+                })*
+                Err(number)
+            }
+        }
+    };
+}
+
+numbers! {
+    /// What a record tells: the low four bits of its first word.
+    pub(crate) enum RecordKind {
+        /// A connection.
+        Open = 1;
+        /// A text message.
+        Text = 2;
+        /// A binary message.
+        Binary = 3;
+        /// A connection is gone.
+        Close = 4;
+        /// A socket's outbox was congested and no longer is.
+        Drain = 5;
+        /// A request to be answered.
+        Request = 6;
+        /// A piece of a request's body.
+        Piece = 7;
+        /// What became of a request or its answer.
+        Turn = 8;
+        /// What a protocol tells beside messages: an [`Event`].
+        Event = 9;
+    }
+}
+
+numbers! {
+    /// Bits of a record's first word between its kind and its length.
+    pub(super) enum Flag {
+        /// The text is ASCII.
+        Ascii = 1 << 4;
+        /// The last piece of a body; bodies are no text.
+        Last = 1 << 4;
+        /// The payload travels beside the batch; here are its index and length.
+        Sidecar = 1 << 5;
+    }
+}
+
+numbers! {
+    /// What became of a request or its answer.
+    pub(crate) enum Turn {
+        /// The client left before the answer was complete.
+        Aborted = 1;
+        /// The answer did not begin in time.
+        Late = 2;
+        /// Few bytes of the answer are left to be written.
+        Room = 3;
+        /// The request's body is larger than allowed.
+        TooLarge = 4;
+        /// The request's body broke off.
+        Broken = 5;
+        /// The client sends nothing more; it may still read.
+        Left = 6;
+    }
+}
+
+numbers! {
+    /// How a socket's bytes travel.
+    pub(crate) enum Transport {
+        /// As a WebSocket.
+        WebSocket = 0 => "websocket";
+        /// One way, as Server-Sent Events.
+        EventStream = 1 => "sse";
+    }
+}
+
+handlers! {
+    OPEN = 1 << 0 => "handleOpen";
+    TEXT = 1 << 1 => "handleTextMessage";
+    BINARY = 1 << 2 => "handleBinaryMessage";
+    CLOSE = 1 << 3 => "handleClose";
+    DRAIN = 1 << 4 => "handleDrain";
+    REQUEST = 1 << 5 => "fetch";
+}
+
+events! {
+    /// What a protocol tells beside messages.
+    pub(crate) enum Event {
+        /// Of the protocol that tests have.
+        #[cfg(test)]
+        Probe = 0xffff;
+    }
+}
+
+operations! {
+    /// What a worker tells a socket's protocol beside messages and closes.
+    pub enum Operation {
+        /// Of the protocol that tests have.
+        #[cfg(test)]
+        Probe = 0xffff;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    events! {
+        /// Some.
+        pub(crate) enum Example {
+            /// It calls one.
+            Calling = 1 => ANY = 1 << 9 => "handleAny";
+            /// It calls none.
+            Silent = 2;
+        }
+    }
+
+    #[test]
+    fn an_event_has_a_number_a_name_and_perhaps_a_handler() {
+        let numbers = [Example::Calling, Example::Silent].map(Example::number);
+        assert_eq!(numbers, [1, 2]);
+        assert_eq!(Example::Calling.name(), "Calling");
+        assert_eq!(Example::Calling.handler(), Some(Handlers::ANY));
+        assert_eq!(Example::Silent.handler(), None);
+        assert_eq!(
+            (Event::Probe.number(), Event::Probe.name()),
+            (0xffff, "Probe")
+        );
+        assert_eq!(Event::Probe.handler(), None);
+    }
+
+    #[test]
+    fn operations_are_found_by_their_numbers() {
+        assert_eq!(Operation::try_from(0xffff), Ok(Operation::Probe));
+        assert_eq!(Operation::try_from(0), Err(0));
+    }
+}

@@ -1,0 +1,104 @@
+//! HTTP as a protocol of listeners: what it asks of TLS, what one listener's connections have in common, and how accepted
+//! streams begin. Its endpoints are given to it by the registry.
+
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use hyper::header::HeaderValue;
+use millrace_protocol::http::InspectorConfig;
+
+use super::options::Origins;
+use super::{Endpoints, adopt, answer};
+use crate::config::ListenerConfig;
+use crate::limits::ListenerLimits;
+use crate::listener::Peer;
+use crate::net::address::ListenError;
+use crate::net::stream::Stream;
+use crate::options::Reader;
+use crate::shard::Shard;
+use crate::shard::protocol::{Needs, Protocol, Service};
+
+/// See the module.
+pub(crate) struct HttpProtocol(Box<MakeEndpoints>);
+
+/// Makes the endpoints of a listener of its options and limits.
+type MakeEndpoints =
+    dyn Fn(&Reader<'_>, &ListenerLimits) -> Result<Endpoints, ListenError> + Send + Sync;
+
+/// HTTP on one listener.
+#[derive(Debug)]
+pub(crate) struct HttpService {
+    /// Which origins may connect.
+    pub(super) origins: Origins,
+    /// Whether CONNECT and TRACE of HTTP/1.1, and TRACE of HTTP/2, reach endpoints instead of being refused.
+    pub(super) raw_methods: bool,
+    /// The bounds of requests as their inspector wants them.
+    pub(super) inspector: InspectorConfig,
+    /// The value of `Keep-Alive` in its answers.
+    pub(super) keep_alive: HeaderValue,
+    pub(super) endpoints: Endpoints,
+}
+
+impl HttpProtocol {
+    pub(crate) fn new(
+        endpoints: impl Fn(&Reader<'_>, &ListenerLimits) -> Result<Endpoints, ListenError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self(Box::new(endpoints))
+    }
+}
+
+impl fmt::Debug for HttpProtocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HttpProtocol")
+    }
+}
+
+impl Protocol for HttpProtocol {
+    fn name(&self) -> &'static str {
+        "http"
+    }
+
+    fn needs(&self, config: &ListenerConfig) -> Needs {
+        let http2 = config.tls.as_ref().is_some_and(|tls| tls.http2);
+        Needs {
+            alpn: if http2 {
+                &[b"h2", b"http/1.1"]
+            } else {
+                &[b"http/1.1"]
+            },
+            keep_alive: None,
+        }
+    }
+
+    fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError> {
+        let limits = &config.limits;
+        let options = config.options.reader();
+        let service = HttpService {
+            origins: Origins::read(&options)?,
+            raw_methods: options.flag("rawMethods")?.unwrap_or_default(),
+            inspector: InspectorConfig {
+                head_bytes: limits.request_head_bytes,
+                headers: usize::try_from(limits.request_headers).unwrap_or(usize::MAX),
+                target_bytes: limits.request_target_bytes,
+                body_bytes: u64::try_from(limits.body_bytes).unwrap_or(u64::MAX),
+            },
+            keep_alive: answer::keep_alive_terms(
+                limits.keep_alive_timeout,
+                limits.keep_alive_requests,
+            ),
+            endpoints: (self.0)(&options, limits)?,
+        };
+        options.finish()?;
+        Ok(Arc::new(service))
+    }
+}
+
+impl Service for HttpService {
+    fn accept(self: Arc<Self>, shard: &Rc<Shard>, stream: Stream, peer: Peer) {
+        adopt(shard, stream, peer, self);
+    }
+}

@@ -1,0 +1,41 @@
+//! How a worker tells a socket's session something that is neither a message nor a close.
+
+use millrace_core::{ShardSet, SocketId};
+
+use super::Hub;
+use crate::event::Instruction;
+use crate::inbox::{COMMAND_CHARGE, Command};
+
+impl Hub {
+    /// Tells the session of a socket, or of the one behind a virtual socket, one of its protocol's operations, by number:
+    /// behind what was sent to it before. False: there is no such socket, or its I/O thread has too much to do, which is
+    /// reported.
+    pub fn tell(
+        &self,
+        id: SocketId,
+        operation: u32,
+        fields: &[u8],
+        payload: &[u8],
+        dirty: &mut ShardSet,
+    ) -> bool {
+        let instruction = Box::new(Instruction::new(operation, fields, payload));
+        let charge = COMMAND_CHARGE + instruction.bytes();
+        let posted = self.core.reach(id, &[], |route, _annotation| {
+            dirty.insert(route.shard);
+            let (slot, socket) = (route.slot, route.socket);
+            self.inboxes
+                .deliver(route.shard, charge, 0, |_mail| Command::Tell {
+                    slot,
+                    socket,
+                    instruction,
+                })
+        });
+        if posted == Some(false) {
+            self.report(
+                "ERR_MILLRACE_INBOX_FULL",
+                "an I/O thread has too much to send; what a socket was told is lost",
+            );
+        }
+        posted == Some(true)
+    }
+}

@@ -1,0 +1,164 @@
+//! What protocols keep per shard beside sockets. Made when it is first asked for, found by its type; the shard tells it when
+//! the turn ends, when time has passed, and what becomes of workers and listeners.
+
+use std::any::Any;
+use std::cell::{Cell, OnceCell};
+use std::rc::Rc;
+
+use super::Shard;
+use crate::socket::env::Env;
+
+/// See the module. What nothing is told of, it need not say.
+pub(crate) trait Part: Any {
+    /// The shard's own one.
+    fn new(env: &Env) -> Self
+    where
+        Self: Sized;
+
+    /// The turn has written to its connections, and ends; only where somebody has asked for it by
+    /// [`tell_parts`](Shard::tell_parts) since the last one.
+    fn turn_ends(&self, _shard: &Shard) {}
+
+    /// Looks at its deadlines; false: it has none. It is asked again and again while any part has some, and after
+    /// [`arm_timers`](Env::arm_timers).
+    fn look(&self, _shard: &Shard) -> bool {
+        false
+    }
+
+    /// A worker answers nothing any more.
+    fn worker_gone(&self, _worker: u32) {}
+
+    /// These listeners stop: ends what of them is at nothing, or, where it `cuts`, all, sockets excepted. How many are left.
+    fn stop(&self, _listeners: &[u32], _cuts: bool) -> usize {
+        0
+    }
+}
+
+/// The parts of one shard: a handful, in the order in which they were made, and never fewer.
+#[derive(Default)]
+pub(super) struct Parts {
+    made: [OnceCell<Rc<dyn Part>>; MOST],
+    /// Some are to be told when the turn ends.
+    due: Cell<bool>,
+}
+
+impl Parts {
+    fn get<P: Part>(&self, env: &Env) -> Rc<P> {
+        let mut slots = self.made.iter();
+        let found = slots.find_map(|slot| {
+            let part = slot.get_or_init(|| Rc::new(P::new(env)));
+            let known: &dyn Any = &**part;
+            known.is::<P>().then(|| Rc::clone(part))
+        });
+        let part: Rc<dyn Any> = found.expect("there is room for the parts of all protocols");
+        part.downcast().expect("it was found by its type")
+    }
+
+    fn all(&self) -> impl Iterator<Item = &dyn Part> {
+        self.made
+            .iter()
+            .map_while(|slot| slot.get())
+            .map(|part| &**part)
+    }
+}
+
+/// More than there are.
+const MOST: usize = 8;
+
+impl Shard {
+    /// This shard's part of a type.
+    pub(crate) fn part<P: Part>(&self) -> Rc<P> {
+        self.parts.get(self)
+    }
+
+    /// The parts are told when this turn ends, or the next one.
+    #[inline]
+    pub(crate) fn tell_parts(&self) {
+        self.parts.due.set(true);
+    }
+
+    #[inline]
+    pub(super) fn tell_turn_ends(&self) {
+        if self.parts.due.replace(false) {
+            self.end_turn_of_parts();
+        }
+    }
+
+    #[inline(never)]
+    fn end_turn_of_parts(&self) {
+        for part in self.parts.all() {
+            part.turn_ends(self);
+        }
+    }
+
+    /// False: there are no deadlines.
+    pub(super) fn look_at_parts(&self) -> bool {
+        let mut waits = false;
+        for part in self.parts.all() {
+            waits |= part.look(self);
+        }
+        waits
+    }
+
+    pub(super) fn tell_worker_gone(&self, worker: u32) {
+        for part in self.parts.all() {
+            part.worker_gone(worker);
+        }
+    }
+
+    pub(super) fn stop_parts(&self, listeners: &[u32], cuts: bool) -> usize {
+        let left = self.parts.all().map(|part| part.stop(listeners, cuts));
+        left.sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use millrace_core::ShardIndex;
+
+    use super::*;
+    use crate::frame::Encodings;
+    use crate::hub::Hub;
+    use crate::limits::GatewayLimits;
+    use crate::stats::ShardStats;
+
+    struct Told(Cell<u32>);
+    struct Other;
+
+    impl Part for Told {
+        fn new(_: &Env) -> Self {
+            Self(Cell::new(0))
+        }
+
+        fn worker_gone(&self, worker: u32) {
+            self.0.set(worker);
+        }
+    }
+
+    impl Part for Other {
+        fn new(_: &Env) -> Self {
+            Self
+        }
+    }
+
+    #[test]
+    fn a_part_is_made_once_and_found_by_its_type() {
+        let hub = Arc::new(Hub::new(Encodings::new()));
+        let index = ShardIndex::new(0).unwrap();
+        let stats = Arc::new(ShardStats::default());
+        let env = Env::new(index, hub, GatewayLimits::default(), stats);
+        let parts = Parts::default();
+        assert_eq!(parts.all().count(), 0);
+        parts.get::<Other>(&env);
+        let told = parts.get::<Told>(&env);
+        assert!(Rc::ptr_eq(&told, &parts.get::<Told>(&env)));
+        parts.get::<Other>(&env);
+        assert_eq!(parts.all().count(), 2);
+        for part in parts.all() {
+            part.worker_gone(7);
+        }
+        assert_eq!(told.0.get(), 7);
+    }
+}

@@ -1,0 +1,189 @@
+//! The transfers of one connection: how much more of each the worker takes, and who waits for it. Owns that the worker
+//! hears of their end. Knows nothing of what they carry.
+
+use super::Wake;
+use super::connection::{Io, Shared};
+use super::env::Env;
+use crate::event::{FIRST_CREDIT, Step, TransferId, Turn};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Bodies(Vec<Body>);
+
+/// One transfer.
+#[derive(Debug)]
+struct Body {
+    id: TransferId,
+    /// Bytes that the worker has room for; less than none: those that it was sent beyond that.
+    credit: i64,
+    /// Input waits for more of it.
+    stalls: bool,
+    /// Pieces went to the worker, and the last has not.
+    begun: bool,
+    /// The worker is to be told of room in the outbox.
+    wants_room: bool,
+}
+
+impl Bodies {
+    pub(super) fn open(&mut self, id: TransferId) {
+        self.0.push(Body {
+            id,
+            credit: signed(FIRST_CREDIT),
+            stalls: false,
+            begun: false,
+            wants_room: false,
+        });
+    }
+
+    /// A piece goes to the worker. Whether it has room for more; `None`: there is no such transfer.
+    pub(super) fn spend(&mut self, id: TransferId, bytes: usize, last: bool) -> Option<bool> {
+        let body = self.find(id)?;
+        body.credit = body.credit.saturating_sub(signed(bytes));
+        body.begun = !last;
+        body.stalls = !last && body.credit <= 0;
+        Some(!body.stalls)
+    }
+
+    /// The worker has room for more. True: input waited for that, and for nothing else of these.
+    pub(super) fn pull(&mut self, id: TransferId, bytes: u32) -> bool {
+        let Some(body) = self.find(id) else {
+            return false;
+        };
+        body.credit = body.credit.saturating_add(i64::from(bytes));
+        let stalled = body.stalls;
+        body.stalls &= body.credit <= 0;
+        stalled && !self.stall()
+    }
+
+    /// Whether input waits.
+    pub(super) fn stall(&self) -> bool {
+        self.0.iter().any(|body| body.stalls)
+    }
+
+    /// The worker is to be told when there is room. False: there is no such transfer.
+    pub(super) fn await_room(&mut self, id: TransferId) -> bool {
+        let body = self.find(id);
+        body.is_some_and(|body| {
+            body.wants_room = true;
+            true
+        })
+    }
+
+    /// Those whose worker is to be told of room, each once.
+    pub(super) fn take_awaiting(&mut self) -> impl Iterator<Item = TransferId> {
+        let bodies = self.0.iter_mut();
+        bodies.filter_map(|body| std::mem::take(&mut body.wants_room).then_some(body.id))
+    }
+
+    /// Forgets one. Whether the worker waits for pieces that never come; `None`: there is no such transfer.
+    pub(super) fn close(&mut self, id: TransferId) -> Option<bool> {
+        let index = self.0.iter().position(|body| body.id == id)?;
+        Some(self.0.swap_remove(index).begun)
+    }
+
+    /// All that are left.
+    pub(super) fn into_ids(self) -> impl Iterator<Item = TransferId> {
+        self.0.into_iter().map(|body| body.id)
+    }
+
+    fn find(&mut self, id: TransferId) -> Option<&mut Body> {
+        self.0.iter_mut().find(|body| body.id == id)
+    }
+}
+
+impl Env {
+    /// A step of a transfer that the session of a connection opened.
+    pub(crate) fn step(&self, connection: &Shared, id: TransferId, step: Step) {
+        let io = &mut *connection.io.borrow_mut();
+        if let Step::Pull(bytes) = step
+            && let Some(extra) = io.extra.as_deref_mut()
+            && extra.bodies.pull(id, bytes)
+        {
+            self.restart_clocks(io);
+            connection.wake();
+        }
+        self.tell_session(connection, io, Wake::Transfer(id, step));
+    }
+
+    /// The outbox has room: tells the worker of the transfers that waited for it.
+    pub(super) fn tell_room(&self, connection: &Shared, io: &mut Io) {
+        let Some(extra) = io.extra.as_deref_mut() else {
+            return;
+        };
+        for id in extra.bodies.take_awaiting() {
+            connection.worker.queue().turn(id.get(), Turn::Room);
+            self.ring_later(&connection.worker);
+        }
+    }
+
+    /// Drops what few connections have: the session is asked nothing more. The worker hears that its transfers are over.
+    pub(super) fn drop_extra(&self, connection: &Shared, io: &mut Io) {
+        let Some(extra) = io.extra.take() else {
+            return;
+        };
+        for id in extra.bodies.into_ids() {
+            self.transfers.close(id);
+            connection.worker.queue().turn(id.get(), Turn::Aborted);
+            self.ring_later(&connection.worker);
+        }
+    }
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two() -> (Bodies, [TransferId; 2]) {
+        let ids = [64, 128].map(TransferId::new);
+        let mut bodies = Bodies::default();
+        for id in ids {
+            bodies.open(id);
+        }
+        (bodies, ids)
+    }
+
+    #[test]
+    fn what_was_sent_beyond_the_credit_is_owed() {
+        let (mut bodies, [id, _]) = two();
+        assert_eq!(bodies.spend(id, FIRST_CREDIT + 10, false), Some(false));
+        assert!(!bodies.pull(id, 10), "nothing is left of it");
+        assert!(bodies.stall());
+        assert!(bodies.pull(id, 1));
+        assert!(!bodies.stall());
+        assert_eq!(bodies.spend(id, 1, false), Some(false));
+    }
+
+    #[test]
+    fn input_waits_for_all_of_them() {
+        let (mut bodies, [one, other]) = two();
+        for id in [one, other] {
+            assert_eq!(bodies.spend(id, FIRST_CREDIT, false), Some(false));
+        }
+        assert!(!bodies.pull(one, 5));
+        assert!(bodies.pull(other, 5));
+        assert!(!bodies.pull(other, 5), "nobody waits any more");
+    }
+
+    #[test]
+    fn a_last_piece_waits_for_nothing() {
+        let (mut bodies, [id, other]) = two();
+        assert_eq!(bodies.spend(id, usize::MAX, true), Some(true));
+        assert_eq!(bodies.close(id), Some(false), "it was complete");
+        assert_eq!(bodies.spend(id, 1, false), None);
+        assert_eq!(bodies.spend(other, 1, false), Some(true));
+        assert_eq!(bodies.close(other), Some(true), "it was not");
+    }
+
+    #[test]
+    fn room_is_told_once() {
+        let (mut bodies, [id, _]) = two();
+        assert!(bodies.await_room(id));
+        assert_eq!(bodies.take_awaiting().collect::<Vec<_>>(), [id]);
+        assert_eq!(bodies.take_awaiting().count(), 0);
+        assert!(!bodies.await_room(TransferId::new(1)));
+    }
+}

@@ -1,0 +1,160 @@
+//! What a session may do beside messages and replies.
+#![cfg_attr(
+    not(test),
+    expect(
+        dead_code,
+        reason = "the probe of the tests is the first protocol that uses all of it"
+    )
+)]
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::{Audience, Context};
+use crate::close::CloseReason;
+use crate::event::record::{event_bytes, record_bytes};
+use crate::event::{Event, TransferId, Turn};
+use crate::socket::Flow;
+use crate::socket::connection::{Extra, Swelling, Wait};
+use crate::socket::transfers::Owner;
+use crate::socket::waker::SessionWaker;
+use crate::worker::queue::Appender;
+
+/// What it may know and say of itself.
+impl Context<'_> {
+    /// Whether the connection is not read now: silence is not the peer's.
+    pub(crate) fn is_paused(&self) -> bool {
+        let parts = &self.parts;
+        parts.wait == Wait::InLine
+            || *parts.swelling == Swelling::Paused
+            || parts.extra.as_deref().is_some_and(Extra::stalls)
+    }
+
+    /// Has the session [woken](crate::socket::Wake::Posted) from any thread, once for as many calls as come before it runs.
+    pub(crate) fn waker(&mut self) -> Waker {
+        let (env, connection) = (self.env, self.connection);
+        let waker = self.extra().waker.get_or_insert_with(|| {
+            let place = (connection.slot, connection.socket);
+            Arc::new(SessionWaker::new(env.hub(), env.index(), place))
+        });
+        Waker::from(Arc::clone(waker))
+    }
+}
+
+/// What its protocol alone tells the worker.
+impl Context<'_> {
+    /// Whether the worker has the handler that this event calls; events that call none go to the protocol's own code there.
+    pub(crate) fn handles(&self, event: Event) -> bool {
+        let handlers = self.connection.worker.handlers();
+        event
+            .handler()
+            .is_none_or(|handler| handlers.contains(handler))
+    }
+
+    /// Tells it: the fields in words, and a payload, which are the event's. It counts as a message does, and like one that
+    /// nobody handles it ends the connection where the worker does not [handle](Self::handles) it.
+    pub(crate) fn event(
+        &mut self,
+        event: Event,
+        fields: &[u8],
+        payload: Cow<'_, [u8]>,
+    ) -> Result<Flow, CloseReason> {
+        if self.audience != Audience::Both {
+            return Ok(Flow::Go);
+        }
+        if !self.handles(event) {
+            return Err(CloseReason::NO_HANDLER);
+        }
+        let (fields_length, length) = (fields.len(), payload.len());
+        let slot = self.connection.worker_slot.get();
+        let has_room = self.append(event_bytes(fields_length, length), |queue| {
+            queue.event(slot, event, fields, payload)
+        });
+        let unhurried = self.count(length);
+        Ok(Flow::go_if(has_room && unhurried))
+    }
+}
+
+/// Large bodies, to the worker and from it, with credit both ways.
+impl Context<'_> {
+    /// Opens one: what the worker does with it [wakes](crate::socket::Wake::Transfer) the session until that
+    /// [closes](Self::close_transfer) it. The worker has to be told its id.
+    pub(crate) fn open_transfer(&mut self) -> TransferId {
+        let owner = Owner::Connection {
+            slot: self.connection.slot,
+            socket: self.connection.socket,
+        };
+        let id = self.env.transfers.open(|id| (owner, id));
+        self.extra().bodies.open(id);
+        id
+    }
+
+    /// A piece for the worker. `Stop` also says that it has no room for more of this transfer: input pauses until it has.
+    pub(crate) fn piece(&mut self, id: TransferId, bytes: Cow<'_, [u8]>, last: bool) -> Flow {
+        let extra = self.parts.extra.as_deref_mut();
+        let spent = extra.and_then(|extra| extra.bodies.spend(id, bytes.len(), last));
+        let Some(has_credit) = spent.filter(|_| self.audience == Audience::Both) else {
+            return Flow::Go;
+        };
+        let length = ID_BYTES + bytes.len();
+        let has_room = self.append(length, |queue| queue.piece(id.get(), bytes, last));
+        Flow::go_if(has_room && has_credit)
+    }
+
+    /// The session takes more of what the worker sends: it is told so, once the outbox has room.
+    pub(crate) fn room(&mut self, id: TransferId) {
+        let extra = self.parts.extra.as_deref_mut();
+        if !extra.is_some_and(|extra| extra.bodies.await_room(id)) {
+            return;
+        }
+        if self.parts.outbox.charge() > self.env.drained_bytes() {
+            if *self.parts.swelling == Swelling::None {
+                *self.parts.swelling = Swelling::Awaited;
+            }
+            return;
+        }
+        let bodies = &mut self.extra().bodies;
+        let awaiting: Vec<_> = bodies.take_awaiting().collect();
+        for id in awaiting {
+            self.turn(id, Turn::Room);
+        }
+    }
+
+    /// The transfer is over. A worker that was sent only a part of a body is told that the rest never comes.
+    pub(crate) fn close_transfer(&mut self, id: TransferId) {
+        let extra = self.parts.extra.as_deref_mut();
+        let Some(is_incomplete) = extra.and_then(|extra| extra.bodies.close(id)) else {
+            return;
+        };
+        self.env.transfers.close(id);
+        if is_incomplete {
+            self.turn(id, Turn::Broken);
+        }
+    }
+
+    fn turn(&mut self, id: TransferId, turn: Turn) {
+        self.append(ID_BYTES + 4, |queue| queue.turn(id.get(), turn));
+    }
+
+    /// Appends a record with so many bytes of payload, which says in which batch it lies. Whether another may follow.
+    fn append(&mut self, bytes: usize, append: impl FnOnce(&mut Appender<'_>) -> u64) -> bool {
+        let worker = &self.connection.worker;
+        if self.appender.is_none() {
+            self.appender = worker.queue().appender();
+        }
+        // a retired worker's connections are about to be closed
+        let Some(appender) = &mut self.appender else {
+            return false;
+        };
+        let batch = append(appender);
+        self.parts.credit.spend(batch, record_bytes(bytes));
+        self.env.ring_later(worker);
+        let limits = self.env.limits();
+        let room = appender.has_room(limits.worker_queue_events, limits.worker_queue_bytes);
+        room && !self.parts.credit.is_spent(limits)
+    }
+}
+
+/// What names a transfer in a record.
+const ID_BYTES: usize = 8;

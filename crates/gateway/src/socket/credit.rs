@@ -1,0 +1,115 @@
+//! What a connection's worker has not handled of it, and how much more it may be told.
+
+use crate::limits::GatewayLimits;
+
+/// Events of a connection that its worker has not handled.
+#[derive(Debug, Default)]
+pub(crate) struct Credit {
+    /// The newest batch that holds one of its events.
+    batch: u64,
+    events: u32,
+    bytes: usize,
+    held_events: u32,
+    held_bytes: usize,
+}
+
+impl Credit {
+    /// One event of `bytes` bytes went into batch `batch`.
+    pub(crate) fn spend(&mut self, batch: u64, bytes: usize) {
+        self.batch = batch;
+        self.events += 1;
+        self.bytes += bytes;
+    }
+
+    /// The newest batch that holds one of its events, if there was any.
+    pub(crate) fn newest(&self) -> Option<u64> {
+        (self.batch > 0).then_some(self.batch)
+    }
+
+    /// Whether events wait behind a promise.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.held_events > 0
+    }
+
+    /// Whether another event may be taken from the wire. `handled` is the newest batch that the
+    /// worker is done with.
+    pub(crate) fn has_room(&mut self, handled: u64, limits: &GatewayLimits) -> bool {
+        if handled >= self.batch {
+            (self.events, self.bytes) = (0, 0);
+        }
+        !self.is_spent(limits)
+    }
+
+    /// Whether a bound is reached, without looking at what the worker did meanwhile.
+    pub(crate) fn is_spent(&self, limits: &GatewayLimits) -> bool {
+        self.events.saturating_add(self.held_events) >= limits.unhandled_events.max(1)
+            || self.bytes.saturating_add(self.held_bytes) >= limits.unhandled_bytes.max(1)
+    }
+
+    /// Events of a batch wait behind a promise.
+    pub(crate) fn hold(&mut self, events: u32, bytes: u32) {
+        self.held_events = self.held_events.saturating_add(events);
+        self.held_bytes = self
+            .held_bytes
+            .saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    /// … and are handled.
+    pub(crate) fn release(&mut self, events: u32, bytes: u32) {
+        self.held_events = self.held_events.saturating_sub(events);
+        self.held_bytes = self
+            .held_bytes
+            .saturating_sub(usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credit_comes_back_when_its_last_batch_is_handled() {
+        let limits = GatewayLimits {
+            unhandled_events: 2,
+            ..GatewayLimits::default()
+        };
+        let mut credit = Credit::default();
+        credit.spend(5, 10);
+        assert!(credit.has_room(4, &limits));
+        credit.spend(6, 10);
+        assert!(credit.is_spent(&limits));
+        assert!(
+            !credit.has_room(5, &limits),
+            "an earlier batch alone brings nothing back"
+        );
+        assert!(credit.has_room(6, &limits));
+    }
+
+    #[test]
+    fn held_events_count_until_they_are_released() {
+        let limits = GatewayLimits {
+            unhandled_events: 2,
+            ..GatewayLimits::default()
+        };
+        let mut credit = Credit::default();
+        credit.spend(1, 10);
+        credit.spend(1, 10);
+        credit.hold(2, 20);
+        assert!(!credit.has_room(1, &limits));
+        credit.release(1, 10);
+        assert!(credit.has_room(1, &limits));
+    }
+
+    #[test]
+    fn bytes_are_bounded_and_one_message_fits() {
+        let limits = GatewayLimits {
+            unhandled_bytes: 100,
+            ..GatewayLimits::default()
+        };
+        let mut credit = Credit::default();
+        assert!(credit.has_room(0, &limits));
+        credit.spend(1, 1_000_000);
+        assert!(!credit.has_room(0, &limits));
+        assert!(credit.has_room(1, &limits));
+    }
+}

@@ -1,0 +1,136 @@
+//! Large bodies of a session, to the worker and from it, with credit both ways.
+
+use bytes::Bytes;
+
+use super::harness::Harness;
+use crate::close::CloseReason;
+use crate::event::{FIRST_CREDIT, Step, TransferId};
+
+const TEXT: u32 = 2;
+const CLOSE: u32 = 4;
+const PIECE: u32 = 7;
+const TURN: u32 = 8;
+
+/// The first transfer of the first shard.
+const ID: TransferId = TransferId::new(64);
+
+fn opened() -> Harness {
+    let harness = Harness::probe();
+    harness.feed(b"/open\n");
+    harness.drive();
+    assert_eq!(harness.written(), "opened\ntransfer 64\n");
+    harness
+}
+
+fn stalls(harness: &Harness) -> bool {
+    let io = harness.connection.io.borrow();
+    io.extra.as_ref().unwrap().stalls()
+}
+
+#[test]
+fn pieces_go_up_while_the_worker_has_room_and_input_waits_for_more() {
+    let harness = opened();
+    let piece = FIRST_CREDIT / 4 * 3;
+    harness.feed(format!("/piece {piece}\n").repeat(3).as_bytes());
+    harness.feed(b"message\n");
+    harness.drive();
+    assert_eq!(harness.handle_all(), [PIECE, PIECE]);
+    harness.drive();
+    assert!(
+        harness.handle_all().is_empty(),
+        "it has more than it asked for"
+    );
+    harness.step(ID, Step::Pull(100));
+    harness.drive();
+    assert!(harness.handle_all().is_empty(), "what is owed comes first");
+    harness.step(ID, Step::Pull(u32::try_from(FIRST_CREDIT).unwrap()));
+    harness.drive();
+    assert_eq!(harness.handle_all(), [PIECE]);
+    harness.step(ID, Step::Pull(u32::try_from(FIRST_CREDIT).unwrap()));
+    harness.drive();
+    assert_eq!(harness.handle_all(), [TEXT]);
+    harness.feed(b"/piece end\n/close\n");
+    harness.drive();
+    assert_eq!(harness.handle_all(), [PIECE], "it was the last");
+}
+
+#[test]
+fn a_body_that_breaks_off_is_told() {
+    let harness = opened();
+    harness.feed(b"/piece 3\n/close\n");
+    harness.drive();
+    assert_eq!(harness.handle_all(), [PIECE, TURN]);
+    harness.step(ID, Step::Pull(1));
+    assert_eq!(harness.written(), "", "it came too late");
+}
+
+#[test]
+fn an_end_of_input_waits_behind_a_body() {
+    let harness = opened();
+    harness.feed(format!("/piece {FIRST_CREDIT}\n").as_bytes());
+    harness.feed_end();
+    harness.drive();
+    harness.handle_all();
+    harness.drive();
+    assert!(stalls(&harness) && !harness.connection.half_closed.get());
+    harness.step(ID, Step::Pull(1));
+    harness.drive();
+    assert_eq!(harness.written(), "pulled 1\nended\n");
+}
+
+#[test]
+fn no_ping_is_asked_of_a_peer_that_is_not_read() {
+    let harness = opened();
+    harness.feed(format!("/piece {FIRST_CREDIT}\n").as_bytes());
+    harness.drive();
+    harness.handle_all();
+    harness.pass(10 * 60 * 1000);
+    assert_eq!(harness.written(), "");
+    harness.step(ID, Step::Pull(1));
+    harness.pass(60 * 1000);
+    assert_eq!(harness.written(), "pulled 1\nalive?\n");
+}
+
+#[test]
+fn pieces_come_down_and_the_worker_is_told_of_room() {
+    let harness = opened();
+    harness.step(ID, Step::Piece(Box::new(Bytes::from_static(b"down\n"))));
+    harness.step(ID, Step::WantRoom);
+    assert_eq!(harness.handle_all(), [TURN], "there is room");
+    assert_eq!(harness.written(), "down\n");
+    harness.peer.borrow_mut().room = 0;
+    let much = vec![b'd'; harness.env.drained_bytes() + 1];
+    harness.step(ID, Step::Piece(Box::new(much.into())));
+    harness.step(ID, Step::WantRoom);
+    harness.flush();
+    assert!(harness.handle_all().is_empty());
+    harness.peer.borrow_mut().room = usize::MAX;
+    harness.drive();
+    assert_eq!(harness.handle_all(), [TURN]);
+    harness.step(ID, Step::End);
+    assert!(harness.written().ends_with("dEnd\n"));
+    harness.step(ID, Step::WantRoom);
+    assert!(harness.handle_all().is_empty());
+}
+
+#[test]
+fn the_worker_is_told_of_what_ends_with_its_connection() {
+    let harness = opened();
+    harness.close(&CloseReason::ABNORMAL);
+    assert_eq!(harness.handle_all(), [TURN, CLOSE]);
+    harness.step(ID, Step::End);
+    assert!(harness.env.transfers.owner(ID).is_none());
+    harness.drive();
+    harness.assert_gone();
+}
+
+#[test]
+fn steps_of_the_last_answer_leave_before_the_goodbye() {
+    let harness = opened();
+    harness.feed(b"question\n/wrong\n");
+    harness.drive();
+    harness.step(ID, Step::Piece(Box::new(Bytes::from_static(b"answer\n"))));
+    harness.step(ID, Step::End);
+    assert_eq!(harness.handle_all(), [TEXT]);
+    assert_eq!(harness.written(), "answer\nEnd\nclosed 1002\n");
+}

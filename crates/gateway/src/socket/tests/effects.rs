@@ -1,0 +1,159 @@
+//! What a session does beside messages, and what is said to it beside input.
+
+use super::harness::Harness;
+use super::probe::Probe;
+use crate::close::CloseReason;
+
+const OPEN: u32 = 1;
+const TEXT: u32 = 2;
+const CLOSE: u32 = 4;
+const EVENT: u32 = 9;
+
+#[test]
+fn one_wake_up_is_under_way_however_often_a_waker_is_used() {
+    let harness = Harness::probe();
+    for round in 0..3 {
+        harness.feed(b"/watch\n");
+        harness.drive();
+        harness.written();
+        assert_eq!(harness.take_posted(), 1, "{round}");
+        assert_eq!(harness.written(), "posted\n");
+        assert_eq!(harness.take_posted(), 0);
+    }
+}
+
+#[test]
+fn a_wake_up_that_comes_too_late_wakes_nobody() {
+    let harness = Harness::probe();
+    harness.feed(b"/watch\n");
+    harness.drive();
+    harness.close(&CloseReason::GOING_AWAY);
+    assert_eq!(harness.take_posted(), 1);
+    assert_eq!(harness.written(), "opened\nclosed 1001\n");
+}
+
+#[test]
+fn a_half_closed_session_is_woken_and_told() {
+    let harness = Harness::probe();
+    harness.feed(b"/watch\n");
+    harness.feed_end();
+    harness.drive();
+    assert!(harness.tell("a", "b"));
+    assert_eq!(harness.take_posted(), 2);
+    assert_eq!(harness.written(), "opened\nended\nposted\ntold a b\n");
+    assert!(harness.tell("", "leave"));
+    harness.take_posted();
+    assert_eq!(harness.written(), "closed 1000\n");
+    harness.drive();
+    assert_eq!(harness.handle_all(), [CLOSE]);
+    harness.assert_gone();
+}
+
+#[test]
+fn what_handle_open_tells_comes_before_anything_else() {
+    let harness = Harness::pending_with(|_| Box::new(Probe::default()));
+    harness.peer.borrow_mut().room = usize::MAX;
+    harness.tell("early", "1");
+    harness.take_posted();
+    harness.send(b"sent\n");
+    harness.tell("early", "2");
+    harness.take_posted();
+    harness.admit();
+    harness.begin();
+    assert_eq!(
+        harness.written(),
+        "told early 1\nsent\ntold early 2\nopened\n"
+    );
+    assert_eq!(harness.handle_all(), [OPEN]);
+}
+
+#[test]
+fn what_a_handler_tells_of_the_last_message_leaves_before_the_goodbye() {
+    let harness = Harness::probe();
+    harness.feed(b"question\n/wrong\n");
+    harness.drive();
+    assert_eq!(harness.written(), "opened\n");
+    harness.tell("the", "answer");
+    harness.take_posted();
+    assert_eq!(harness.handle_all(), [TEXT]);
+    assert_eq!(harness.written(), "told the answer\nclosed 1002\n");
+    harness.tell("too", "late");
+    harness.take_posted();
+    assert_eq!(harness.written(), "");
+}
+
+#[test]
+fn a_full_inbox_refuses_what_is_told() {
+    let harness = Harness::probe();
+    let payload = "x".repeat(1 << 20);
+    let mut told = 0;
+    while harness.tell("", &payload) {
+        told += 1;
+        assert!(told < 1 << 10, "it is bounded");
+    }
+    assert!(told > 0);
+    assert_eq!(harness.take_posted(), told);
+    assert!(harness.tell("", ""));
+}
+
+#[test]
+fn nobody_is_told_where_there_is_no_socket() {
+    let harness = Harness::probe();
+    harness.close(&CloseReason::ABNORMAL);
+    harness.drive();
+    assert!(!harness.tell("", ""));
+    assert_eq!(harness.take_posted(), 0);
+}
+
+#[test]
+fn a_session_sees_itself_to_whether_its_peer_lives() {
+    let harness = Harness::probe_with(Probe::minding());
+    harness.pass(10 * 60 * 1000);
+    assert_eq!(harness.written(), "opened\n", "nobody else does");
+    harness.feed(b"/mind\n");
+    harness.drive();
+    harness.pass(999);
+    assert_eq!(harness.written(), "");
+    harness.pass(1);
+    assert_eq!(harness.written(), "silent\n");
+}
+
+#[test]
+fn silence_of_a_peer_that_is_not_read_is_not_its_own() {
+    let harness = Harness::probe_with(Probe::minding());
+    harness.written();
+    harness.feed(b"/mind\n");
+    harness.feed(
+        "message\n"
+            .repeat(harness.env.limits().unhandled_events.try_into().unwrap())
+            .as_bytes(),
+    );
+    harness.drive();
+    harness.pass(1000);
+    assert_eq!(harness.written(), "not read\n");
+}
+
+#[test]
+fn events_go_to_the_worker_in_the_order_of_messages_and_against_the_credit() {
+    let harness = Harness::probe();
+    harness.feed(b"message\n/event\nmessage\n");
+    harness.drive();
+    assert_eq!(harness.handle_all(), [TEXT, EVENT, TEXT]);
+    let most = usize::try_from(harness.env.limits().unhandled_events).unwrap();
+    harness.feed("/event\n".repeat(most + 1).as_bytes());
+    harness.drive();
+    assert_eq!(harness.handle_all(), vec![EVENT; most]);
+    harness.env.resume_read_queue();
+    harness.drive();
+    assert_eq!(harness.handle_all(), [EVENT]);
+}
+
+#[test]
+fn an_end_waits_for_the_event_before_it() {
+    let harness = Harness::probe();
+    harness.feed(b"/event\n/wrong\n");
+    harness.drive();
+    assert_eq!(harness.written(), "opened\n");
+    assert_eq!(harness.handle_all(), [EVENT]);
+    assert_eq!(harness.written(), "closed 1002\n");
+}

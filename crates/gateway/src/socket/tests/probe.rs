@@ -1,0 +1,188 @@
+//! A protocol of tests: lines, each of which asks the session for one thing that the contract has.
+
+use std::borrow::Cow;
+use std::task::Waker;
+
+use millrace_core::Kind;
+
+use crate::contract::{
+    CloseMode, CloseReason, Context, Encodings, Event, Flow, Goodbye, Instruction, LateReply,
+    Liveness, Operation, Session, Step, Taken, Traits, TransferId, Wake,
+};
+
+/// See the module. A line that is no command is a message for the worker.
+#[derive(Debug, Default)]
+pub(crate) struct Probe {
+    /// A line whose end has not come.
+    begun: Vec<u8>,
+    transfer: Option<TransferId>,
+    /// It sees itself to whether the peer lives.
+    minds: bool,
+    /// What becomes of it when the peer has sent its last byte.
+    leaves: bool,
+}
+
+impl Probe {
+    /// One that sees itself to whether its peer lives.
+    pub(super) fn minding() -> Self {
+        Self {
+            minds: true,
+            ..Self::default()
+        }
+    }
+
+    /// So many bytes of the open transfer; the last piece, without any, where there is no number.
+    fn piece(&self, length: &[u8], cx: &mut Context<'_>) -> Flow {
+        let id = self.transfer.unwrap();
+        let length: usize = String::from_utf8_lossy(length).parse().unwrap_or(0);
+        cx.piece(id, Cow::Owned(vec![b'p'; length]), length == 0)
+    }
+
+    /// The worker's part of the open transfer.
+    fn step(&mut self, id: TransferId, step: Step, cx: &mut Context<'_>) {
+        assert_eq!(self.transfer, Some(id));
+        match step {
+            Step::Piece(piece) => cx.reply(|out| out.extend_from_slice(&piece)),
+            Step::WantRoom => cx.room(id),
+            Step::Pull(bytes) => say(cx, &format!("pulled {bytes}")),
+            Step::End | Step::Abort => {
+                cx.close_transfer(id);
+                self.transfer = None;
+                say(cx, &format!("{step:?}"));
+            }
+            Step::Whole(_) | Step::Begin(_) => say(cx, "a head"),
+        }
+    }
+
+    /// Takes one line.
+    fn line(&mut self, line: &[u8], cx: &mut Context<'_>) -> Result<Flow, CloseReason> {
+        cx.alive();
+        match line {
+            b"/later" => {
+                let at = cx.now() + 50;
+                cx.reply_in_order(LateReply::Short(b"later\n"[..].into()), at);
+                return Ok(Flow::Stop);
+            }
+            b"/leave" => self.leaves = true,
+            b"/ping" => say(cx, "pong"),
+            b"/event" => return cx.event(Event::Probe, b"fields", Cow::Borrowed(b"payload")),
+            b"/open" => {
+                let id = cx.open_transfer();
+                self.transfer = Some(id);
+                say(cx, &format!("transfer {}", id.get()));
+            }
+            b"/close" => {
+                if let Some(id) = self.transfer.take() {
+                    cx.close_transfer(id);
+                }
+            }
+            b"/mind" => cx.wake_at(cx.now() + 1000),
+            b"/watch" => wake_thrice(&cx.waker()),
+            b"/wrong" => return Err(CloseReason::new(1002, "wrong", CloseMode::Final)),
+            _ if line.starts_with(b"/piece ") => return Ok(self.piece(&line[7..], cx)),
+            _ => {
+                let text = Cow::Borrowed(line);
+                return cx.message(Kind::Text, line.is_ascii(), text);
+            }
+        }
+        Ok(cx.done(line.len()))
+    }
+}
+
+/// The worker told it something.
+fn told(instruction: &Instruction, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+    assert_eq!(instruction.operation(), Some(Operation::Probe));
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let (fields, payload) = (text(instruction.fields()), text(instruction.payload()));
+    if payload == "leave" {
+        return Err(CloseReason::new(1000, "", CloseMode::Handshake));
+    }
+    say(cx, &format!("told {fields} {payload}"));
+    Ok(())
+}
+
+/// Answers with a line.
+fn say(cx: &mut Context<'_>, line: &str) {
+    cx.reply(|out| {
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    });
+}
+
+/// Wakes the session from another thread, before its call is over.
+fn wake_thrice(waker: &Waker) {
+    let waker = waker.clone();
+    let thread = std::thread::spawn(move || (0..3).for_each(|_| waker.wake_by_ref()));
+    thread.join().unwrap();
+}
+
+impl Session for Probe {
+    fn traits(&self) -> Traits {
+        Traits {
+            liveness: if self.minds {
+                Liveness::Own
+            } else {
+                Liveness::Asks
+            },
+            goodbye: Goodbye::Said,
+            feeds_worker: true,
+            half_close: true,
+            encoding: Encodings::LEAD,
+        }
+    }
+
+    fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
+        let length = bytes.len();
+        let mut rest = &*bytes;
+        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+            let (line, behind) = rest.split_at(end);
+            self.begun.extend_from_slice(line);
+            rest = &behind[1..];
+            let line = std::mem::take(&mut self.begun);
+            if self.line(&line, cx)? == Flow::Stop {
+                return Ok(Taken {
+                    bytes: length - rest.len(),
+                    unfinished: false,
+                });
+            }
+        }
+        self.begun.extend_from_slice(rest);
+        Ok(Taken {
+            bytes: length,
+            unfinished: !self.begun.is_empty(),
+        })
+    }
+
+    fn input_ended(&mut self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        if self.leaves {
+            return Err(CloseReason::by_peer(Some(1000), ""));
+        }
+        say(cx, "ended");
+        Ok(())
+    }
+
+    fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        match why {
+            Wake::Opened => say(cx, "opened"),
+            Wake::Posted => say(cx, "posted"),
+            Wake::Told(instruction) => return told(&instruction, cx),
+            Wake::Transfer(id, step) => self.step(id, step, cx),
+            Wake::Time if cx.is_paused() => say(cx, "not read"),
+            Wake::Time => say(cx, "silent"),
+            Wake::Resumed => say(cx, "resumed"),
+        }
+        Ok(())
+    }
+
+    fn append_ping(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"alive?\n");
+    }
+
+    fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
+        out.extend_from_slice(format!("closed {}\n", reason.code).as_bytes());
+    }
+
+    fn unfinished(&self) -> usize {
+        self.begun.len()
+    }
+}

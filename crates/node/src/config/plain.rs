@@ -1,0 +1,61 @@
+//! Plain JavaScript objects as options of a protocol: any names, any values, of which nothing is known here.
+
+use std::ffi::CString;
+
+use millrace_gateway::Options;
+use millrace_gateway::options::Value as Plain;
+
+use crate::arguments;
+use crate::failure::{Failure, Outcome};
+use crate::js::{Js, Type, Value};
+
+/// An object's properties; what is `undefined` is as if it were not there.
+pub(super) fn options(js: Js<'_>, object: Value<'_>) -> Outcome<Options> {
+    within(js, object, DEPTH)
+}
+
+fn within(js: Js<'_>, object: Value<'_>, depth: usize) -> Outcome<Options> {
+    let names = js.names(object)?;
+    let mut made = Options::new();
+    for index in 0..js.array_length(names)? {
+        let name = arguments::text(js, js.element(names, index)?, "options")?;
+        let key = CString::new(name.as_str())
+            .map_err(|_| Failure::internal("the name of an option ends early"))?;
+        if let Some(value) = plain(js, js.get(object, &key)?, (&name, depth))? {
+            made = made.with(&name, value);
+        }
+    }
+    Ok(made)
+}
+
+fn plain(js: Js<'_>, value: Value<'_>, (name, depth): (&str, usize)) -> Outcome<Option<Plain>> {
+    let made = match js.type_of(value)? {
+        Type::Undefined => return Ok(None),
+        Type::Boolean => Plain::Flag(js.to_boolean(value)?),
+        Type::Number => Plain::Number(js.to_number(value)?),
+        Type::String => Plain::Text(arguments::text(js, value, name)?),
+        Type::Object if depth == 0 => return Err(Failure::internal("options within options")),
+        Type::Object if js.is_array(value)? => {
+            let length = js.array_length(value)?;
+            let elements = (0..length).map(|index| {
+                let element = js.element(value, index)?;
+                plain(js, element, (name, depth - 1))
+            });
+            // a hole in a list is none of its values
+            let elements: Outcome<Vec<_>> = elements.collect();
+            Plain::List(elements?.into_iter().flatten().collect())
+        }
+        Type::Object => match js.with_bytes(value, <[u8]>::to_vec)? {
+            Some(bytes) => Plain::Bytes(bytes),
+            None => Plain::Fields(within(js, value, depth - 1)?),
+        },
+        _ => {
+            let expected = "a boolean, number, string, bytes, array or object";
+            return Err(arguments::wrong(js, value, name, expected));
+        }
+    };
+    Ok(Some(made))
+}
+
+/// Levels of lists and objects in each other, so that one that holds itself ends.
+const DEPTH: usize = 16;

@@ -1,0 +1,43 @@
+/**
+ * The list of protocols, and their types, which are public. What a protocol does with its options is in its file.
+ */
+
+import { type HttpListenerOptions, http } from './http.js';
+import type { ProtocolModule } from './protocol.js';
+import { type RespOptions, resp } from './resp.js';
+
+export type { HttpListenerOptions, HttpOptions, Origins, PathOptions, StaticOptions } from './http.js';
+export type { RespOptions, RespUser } from './resp.js';
+
+/** All of them; the first is spoken where a listener does not say. */
+const PROTOCOLS: readonly [Known, ...Known[]] = [http, resp];
+export default PROTOCOLS;
+
+type Known = ProtocolModule<object> & { readonly name: ProtocolName };
+
+/** The types of each protocol. */
+export interface Protocols {
+  /** The default. */ http: ProtocolTypes<HttpListenerOptions>;
+  /** The Redis protocol. */ resp: ProtocolTypes<RespOptions>;
+}
+
+/** The types of a protocol. */
+export interface ProtocolTypes<Options, Handlers = NoHandlers> {
+  /** Options of listeners that speak it. */
+  options: Options;
+  /** Handlers of a worker module, beside those that every protocol calls. */
+  handlers: Handlers;
+}
+
+/** A protocol that a listener can speak. */
+export type ProtocolName = keyof Protocols;
+
+/** The handlers that some protocol has for itself: part of `WorkerModule`. */
+export type ProtocolHandlers = {
+  [Name in ProtocolName]: (handlers: Protocols[Name]['handlers']) => void;
+}[ProtocolName] extends (handlers: infer All) => void
+  ? All
+  : never;
+
+/** No handlers. */
+export type NoHandlers = Record<never, never>;
