@@ -232,6 +232,8 @@ test('stats has the documented parts', async (t) => {
     'droppedByClose',
     'droppedByOverflow',
     'outboxBytes',
+    'inboundBytes',
+    'inboundCloses',
   ];
   for (const name of [...counters, ...traffic]) t.is(typeof stats[name], 'number', name);
   t.is(stats.workers.length, 1);

@@ -15,8 +15,8 @@ const RESTARTS = IS_FULL ? 50 : 1;
 const OUTAGE_MS = IS_FULL ? 4000 : 2000;
 /** Of each node while the server is away. */
 const QUEUED = 300;
-/** Whose link is back later than this may be given up, after 2 s, before it could say so on a busy machine. */
-const BACK_MS = 1500;
+/** Whose link is back later than this is given up. */
+const BACK_MS = 2000;
 
 const allOf = (nodes, each) => Promise.all(nodes.map(each));
 const nameOf = (node) => `${node}a`;

@@ -81,6 +81,8 @@ withRedis('who is in the channel and who has a pattern that it fits each get a m
   ];
   await hears(nodes[1], 3);
   for (const text of ['one', 'two']) await nodes[0].call('send', 'room:1', text);
+  // another connection than the node's: the server takes what comes first
+  await linkThat(nodes[0], 'has sent both', (link) => link.sent === 2 && link.inFlight === 0);
   await publish(`${prefix}:room:1`, 'foreign');
   await nodes[0].call('send', 'room:2', 'three');
   await nodes[0].call('send', 'other', 'nobody');

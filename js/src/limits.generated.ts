@@ -139,6 +139,12 @@ export interface GatewayLimits {
    * would not fit is an error instead. Default 256 MiB.
    */
   outboxesTotalBytes?: number;
+  /**
+   * Bytes of all messages and commands (RESP) that are being received, without those of which less than 1 KiB has come.
+   * When met: the largest is not read on; it is closed with 1013 if that brings no room in a second, or once the others
+   * exceed the bound by an eighth. Default 256 MiB.
+   */
+  inboundTotalBytes?: number;
   /** Time without progress of a blocked write. When met: the connection is cut. Default 30,000. */
   writeTimeoutMs?: number;
   /**
@@ -245,6 +251,7 @@ export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy' 
   outboxFrames: { least: 1, most: 4_294_967_295 },
   outboxReadPauseBytes: { least: 1, most: 1_099_511_627_776 },
   outboxesTotalBytes: { least: 1, most: 1_099_511_627_776 },
+  inboundTotalBytes: { least: 1, most: 1_099_511_627_776 },
   writeTimeoutMs: { least: 1, most: 86_400_000 },
   unhandledEvents: { least: 1, most: 4_294_967_295 },
   unhandledBytes: { least: 1, most: 1_099_511_627_776 },

@@ -48,6 +48,8 @@ export interface Stats {
   droppedByEncoding: number;
   /** Sockets closed because their outbox was full. */
   overflowCloses: number;
+  /** Sockets closed because all messages that were being received held too much. */
+  inboundCloses: number;
   /** Peers that did not answer a ping. */
   pingTimeouts: number;
   /** Text messages that were no JSON object and so went out without a virtual socket's user data. */
@@ -56,6 +58,8 @@ export interface Stats {
   unhandledCloses: number;
   /** Bytes held by outboxes. */
   outboxBytes: number;
+  /** Bytes of messages that are being received. */
+  inboundBytes: number;
   /** Running I/O threads. */
   ioThreads: number;
   /** Errors that were reported to `onError`, or printed. */

@@ -19,6 +19,8 @@ pub(crate) enum Said {
     Present(Census, bool),
     /// I leave.
     Bye,
+    /// I have a link again, and am about to hear.
+    Coming,
     /// How many subscribers do these channels have?
     Ask(u64, Vec<Box<[u8]>>),
     /// To that node's question: so many.
@@ -39,6 +41,7 @@ impl Said {
                 put_census(*census, &mut out);
             }
             Self::Bye => out.push(2),
+            Self::Coming => out.push(5),
             Self::Ask(question, channels) => {
                 out.push(3);
                 put(*question, &mut out);
@@ -75,6 +78,7 @@ impl Said {
                 Self::Present(reader.census()?, asks != 0)
             }
             2 => Self::Bye,
+            5 => Self::Coming,
             3 => {
                 let question = reader.number()?;
                 let mut channels = Vec::new();
@@ -163,6 +167,7 @@ mod tests {
         for said in [
             Said::Present(CENSUS, true),
             Said::Bye,
+            Said::Coming,
             Said::Ask(7, vec![(*b"a").into(), (*b"").into()]),
             Said::Answer {
                 to: 8,

@@ -1,7 +1,7 @@
 //! The other nodes, as far as this one has heard of them, and questions to them. Owns both tables, which are
 //! bounded; time is an argument.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use crate::control::Census;
@@ -35,8 +35,8 @@ pub type Reply = Box<dyn FnOnce(ClusterInfo) + Send>;
 #[derive(Default)]
 pub(crate) struct Members {
     known: BTreeMap<u64, Known>,
-    /// Nodes that were known when the link was lost, and have not been heard since.
-    awaited: BTreeSet<u64>,
+    /// Nodes that were known when the link was lost, and have not been heard since; true: they have a link again.
+    awaited: BTreeMap<u64, bool>,
     questions: BTreeMap<u64, Question>,
     last_question: u64,
 }
@@ -155,9 +155,11 @@ impl Members {
 
     /// The link is lost: nobody can answer, and nobody is known to be there until it is heard again.
     pub(crate) fn down(&mut self, own: Member) {
+        // whoever was coming has lost it, too
+        self.awaited.values_mut().for_each(|coming| *coming = false);
         for (node, _) in std::mem::take(&mut self.known) {
             if self.awaited.len() < MOST_NODES {
-                self.awaited.insert(node);
+                self.awaited.insert(node, false);
             }
         }
         for (_, question) in std::mem::take(&mut self.questions) {
@@ -168,6 +170,18 @@ impl Members {
     /// Whether every node has been heard again that was known when the link was lost.
     pub(crate) fn are_back(&self) -> bool {
         self.awaited.is_empty()
+    }
+
+    /// A node has a link again, and will be heard.
+    pub(crate) fn is_coming(&mut self, node: u64) {
+        if let Some(coming) = self.awaited.get_mut(&node) {
+            *coming = true;
+        }
+    }
+
+    /// Of those that were not heard again by now, only those are waited for that have a link.
+    pub(crate) fn wait_for_coming(&mut self) {
+        self.awaited.retain(|_, coming| *coming);
     }
 
     /// Who was not heard again by now is waited for no longer.
@@ -322,6 +336,15 @@ mod tests {
         assert!(!members.are_back());
         members.left(4, own());
         assert!(members.are_back());
+        members.down(own());
+        members.is_coming(3);
+        members.is_coming(9);
+        members.wait_for_coming();
+        assert!(!members.are_back(), "it has a link");
+        members.down(own());
+        members.wait_for_coming();
+        assert!(members.are_back(), "and lost it");
+        members.seen(2, Census::default(), SECOND);
         members.down(own());
         members.wait_no_longer();
         assert!(members.are_back());

@@ -71,6 +71,12 @@ impl CloseReason {
         "Outgoing queue is full",
         CloseMode::Handshake,
     );
+    /// All messages that are being received hold too much.
+    pub(crate) const INBOUND_OVERFLOW: Self = Self::new(
+        close::TRY_AGAIN_LATER,
+        "Too much is being received",
+        CloseMode::Final,
+    );
     /// The peer has not read for too long to be told so.
     pub(crate) const STALLED: Self = Self::new(
         close::TRY_AGAIN_LATER,

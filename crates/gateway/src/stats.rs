@@ -46,6 +46,8 @@ counters! {
     dropped_by_encoding,
     /// Sockets closed because their outbox was full.
     overflow_closes,
+    /// Sockets closed because all messages that were being received held too much.
+    inbound_closes,
     /// Connections refused during the handshake.
     refused,
     /// TLS handshakes that failed.
@@ -145,6 +147,8 @@ pub struct Stats {
     pub unhandled_closes: u64,
     /// Bytes held by outboxes.
     pub outbox_bytes: usize,
+    /// Bytes of messages that are being received.
+    pub inbound_bytes: usize,
     /// Running I/O shards.
     pub io_threads: usize,
     /// Errors reported to the application.

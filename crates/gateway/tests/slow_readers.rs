@@ -379,6 +379,46 @@ fn broadcasts_to_readers_that_never_read_hold_little_memory() {
     drop((asking.join().unwrap(), readers));
 }
 
+/// The same from one handler, which wakes nobody until it is done: the I/O thread begins meanwhile. How far it gets is for
+/// the machine to say, which may have other things to do, so the best of some rounds counts.
+#[test]
+fn broadcasts_of_one_handler_are_written_while_it_runs() {
+    let hold = || {
+        let server = server(|_| {});
+        let (gateway, worker) = (&server.gateway, manual(&server.gateway, ALL));
+        let all = [Target::Channel(b"all")];
+        let mut dirty = ShardSet::default();
+        let mut readers = Vec::new();
+        for _ in 0..20 {
+            let (socket, client) = accepted(&server, &worker);
+            let who = [Target::Socket(socket)];
+            gateway.subscribe(&who, b"all", 1, &mut dirty).unwrap();
+            readers.push(client);
+        }
+        gateway.send(&all, Kind::Text, b"begin", &[], &mut dirty);
+        gateway.wake(&mut dirty);
+        for reader in &mut readers {
+            assert_eq!(reader.next(), Received::Text("begin".into()));
+        }
+        // it goes to sleep, and nothing wakes it from here on but what is sent
+        assert!(!eventually_within(Duration::from_millis(200), || false));
+        let mut most = 0;
+        for _ in 0..BROADCASTS {
+            let bytes = vec![0; HEAD_ROOM + 64 * 1024];
+            gateway.send_in_place(&all, Kind::Binary, bytes, &[], &mut dirty);
+            most = most.max(gateway.stats().outbox_bytes);
+        }
+        gateway.wake(&mut dirty);
+        most
+    };
+    let much = BROADCASTS * 64 * 1024 / 2;
+    let rounds: Vec<_> = (0..10)
+        .map(|_| hold())
+        .take_while(|most| *most >= much)
+        .collect();
+    assert!(rounds.len() < 10, "{rounds:?}");
+}
+
 const BROADCASTS: usize = 3000;
 
 /// A client that sends and never reads stops itself: its echoes fill its outbox, then it is not read.

@@ -35,6 +35,9 @@ impl Node {
             awaits_until: now + AWAIT,
             is_unannounced: true,
         };
+        if was_out {
+            self.say_coming();
+        }
         self.beats_at = now + HEARTBEAT;
     }
 
@@ -61,10 +64,17 @@ impl Node {
 
     /// Whether what is sent now would not reach nodes that are about to come back.
     pub(super) fn is_held(&mut self, now: Duration) -> bool {
-        if now >= self.comeback.awaits_until {
+        if now >= self.comeback.awaits_until + AWAIT_COMING {
             self.members.wait_no_longer();
+        } else if now >= self.comeback.awaits_until {
+            self.members.wait_for_coming();
         }
         now < self.comeback.settles_at || !self.members.are_back()
+    }
+
+    /// Whether somebody is about to be given up, who may have been heard meanwhile.
+    pub(crate) fn gives_up(&self, now: Duration) -> bool {
+        now >= self.comeback.awaits_until && !self.members.are_back()
     }
 
     /// When that ends if nothing happens; [`Duration::MAX`] where nothing is held.
@@ -75,7 +85,11 @@ impl Node {
             ..
         } = self.comeback;
         if !self.members.are_back() {
-            awaits_until
+            if now < awaits_until {
+                awaits_until
+            } else {
+                awaits_until + AWAIT_COMING
+            }
         } else if settles_at > now {
             settles_at
         } else {
@@ -92,3 +106,6 @@ const SETTLE_ALONE: Duration = Duration::from_secs(1);
 
 /// How long it waits at most for those that it knew before.
 const AWAIT: Duration = Duration::from_secs(2);
+
+/// … and so much longer for those that have said by then that they have a link, and have to subscribe yet.
+const AWAIT_COMING: Duration = Duration::from_secs(1);

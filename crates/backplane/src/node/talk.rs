@@ -22,6 +22,7 @@ impl Node {
                 }
             }
             Said::Bye => self.members.left(node, own),
+            Said::Coming => self.members.is_coming(node),
             Said::Ask(question, channels) => {
                 if self.may_answer() {
                     let subscribers = channels.iter().map(|name| self.local.subscribers(name));
@@ -84,6 +85,11 @@ impl Node {
     }
 
     /// Says goodbye to the others.
+    /// There is a link again, whatever it takes until this node hears.
+    pub(super) fn say_coming(&mut self) {
+        self.say(&Said::Coming);
+    }
+
     pub(crate) fn say_bye(&mut self) {
         self.say(&Said::Bye);
     }

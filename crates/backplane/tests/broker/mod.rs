@@ -18,6 +18,8 @@ pub(crate) struct Broker {
     accepting: Vec<JoinHandle<()>>,
     /// Bytes that are still written before everybody is cut.
     left: Option<usize>,
+    /// Subscriptions of slow clients, which take effect later.
+    postponed: Option<Vec<(u64, Vec<u8>)>>,
 }
 
 struct Client {
@@ -66,6 +68,18 @@ impl Broker {
     /// Forgets [`cut_after`](Self::cut_after).
     pub(crate) fn cut_never(&mut self) {
         self.left = None;
+    }
+
+    /// Subscriptions take effect only when [`subscribe`](Self::subscribe) is called.
+    pub(crate) fn postpone_subscriptions(&mut self) {
+        self.postponed = Some(Vec::new());
+    }
+
+    /// … now.
+    pub(crate) fn subscribe(&mut self) {
+        for (id, name) in self.postponed.take().into_iter().flatten() {
+            self.apply(id, &[b"SUBSCRIBE".to_vec(), name]);
+        }
     }
 
     fn admit(broker: &Rc<RefCell<Self>>, stream: TcpStream) {
@@ -117,6 +131,12 @@ impl Broker {
     }
 
     fn apply(&mut self, id: u64, words: &[Vec<u8>]) {
+        if let ([verb, name], Some(postponed)) = (words, &mut self.postponed)
+            && verb == b"SUBSCRIBE"
+        {
+            postponed.push((id, name.clone()));
+            return;
+        }
         let reply = match words {
             [verb, ..] if verb == b"HELLO" => b"%0\r\n".to_vec(),
             [verb, name] if verb == b"SUBSCRIBE" => {

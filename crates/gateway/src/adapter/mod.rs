@@ -48,3 +48,8 @@ fn endpoints(
     all.add(Some(WorkerRequests));
     Ok(all)
 }
+
+#[cfg(test)]
+pub(crate) use resp::RespProtocol as RespOnStage;
+#[cfg(test)]
+pub(crate) use sse::{encoding_on_stage as sse_encoding, session_on_stage as sse_session};

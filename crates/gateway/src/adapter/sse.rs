@@ -166,6 +166,18 @@ impl Session for Sse {
     }
 }
 
+/// Its encoding, for a session without its HTTP answer.
+#[cfg(test)]
+pub(crate) fn encoding_on_stage(encodings: &mut crate::contract::Encodings) -> Encoding {
+    encodings.add(ENCODING)
+}
+
+/// … and that one.
+#[cfg(test)]
+pub(crate) fn session_on_stage(encoding: Encoding) -> Box<dyn Session> {
+    Box::new(Sse(encoding))
+}
+
 /// A message as one event.
 pub(super) const ENCODING: EncodingDef = EncodingDef {
     name: "sse",

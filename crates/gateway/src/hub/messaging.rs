@@ -333,6 +333,7 @@ impl Hub {
             unannotated: self.counted.unannotated.load(Ordering::Relaxed),
             unhandled_closes: self.counted.unhandled_closes.load(Ordering::Relaxed),
             outbox_bytes: self.ledger.held(),
+            inbound_bytes: self.inbound.bytes(),
             errors: self.counted.errors.load(Ordering::Relaxed),
             handler_times: self.counted.handler_times.times(),
             io_threads: self.shards.load(Ordering::Relaxed),

@@ -1,5 +1,6 @@
 //! What all threads share, and every call that may come from any of them: none waits for the network.
 
+mod inbound;
 mod liveness;
 mod messaging;
 mod outgoing;
@@ -12,6 +13,7 @@ mod uplink;
 mod worker;
 mod workers;
 
+pub(crate) use inbound::Inbound;
 pub(crate) use liveness::watch;
 pub use messaging::{Forwardable, unix_ms};
 #[cfg(test)]

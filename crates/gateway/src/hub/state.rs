@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use millrace_core::{Core, ShardIndex, ShardSet, SocketId, SocketState};
 
-use super::{Poster, Uplink, Worker, Workers};
+use super::{Inbound, Poster, Uplink, Worker, Workers};
 use crate::fault::Faults;
 use crate::frame::{Encodings, Ledger};
 use crate::inbox::Inboxes;
@@ -21,6 +21,7 @@ pub struct Hub {
     pub(super) core: Core,
     pub(super) inboxes: Inboxes,
     pub(super) ledger: Arc<Ledger>,
+    pub(super) inbound: Inbound,
     encodings: Encodings,
     /// Set at most once; whoever it is may be idle.
     pub(super) uplink: OnceLock<Arc<dyn Uplink>>,
@@ -70,6 +71,7 @@ impl Hub {
             core: Core::new(),
             inboxes: Inboxes::new(),
             ledger: Arc::new(Ledger::new()),
+            inbound: Inbound::new(),
             encodings,
             uplink: OnceLock::new(),
             workers: Workers::new(),
@@ -135,6 +137,11 @@ impl Hub {
     /// Whether so much waits, for the I/O shards or for other nodes, that whoever can wait should.
     pub(crate) fn is_congested(&self) -> bool {
         self.inboxes.congested() || self.uplink.get().is_some_and(|uplink| uplink.is_awaited())
+    }
+
+    /// Messages that are being received.
+    pub(crate) fn inbound(&self) -> &Inbound {
+        &self.inbound
     }
 
     pub(crate) fn ledger(&self) -> &Arc<Ledger> {

@@ -87,6 +87,8 @@ pub(crate) enum Command {
         events: u32,
         bytes: u32,
     },
+    /// All messages that are being received hold too much, or no longer.
+    LookAtInbound,
     /// A worker takes a step of a transfer.
     Transfer { id: TransferId, step: Step },
     /// A worker is gone.

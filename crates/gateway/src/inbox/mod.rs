@@ -10,7 +10,7 @@ use std::task::Waker;
 use millrace_core::{Kind, Route, ShardIndex, ShardSet};
 
 use crate::limits::MAX_SHARDS;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 pub(crate) use command::{AliasOf, Command, Matched};
 
 /// What a shard takes out at once.
@@ -135,8 +135,7 @@ impl Inboxes {
             state.mail.commands.push(command);
             let bytes = state.bytes + inbox.processing.load(Ordering::Relaxed);
             if !state.above && bytes > self.high_water() {
-                state.above = true;
-                self.above.fetch_add(1, Ordering::SeqCst);
+                self.rises(inbox, state);
             }
         }
     }
@@ -241,10 +240,16 @@ impl Inboxes {
             return false;
         }
         let mut state = inbox.state.lock();
-        if state.above && state.bytes <= self.high_water() {
+        if !state.above {
+            return false;
+        }
+        if state.bytes <= self.high_water() {
             state.above = false;
             return self.above.fetch_sub(1, Ordering::SeqCst) == 1;
         }
+        // it rises no more, so nobody else may wake it for what came meanwhile
+        drop(state);
+        inbox.wake();
         false
     }
 
@@ -285,8 +290,7 @@ impl Inboxes {
         let command = command(&mut state.mail);
         state.mail.commands.push(command);
         if !state.above && bytes + charge > self.high_water() {
-            state.above = true;
-            self.above.fetch_add(1, Ordering::SeqCst);
+            self.rises(inbox, state);
         }
         true
     }
@@ -320,25 +324,40 @@ impl Inboxes {
         }
         state.refused += refused;
         if !state.above && bytes > self.high_water() {
-            state.above = true;
-            self.above.fetch_add(1, Ordering::SeqCst);
+            self.rises(inbox, state);
         }
         refused == 0
     }
 
+    /// An inbox is above its high water from now on. Its shard begins at once: whoever posts may go on for long before
+    /// it wakes anybody. It may hold a channel's lock, but that is once for all that fits below the high water.
+    #[cold]
+    fn rises(&self, inbox: &Inbox, mut state: MutexGuard<'_, State>) {
+        state.above = true;
+        self.above.fetch_add(1, Ordering::SeqCst);
+        drop(state);
+        inbox.wake();
+    }
+
     fn wake_index(&self, index: usize) {
-        let Some(inbox) = self.all.get(index) else {
-            return;
-        };
-        if !inbox.ringing.swap(true, Ordering::SeqCst)
-            && let Some(waker) = &*inbox.waker.lock()
-        {
-            waker.wake_by_ref();
+        if let Some(inbox) = self.all.get(index) {
+            inbox.wake();
         }
     }
 
     fn at(&self, shard: ShardIndex) -> &Inbox {
         &self.all[shard.get()]
+    }
+}
+
+impl Inbox {
+    /// Wakes its shard, once until it looks.
+    fn wake(&self) {
+        if !self.ringing.swap(true, Ordering::SeqCst)
+            && let Some(waker) = &*self.waker.lock()
+        {
+            waker.wake_by_ref();
+        }
     }
 }
 

@@ -23,6 +23,8 @@ mod stop;
 mod streams;
 #[cfg(test)]
 mod streams_tests;
+#[cfg(test)]
+mod tests;
 mod timers;
 mod turn;
 

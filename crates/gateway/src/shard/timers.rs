@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Shard;
 use crate::fault::Fault;
-use crate::socket::wheel::TICK_MS;
+use crate::socket::wheel::{Due, TICK_MS};
 
 /// Turns the wheel for as long as the shard lives; sleeps while nothing is armed.
 pub(crate) async fn timers(shard: Rc<Shard>) {
@@ -18,15 +18,20 @@ pub(crate) async fn timers(shard: Rc<Shard>) {
         tokio::time::sleep(Duration::from_millis(TICK_MS)).await;
         shard.hub.faults().hit(Fault::Timers);
         shard.tick();
-        shard
-            .wheel
-            .borrow_mut()
-            .advance(shard.now.get(), &mut fired);
-        parts_wait = shard.look_at_parts();
+        parts_wait = shard.look_at_deadlines(&mut fired);
+    }
+}
+
+impl Shard {
+    /// Does what is due now. Whether a part has more to come.
+    pub(super) fn look_at_deadlines(&self, fired: &mut Vec<Due>) -> bool {
+        self.wheel.borrow_mut().advance(self.now.get(), fired);
+        let parts_wait = self.look_at_parts();
         for due in fired.drain(..) {
-            if let Some(connection) = shard.find(due.slot, due.socket) {
-                shard.due(&connection, due.at);
+            if let Some(connection) = self.find(due.slot, due.socket) {
+                self.due(&connection, due.at);
             }
         }
+        parts_wait
     }
 }

@@ -47,7 +47,7 @@ pub(super) async fn turns(shard: Rc<Shard>) {
 }
 
 impl Shard {
-    fn turn(self: &Rc<Self>, mail: &mut Mail) {
+    pub(super) fn turn(self: &Rc<Self>, mail: &mut Mail) {
         self.hub.faults().hit(Fault::Turn);
         self.tick();
         self.collect(mail);
@@ -138,6 +138,7 @@ impl Shard {
             Command::Listen(listening) => super::accept::listen(self, *listening),
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
+            Command::LookAtInbound => self.look_at_inbound(),
             Command::Transfer { id, step } => match self.transfers.owner(id) {
                 Some(Owner::Waiting(owner)) => owner.step(step),
                 Some(Owner::Connection { slot, socket }) => {

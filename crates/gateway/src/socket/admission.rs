@@ -52,6 +52,7 @@ impl Env {
             worker_slot: Cell::new(0),
             listener: Arc::clone(listener),
             dirty: Cell::new(false),
+            partial: Cell::default(),
             half_closed: Cell::new(false),
             waker: Cell::new(None),
             traits,

@@ -119,6 +119,7 @@ impl Env {
         {
             self.ring_later(&connection.worker);
         }
+        self.stop_holding_back(connection);
     }
 
     /// The outbox is full: what the application chose happens.
@@ -208,6 +209,7 @@ impl Env {
         io.outbox = super::outbox::Outbox::default();
         self.charge(connection, io);
         io.stash = Box::default();
+        self.count_unfinished(connection, io, 0);
         self.drop_extra(connection, io);
         match (io.stream.take(), connection.permit.take()) {
             (Some(Stream::Carried(carried)), Some(permit)) => carried.give_back(permit),

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use super::bodies::Bodies;
 use super::context::Audience;
 use super::credit::Credit;
+use super::inbound::Partial;
 use super::outbox::Outbox;
 use super::rate::Rate;
 use super::waker::SessionWaker;
@@ -36,6 +37,8 @@ pub(crate) struct Connection {
     pub(crate) dirty: Cell<bool>,
     /// The peer has sent its last byte, and the session was told: nothing is read any more, writing goes on.
     pub(crate) half_closed: Cell<bool>,
+    /// What becomes of its message that is not complete.
+    pub(crate) partial: Cell<Partial>,
     /// Its session's, asked when it opened.
     pub(crate) traits: Traits,
     /// Wakes the connection's task.

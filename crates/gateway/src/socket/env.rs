@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use super::connection::Shared;
 use super::ending::Endings;
 use super::fullest::Fullest;
+use super::inbound::Partials;
 use super::read_queue::ReadQueue;
 use super::stops::Stops;
 use super::transfers::Transfers;
@@ -29,11 +30,16 @@ pub(crate) struct Env {
     pub(crate) limits: GatewayLimits,
     pub(crate) stats: Arc<ShardStats>,
     epoch: Instant,
+    /// A test sets the time.
+    #[cfg(test)]
+    time_is_set: Cell<bool>,
     /// Milliseconds since the epoch, as of this turn.
     pub(crate) now: Cell<u64>,
     pub(crate) connections: RefCell<Slab<Shared>>,
     /// Connections with a backlog, by its size.
     pub(crate) backlogs: RefCell<Fullest>,
+    /// Connections with an unfinished message.
+    pub(crate) partials: Partials,
     /// Connections to be written at the end of the turn.
     pub(crate) dirty: RefCell<Vec<Shared>>,
     /// Connections that wait for their worker.
@@ -71,6 +77,7 @@ impl Env {
         limits: GatewayLimits,
         stats: Arc<ShardStats>,
     ) -> Self {
+        hub.inbound().begin(index);
         let epoch = hub.epoch();
         let now = millis(epoch.elapsed());
         Self {
@@ -79,9 +86,12 @@ impl Env {
             limits,
             stats,
             epoch,
+            #[cfg(test)]
+            time_is_set: Cell::new(false),
             now: Cell::new(now),
             connections: RefCell::default(),
             backlogs: RefCell::default(),
+            partials: Partials::default(),
             dirty: RefCell::default(),
             read_queue: RefCell::default(),
             endings: RefCell::default(),
@@ -120,6 +130,10 @@ impl Env {
 
     /// Milliseconds since the epoch.
     pub(crate) fn elapsed(&self) -> u64 {
+        #[cfg(test)]
+        if self.time_is_set.get() {
+            return self.now.get();
+        }
         millis(self.epoch.elapsed())
     }
 
@@ -140,7 +154,14 @@ impl Env {
 
     #[inline]
     pub(crate) fn tick(&self) {
-        self.now.set(millis(self.epoch.elapsed()));
+        self.now.set(self.elapsed());
+    }
+
+    /// Stops the clock at this time.
+    #[cfg(test)]
+    pub(crate) fn set_clock(&self, now: u64) {
+        self.time_is_set.set(true);
+        self.now.set(now);
     }
 
     /// Makes the turn run once the event loop has done what is ready.

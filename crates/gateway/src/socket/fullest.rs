@@ -49,6 +49,12 @@ impl Fullest {
         }
     }
 
+    /// About how much the fullest holds: a power of two, or 0.
+    pub(crate) fn most(&self) -> usize {
+        let highest = self.classes.iter().rposition(|list| !list.is_empty());
+        highest.map_or(0, |class| 1 << (class - 1))
+    }
+
     /// The slot that holds the most, or nearly: the largest, by `size`, of some in the highest class.
     pub(crate) fn first(&self, size: impl Fn(u32) -> usize) -> Option<u32> {
         let highest = self.classes.iter().rev().find(|list| !list.is_empty())?;

@@ -10,6 +10,7 @@ pub(crate) mod credit;
 pub(crate) mod ending;
 pub(crate) mod env;
 pub(crate) mod fullest;
+pub(crate) mod inbound;
 pub(crate) mod outbox;
 mod outside;
 pub(crate) mod rate;

@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use super::connection::{Io, PeerClose, Phase, Shared, Swelling, Wait};
 use super::env::Env;
+use super::inbound::Partial;
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
 use crate::socket::context::{Outcome, Parts, Replied};
@@ -107,7 +108,7 @@ impl Env {
                 return false;
             }
         }
-        if io.wait == Wait::InLine {
+        if io.wait == Wait::InLine || connection.partial.get() == Partial::HeldBack {
             return false;
         }
         // whoever only listens has nothing for the worker
@@ -142,7 +143,11 @@ impl Env {
             self.call_session(connection, io, |session, cx| session.input(bytes, cx));
         let taken = match result {
             Ok(taken) => taken,
-            Err(reason) => return self.peer_ended(connection, io, reason),
+            Err(reason) => {
+                let unfinished = io.session.unfinished();
+                self.count_unfinished(connection, io, unfinished);
+                return self.peer_ended(connection, io, reason);
+            }
         };
         if taken.unfinished {
             if io.times.unfinished == 0 || progressed {
@@ -156,6 +161,10 @@ impl Env {
         }
         if let Some(rest) = bytes.get(taken.bytes..).filter(|rest| !rest.is_empty()) {
             io.stash = rest.into();
+        }
+        if taken.unfinished || connection.partial.get() != Partial::None {
+            let unfinished = io.session.unfinished();
+            self.count_unfinished(connection, io, unfinished);
         }
     }
 

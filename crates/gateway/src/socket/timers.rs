@@ -4,6 +4,7 @@
 use super::connection::{Extra, Io, Phase, Shared};
 use super::env::Env;
 use super::env::millis;
+use super::inbound::Partial;
 use super::wheel::{Due, TICK_MS};
 use super::{Liveness, Wake};
 use crate::close::CloseReason;
@@ -73,6 +74,9 @@ impl Env {
         }
         io.armed = u64::MAX;
         self.wake_due(connection, io);
+        if connection.partial.get() == Partial::HeldBack {
+            self.look_at_held_back(connection, io);
+        }
         if let Some(reason) = self.judge(connection, io) {
             self.close(connection, io, &reason);
         }
@@ -116,7 +120,7 @@ impl Env {
     fn judge(&self, connection: &Shared, io: &mut Io) -> Option<CloseReason> {
         let now = self.now.get();
         let limits = &connection.listener.config.limits;
-        let paused = io.is_paused();
+        let paused = is_paused(connection, io);
         let times = &mut io.times;
         if times.blocked > 0 && now >= times.blocked + millis(self.limits.write_timeout) {
             return Some(CloseReason::STALLED);
@@ -210,7 +214,7 @@ impl Env {
                 let unfinished = times.unfinished + millis(limits.message_deadline);
                 // while nothing is read these two are not judged, so they need no haste
                 let soonest = now
-                    + if io.is_paused() {
+                    + if is_paused(connection, io) {
                         RATE_LOOK_MS
                     } else {
                         TICK_MS
@@ -228,8 +232,17 @@ impl Env {
             }
             Phase::Pending(_) | Phase::Admitted | Phase::Gone => return None,
         };
-        others.into_iter().chain([blocked]).flatten().min()
+        let held_back = self
+            .held_back_until(connection)
+            .map(|at| at.max(now + TICK_MS));
+        let others = others.into_iter().chain([blocked, held_back]);
+        others.flatten().min()
     }
+}
+
+/// Whether reading stands still: the peer cannot show that it lives.
+fn is_paused(connection: &Shared, io: &Io) -> bool {
+    io.is_paused() || connection.partial.get() == Partial::HeldBack
 }
 
 fn bytes_of(unfinished: usize) -> u64 {

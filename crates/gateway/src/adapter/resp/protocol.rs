@@ -97,5 +97,20 @@ impl Streams for Listener {
     }
 }
 
+/// A session without its stream, on a listener that asks for no password.
+#[cfg(test)]
+impl RespProtocol {
+    pub(crate) fn session_on_stage(
+        &self,
+        socket: SocketId,
+        peer: &Peer,
+    ) -> Box<dyn contract::Session> {
+        let config = &peer.listener.config;
+        let options = RespOptions::read(&config.options).unwrap();
+        let terms = Terms::new(&options, &config.limits, &self.0).unwrap();
+        Listener(Arc::new(terms)).session(socket, peer)
+    }
+}
+
 /// What a peer is told whose address has too many connections.
 const OVER_LIMIT: &[u8] = b"-ERR max number of clients reached\r\n";

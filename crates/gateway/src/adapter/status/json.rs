@@ -31,6 +31,7 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         ("subscriptions", stats.subscriptions),
         ("keys", stats.keys),
         ("outboxBytes", stats.outbox_bytes),
+        ("inboundBytes", stats.inbound_bytes),
         ("ioThreads", stats.io_threads),
     ] {
         write!(out, ",\"{name}\":{count}")?;
@@ -52,6 +53,7 @@ fn write(all: &State, out: &mut String) -> fmt::Result {
         ("droppedByOverflow", traffic.dropped_by_overflow),
         ("droppedByEncoding", traffic.dropped_by_encoding),
         ("overflowCloses", traffic.overflow_closes),
+        ("inboundCloses", traffic.inbound_closes),
         ("pingTimeouts", traffic.ping_timeouts),
         ("unannotated", stats.unannotated),
         ("unhandledCloses", stats.unhandled_closes),

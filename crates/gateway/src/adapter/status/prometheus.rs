@@ -58,6 +58,8 @@ impl State {
         }
         let (bytes, queued) = (Some(&Unit::Bytes), whole(stats.outbox_bytes));
         out.gauge("outboxes", "Bytes held by outboxes", bytes, queued)?;
+        let what = "Bytes of messages that are being received";
+        out.gauge("inbound", what, bytes, whole(stats.inbound_bytes))?;
         if let Some(resident) = self.resident_bytes {
             let what = "Resident memory of the process";
             out.gauge("resident_memory", what, bytes, whole(resident))?;
@@ -185,6 +187,11 @@ impl State {
                 "overflow_closes",
                 "Sockets closed over a full outbox",
                 traffic.overflow_closes,
+            ),
+            (
+                "inbound_closes",
+                "Sockets closed because too much was being received",
+                traffic.inbound_closes,
             ),
             (
                 "ping_timeouts",

@@ -1,7 +1,12 @@
 //! What is encoded before the core's locks are taken, and what comes of it under them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use millrace_core::{SocketInfo, Target};
+
 use super::*;
 use crate::frame::Publication;
+use crate::hub::Hub;
 
 fn annotation(number: i32) -> Arc<Annotation> {
     Arc::new(Annotation::UserData(number))
@@ -87,4 +92,42 @@ fn nobody_gets_the_mark_of_somebody_else() {
     poster.make_ready(&message, Some(&annotation(5)));
     assert_eq!(posted(&message, Some(&annotation(6))).0, b"{\"_vsud\":6}");
     assert_eq!(posted(&message, None).0, b"{}");
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl std::task::Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Who sends much before it wakes anybody would else fill the inbox.
+#[test]
+fn a_shard_is_woken_once_its_inbox_is_above_its_high_water() {
+    let hub = Hub::new(crate::frame::Encodings::new());
+    hub.inboxes().open(1, 1 << 20);
+    let shard = ShardIndex::new(0).unwrap();
+    let woken = Arc::new(Woken::default());
+    hub.inboxes()
+        .set_waker(shard, std::task::Waker::from(Arc::clone(&woken)));
+    let info = SocketInfo {
+        address: None,
+        worker: 0,
+    };
+    let id = hub.core().open(shard, 0, info);
+    for payload in [&[0; 100][..], &[0; SMALL_BYTES + 1]] {
+        let mut dirty = ShardSet::default();
+        while !hub.inboxes().congested() {
+            assert!(!woken.0.load(Ordering::Relaxed));
+            let who = [Target::Socket(id)];
+            assert_eq!(hub.send(&who, Kind::Binary, payload, &[], &mut dirty), 1);
+        }
+        assert!(woken.0.swap(false, Ordering::Relaxed));
+        let mut mail = Mail::default();
+        hub.inboxes().turn_begins(shard);
+        hub.inboxes().take(shard, &mut mail);
+        assert!(hub.inboxes().processed(shard, &mut mail));
+    }
 }

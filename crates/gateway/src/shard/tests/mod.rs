@@ -1,0 +1,9 @@
+//! A whole shard moved by hand: no thread, no runtime, peers in memory and a clock that the test sets. What every session
+//! has to keep is a suite that each passes.
+
+mod conformance;
+mod inbound;
+mod pipe;
+mod random;
+mod resp;
+mod stage;

@@ -1,0 +1,381 @@
+//! One shard, its hub, a worker and connections of any protocol, run until nothing is left to do.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Wake, Waker};
+
+use bytes::Bytes;
+use millrace_core::{Kind, Name, ShardIndex, ShardSet, SocketId, Space, Target};
+
+use super::pipe::{Ends, Pipe};
+use crate::adapter::websocket::{WebSocket, decoder};
+use crate::adapter::{RespOnStage, sse_encoding, sse_session};
+use crate::config::{GatewayConfig, ListenerConfig};
+use crate::doorbell::Doorbell;
+use crate::event::{Handlers, Opening};
+use crate::frame::{Encoding, Encodings, Message, Via};
+use crate::hub::{Hub, Worker};
+use crate::inbox::Mail;
+use crate::limits::GatewayLimits;
+use crate::listener::{ListenerState, Peer};
+use crate::net::stream::Stream;
+use crate::shard::Shard;
+use crate::socket::Session;
+use crate::socket::connection::{Phase, Shared};
+use crate::socket::wheel::TICK_MS;
+use crate::stats::ShardStats;
+
+/// What connections on a stage may speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Speaks {
+    WebSocket,
+    Events,
+    Resp,
+}
+
+pub(super) const EVERY: [Speaks; 3] = [Speaks::WebSocket, Speaks::Events, Speaks::Resp];
+
+/// Kinds of records.
+pub(super) const OPEN: u32 = 1;
+pub(super) const BINARY: u32 = 3;
+pub(super) const CLOSE: u32 = 4;
+
+struct Silent;
+
+impl Doorbell for Silent {
+    fn ring(&self) {}
+}
+
+/// That something is to run.
+#[derive(Debug, Default)]
+struct Flag(AtomicBool);
+
+impl Flag {
+    fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+
+    fn waker(flag: &Arc<Self>) -> Waker {
+        Waker::from(Arc::clone(flag))
+    }
+}
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A connection and its peer.
+pub(super) struct Actor {
+    pub(super) connection: Shared,
+    pub(super) socket: SocketId,
+    pub(super) peer: Rc<RefCell<Ends>>,
+    woken: Arc<Flag>,
+    done: Cell<bool>,
+}
+
+/// See the module.
+pub(super) struct Stage {
+    pub(super) shard: Rc<Shard>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) worker: Arc<Worker>,
+    listener: Arc<ListenerState>,
+    events: Encoding,
+    resp: RespOnStage,
+    mail: RefCell<Mail>,
+    turn: Arc<Flag>,
+    actors: RefCell<Vec<Rc<Actor>>>,
+}
+
+impl Stage {
+    pub(super) fn new(limits: impl FnOnce(&mut GatewayLimits)) -> Self {
+        let mut encodings = Encodings::new();
+        let events = sse_encoding(&mut encodings);
+        let resp = RespOnStage::new(&mut encodings);
+        let hub = Arc::new(Hub::new(encodings));
+        let mut config = GatewayConfig {
+            io_threads: 1,
+            io_uring: false,
+            ..GatewayConfig::default()
+        };
+        limits(&mut config.limits);
+        hub.inboxes().open(1, config.limits.shard_inbox_bytes);
+        let handlers = Handlers::OPEN | Handlers::TEXT | Handlers::BINARY | Handlers::CLOSE;
+        let worker = Worker::new(1, handlers, Arc::new(Silent), Arc::downgrade(&hub));
+        let worker = Arc::new(worker);
+        worker.activate();
+        let listener = ListenerConfig::default();
+        let listener = Arc::new(ListenerState::new(1, listener, None, || {}));
+        let index = ShardIndex::new(0).unwrap();
+        let stats = Arc::new(ShardStats::default());
+        hub.add_counters(Arc::clone(&stats));
+        let shard = Rc::new(Shard::new(
+            index,
+            Arc::clone(&hub),
+            &config,
+            stats,
+            Arc::default(),
+        ));
+        shard.set_clock(1_000);
+        let turn = Arc::new(Flag::default());
+        *shard.turn_waker.borrow_mut() = Some(Flag::waker(&turn));
+        hub.inboxes().set_waker(index, Flag::waker(&turn));
+        Self {
+            shard,
+            hub,
+            worker,
+            listener,
+            events,
+            resp,
+            mail: RefCell::default(),
+            turn,
+            actors: RefCell::default(),
+        }
+    }
+
+    /// Opens a connection, whose peer reads nothing yet.
+    pub(super) fn open(&self, speaks: Speaks) -> Rc<Actor> {
+        let permit = self.hub.permits().take(None).0;
+        let make = |id| self.session(speaks, id);
+        let connection = if speaks == Speaks::Resp {
+            let place = (None, permit);
+            self.shard.open_without_worker(&self.listener, place, make)
+        } else {
+            let worker = Arc::clone(&self.worker);
+            let place = (None, permit);
+            let (connection, admission) = self.shard.reserve(worker, &self.listener, place, make);
+            let opening = Opening::unseen(connection.socket);
+            assert!(self.shard.announce(&connection, &opening));
+            drop(admission);
+            connection
+        };
+        let (peer, woken) = (Rc::<RefCell<Ends>>::default(), Arc::<Flag>::default());
+        let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&peer))));
+        assert!(self.shard.begin(&connection, stream, &Bytes::new()));
+        woken.0.store(true, Ordering::Relaxed);
+        let actor = Rc::new(Actor {
+            socket: connection.socket,
+            connection,
+            peer,
+            woken,
+            done: Cell::new(false),
+        });
+        self.actors.borrow_mut().push(Rc::clone(&actor));
+        self.run();
+        actor
+    }
+
+    fn session(&self, speaks: Speaks, socket: SocketId) -> Box<dyn Session> {
+        match speaks {
+            Speaks::WebSocket => Box::new(WebSocket::new(decoder(&self.listener.config.limits))),
+            Speaks::Events => sse_session(self.events),
+            Speaks::Resp => {
+                let peer = Peer {
+                    address: None,
+                    port: 0,
+                    listener: Arc::clone(&self.listener),
+                    local: None,
+                    permit: None,
+                    over_limit: false,
+                    certificate: None,
+                };
+                self.resp.session_on_stage(socket, &peer)
+            }
+        }
+    }
+
+    /// Runs the connections' tasks and the shard's turns until all is done.
+    pub(super) fn run(&self) {
+        for _ in 0..MOST_ROUNDS {
+            let mut ran = false;
+            for actor in self.actors.borrow().iter() {
+                ran |= self.drive(actor);
+            }
+            ran |= self.turn();
+            if !ran {
+                return;
+            }
+        }
+        panic!("it is never done");
+    }
+
+    /// Runs a connection's task if it was woken.
+    pub(super) fn drive(&self, actor: &Actor) -> bool {
+        let runs = actor.woken.take() && !actor.done.get();
+        if runs {
+            let waker = Flag::waker(&actor.woken);
+            let ended = self
+                .shard
+                .drive(&actor.connection, &mut Context::from_waker(&waker));
+            actor.done.set(ended.is_ready());
+        }
+        runs
+    }
+
+    /// Runs a turn if one is due.
+    pub(super) fn turn(&self) -> bool {
+        let runs = self.turn.take();
+        if runs {
+            self.shard.turn(&mut self.mail.borrow_mut());
+        }
+        runs
+    }
+
+    /// Time passes, and all that it brings is done.
+    pub(super) fn pass(&self, ms: u64) {
+        let end = self.shard.now() + ms;
+        while self.shard.now() < end {
+            let now = end.min(self.shard.now() + TICK_MS);
+            self.shard.set_clock(now);
+            self.shard.look_at_deadlines(&mut Vec::new());
+            self.run();
+        }
+    }
+
+    /// The worker handles what waits; returns kinds, slots and payloads.
+    pub(super) fn handle(&self) -> Vec<(u32, u32, Vec<u8>)> {
+        let mut records = Vec::new();
+        self.worker.begin_drain();
+        while let Some(batch) = self.worker.take() {
+            let mut rest = &batch.bytes[..];
+            while let Some((head, behind)) = rest.split_first_chunk::<8>() {
+                let word = |at: usize| u32::from_ne_bytes(head[at..at + 4].try_into().unwrap());
+                let length = usize::try_from(word(0) >> 8).unwrap();
+                let payload = if word(0) & 1 << 5 == 0 {
+                    behind[..length].to_vec()
+                } else {
+                    let index = u32::from_ne_bytes(behind[..4].try_into().unwrap());
+                    batch.sidecars[usize::try_from(index).unwrap()]
+                        .payload()
+                        .to_vec()
+                };
+                records.push((word(0) & 15, word(4), payload));
+                rest = &behind[length.next_multiple_of(4)..];
+            }
+            self.worker.finish(batch);
+        }
+        self.run();
+        records
+    }
+
+    /// What the worker is told, without the contents.
+    pub(super) fn told(&self) -> Vec<u32> {
+        self.handle().into_iter().map(|record| record.0).collect()
+    }
+
+    /// Sends to a socket, without a turn.
+    pub(super) fn send(&self, actor: &Actor, payload: &[u8]) -> usize {
+        let mut dirty = ShardSet::default();
+        let who = [Target::Socket(actor.socket)];
+        let sent = self.hub.send(&who, Kind::Text, payload, &[], &mut dirty);
+        self.hub.wake(&mut dirty);
+        sent
+    }
+
+    /// Publishes to a channel, without a turn.
+    pub(super) fn publish(&self, channel: &[u8], payload: &[u8]) -> usize {
+        let mut dirty = ShardSet::default();
+        let to = [Target::Channel(channel)];
+        let sent = self.hub.send(&to, Kind::Text, payload, &[], &mut dirty);
+        self.hub.wake(&mut dirty);
+        sent
+    }
+
+    /// Changes a subscription, without a turn.
+    pub(super) fn subscribe(&self, actor: &Actor, channel: &[u8], delta: i32) {
+        let mut dirty = ShardSet::default();
+        let who = [Target::Socket(actor.socket)];
+        let changed = self.hub.subscribe(&who, channel, delta, &mut dirty);
+        changed.unwrap();
+        self.hub.wake(&mut dirty);
+    }
+
+    /// The application closes a socket, without a turn.
+    pub(super) fn close(&self, actor: &Actor, code: u16) -> bool {
+        let mut dirty = ShardSet::default();
+        let known = self.hub.close(actor.socket, code, "enough", &mut dirty);
+        self.hub.wake(&mut dirty);
+        known
+    }
+
+    /// A text as this connection gets it: published to a channel, or sent to it alone.
+    pub(super) fn frame(&self, actor: &Actor, channel: Option<&[u8]>, payload: &[u8]) -> Vec<u8> {
+        let name = channel.map(|channel| Name::new(Space::Channel, channel));
+        let via = name.as_ref().map(|channel| Via {
+            channel,
+            pattern: None,
+        });
+        let message = Message {
+            kind: Kind::Text,
+            payload,
+            via,
+        };
+        let encoding = actor.connection.io.borrow().encoding;
+        if encoding == Encodings::LEAD {
+            let mut frame = Vec::new();
+            Encodings::append_lead(&message, &mut frame);
+            return frame;
+        }
+        self.hub.encodings().encode(encoding, &message).unwrap()
+    }
+
+    /// Every peer is gone, and nothing of them is left. Returns what the worker was told meanwhile.
+    pub(super) fn assert_nothing_left(&self) -> Vec<u32> {
+        for actor in self.actors.borrow().iter() {
+            actor.peer.borrow_mut().vanish();
+        }
+        self.run();
+        // what was read and waited is handled bit by bit
+        let mut told = Vec::new();
+        loop {
+            let more = self.told();
+            if more.is_empty() {
+                break;
+            }
+            told.extend(more);
+        }
+        let patience = self.shard.limits.close_timeout;
+        self.pass(u64::try_from(patience.as_millis()).unwrap() + 10 * TICK_MS);
+        assert!(self.shard.connections.borrow().is_empty(), "a slot");
+        assert_eq!(self.hub.permits().taken(), 0, "a permit");
+        assert_eq!(self.hub.ledger().held(), 0, "a charge");
+        assert_eq!(self.hub.inbound().bytes(), 0, "a message begun");
+        let counts = self.hub.core().counts();
+        assert_eq!((counts.sockets, counts.channels), (0, 0), "in the core");
+        told.extend(self.told());
+        told
+    }
+}
+
+impl Actor {
+    /// Takes what the peer has got so far.
+    pub(super) fn got(&self) -> Vec<u8> {
+        std::mem::take(&mut self.peer.borrow_mut().from_gateway)
+    }
+
+    /// The peer reads everything from now on.
+    pub(super) fn read_all(&self) {
+        self.peer.borrow_mut().give_room(usize::MAX);
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.connection.io.borrow().phase, Phase::Open)
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.done.get()
+    }
+
+    /// The goodbye for this reason, in the protocol's words.
+    pub(super) fn goodbye(&self, reason: &crate::close::CloseReason) -> Vec<u8> {
+        let mut out = Vec::new();
+        let io = &mut *self.connection.io.borrow_mut();
+        io.session.append_close(reason, &mut out);
+        out
+    }
+}
+
+const MOST_ROUNDS: usize = 100_000;
