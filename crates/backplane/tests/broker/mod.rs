@@ -18,8 +18,8 @@ pub(crate) struct Broker {
     accepting: Vec<JoinHandle<()>>,
     /// Bytes that are still written before everybody is cut.
     left: Option<usize>,
-    /// Subscriptions of slow clients, which take effect later.
-    postponed: Option<Vec<(u64, Vec<u8>)>>,
+    /// Where it is there: subscriptions of slow clients, by client, which take effect when somebody applies them.
+    pub(crate) postponed: Option<Vec<(u64, Vec<u8>)>>,
 }
 
 struct Client {
@@ -70,18 +70,6 @@ impl Broker {
         self.left = None;
     }
 
-    /// Subscriptions take effect only when [`subscribe`](Self::subscribe) is called.
-    pub(crate) fn postpone_subscriptions(&mut self) {
-        self.postponed = Some(Vec::new());
-    }
-
-    /// … now.
-    pub(crate) fn subscribe(&mut self) {
-        for (id, name) in self.postponed.take().into_iter().flatten() {
-            self.apply(id, &[b"SUBSCRIBE".to_vec(), name]);
-        }
-    }
-
     fn admit(broker: &Rc<RefCell<Self>>, stream: TcpStream) {
         let (mut reader, writer) = stream.into_split();
         let (out, lines) = unbounded_channel();
@@ -130,7 +118,7 @@ impl Broker {
         }
     }
 
-    fn apply(&mut self, id: u64, words: &[Vec<u8>]) {
+    pub(crate) fn apply(&mut self, id: u64, words: &[Vec<u8>]) {
         if let ([verb, name], Some(postponed)) = (words, &mut self.postponed)
             && verb == b"SUBSCRIBE"
         {
