@@ -91,8 +91,6 @@ impl Outbox {
     /// Moves the chunk to the queue, so that everything is in the queue.
     pub(crate) fn seal(&mut self, ledger: &Arc<Ledger>) {
         if self.chunk.is_empty() {
-            // a message may take no byte
-            self.chunk_messages = 0;
             return;
         }
         let messages = std::mem::take(&mut self.chunk_messages);
@@ -229,8 +227,8 @@ impl Outbox {
     /// Drops everything but the entry begun, so that what follows makes no hole but ends the
     /// stream; returns the messages dropped.
     pub(crate) fn truncate(&mut self) -> u64 {
-        let mut dropped = u64::from(std::mem::take(&mut self.chunk_messages));
-        (self.chunk, self.chunk_asked) = (Vec::new(), 0);
+        let mut dropped = self.messages_in_chunk();
+        (self.chunk, self.chunk_messages, self.chunk_asked) = (Vec::new(), 0, 0);
         let keep = usize::from(self.written > 0);
         while self.queue.len() > keep {
             if let Some(entry) = self.queue.pop_back() {
@@ -244,7 +242,15 @@ impl Outbox {
 
     /// Messages not yet written.
     pub(crate) fn messages(&self) -> u64 {
-        u64::from(self.messages) + u64::from(self.chunk_messages)
+        u64::from(self.messages) + self.messages_in_chunk()
+    }
+
+    /// A message may take no byte, and then it waits for nothing.
+    fn messages_in_chunk(&self) -> u64 {
+        if self.chunk.is_empty() {
+            return 0;
+        }
+        u64::from(self.chunk_messages)
     }
 
     /// Whether the chunk is large enough to be written before the turn ends.
