@@ -135,45 +135,10 @@ impl Drop for Permit {
     }
 }
 
-/// Run with `RUSTFLAGS="--cfg millrace_loom"`: whoever waits for room while somebody leaves sees it, or is woken.
+/// Run with `RUSTFLAGS="--cfg millrace_loom"`. Who waits for room is woken by tokio's `Notify`, which loom does not see into.
 #[cfg(all(test, millrace_loom))]
 mod loom_tests {
-    use std::pin::pin;
-    use std::task::{Context, Wake, Waker};
-
     use super::*;
-
-    #[derive(Default)]
-    struct Woken(std::sync::atomic::AtomicBool);
-
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-
-    #[test]
-    fn room_made_while_somebody_looks_for_it_is_not_missed() {
-        loom::model(|| {
-            let permits = Arc::new(Permits::new());
-            permits.set_limits(1, 0);
-            let (permit, _) = permits.take(None);
-            let leaving = loom::thread::spawn(move || drop(permit));
-            let woken = Arc::new(Woken::default());
-            let waker = Waker::from(Arc::clone(&woken));
-            let mut room = pin!(permits.room());
-            let waits = room
-                .as_mut()
-                .poll(&mut Context::from_waker(&waker))
-                .is_pending();
-            leaving.join().unwrap();
-            assert!(
-                !waits || woken.0.load(Ordering::Relaxed),
-                "it waits for ever"
-            );
-            assert_eq!(permits.taken(), 0);
-        });
-    }
 
     #[test]
     fn what_addresses_hold_is_counted_once_and_freed() {
