@@ -492,3 +492,39 @@ fn an_application_closes_with_its_code_and_nothing_sent_is_lost() {
     assert_eq!(close_code(&worker), 4001);
     assert!(eventually(|| server.gateway.stats().connections == 0));
 }
+
+#[test]
+fn a_last_line_without_its_end_holds_nothing_once_it_is_told() {
+    let server = server(framing("line"));
+    let worker = manual(&server.gateway, QUIET | Handlers::END);
+    let (mut stream, _) = enter(&server, &worker);
+    stream.write_all(&[b'a'; 100_000]).unwrap();
+    assert!(eventually(|| server.gateway.stats().inbound_bytes > 0));
+    stream.shutdown(Shutdown::Write).unwrap();
+    assert!(eventually(|| {
+        while let Some(batch) = worker.worker.take() {
+            worker.worker.finish(batch);
+        }
+        server.gateway.stats().inbound_bytes == 0
+    }));
+    assert_eq!(server.gateway.stats().sockets, 1);
+}
+
+#[test]
+fn a_last_line_that_nobody_handles_cuts_no_answer() {
+    let server = server(framing("line"));
+    let worker = manual(&server.gateway, QUIET.without(Handlers::BINARY));
+    let (mut stream, socket) = enter(&server, &worker);
+    stream.write_all(b"hello\n\xff").unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut batch = None;
+    assert!(eventually(|| {
+        batch = worker.worker.take();
+        batch.is_some()
+    }));
+    send_all(&server.gateway, socket, ["answer"]);
+    worker.worker.finish(batch.unwrap());
+    server.gateway.wake(&mut ShardSet::default());
+    assert_eq!(rest(&mut stream), "answer\n");
+    assert_eq!(close_code(&worker), 1011);
+}

@@ -17,7 +17,7 @@ export const KIND_REQUEST = 6;
 export const KIND_PIECE = 7;
 /** What became of a request or its answer. */
 export const KIND_TURN = 8;
-/** What a protocol tells beside messages: an [`Event`]. */
+/** What a protocol tells beside messages. */
 export const KIND_EVENT = 9;
 
 // Bits of a record's first word between its kind and its length.

@@ -1,5 +1,5 @@
 //! The adapter registry. An adapter ties one protocol's codec to the gateway: it knows the wire
-//! and nothing of other adapters. A new transport is one file here, its codec, and its lines below.
+//! and nothing of other adapters. A new transport is a folder here, its codec, and its lines below.
 
 mod files;
 mod requests;

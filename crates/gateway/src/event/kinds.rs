@@ -143,7 +143,7 @@ numbers! {
         Piece = 7;
         /// What became of a request or its answer.
         Turn = 8;
-        /// What a protocol tells beside messages: an [`Event`].
+        /// What a protocol tells beside messages.
         Event = 9;
     }
 }

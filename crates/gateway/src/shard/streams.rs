@@ -32,7 +32,10 @@ impl<S: Streams> Service for S {
 /// Goes through what the listener asks for first.
 async fn enter(streams: Arc<dyn Streams>, shard: Rc<Shard>, stream: Stream, mut peer: Peer) {
     let _guard = shard.guard_connection();
-    let timeout = peer.listener.config.limits.handshake_timeout;
+    let mut timeout = peer.listener.config.limits.handshake_timeout;
+    if peer.over_limit {
+        timeout = timeout.min(REFUSAL_TIMEOUT);
+    }
     let Some(stream) = shard.pass_preamble(stream, &mut peer, timeout).await else {
         return;
     };

@@ -110,7 +110,8 @@ impl Env {
     /// `handleOpen` answered, or somebody else decided in its place.
     pub(crate) fn admit(&self, connection: &Shared, answer: Admission) {
         let io = &mut *connection.io.borrow_mut();
-        let Phase::Pending(waiting) = std::mem::replace(&mut io.phase, Phase::Admitted) else {
+        // it may have been closed meanwhile
+        let Some(waiting) = io.phase.admit() else {
             return;
         };
         let refused = answer.is_err();

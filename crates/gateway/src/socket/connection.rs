@@ -203,6 +203,17 @@ impl Phase {
         }
     }
 
+    /// Who waits for `handleOpen`, which has answered.
+    pub(crate) fn admit(&mut self) -> Option<oneshot::Sender<Admission>> {
+        match std::mem::replace(self, Self::Admitted) {
+            Self::Pending(waiting) => Some(waiting),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+
     /// Takes what an end is; a new phase has to follow.
     pub(crate) fn take_ending(&mut self) -> Option<Ending> {
         match std::mem::replace(self, Self::Gone) {
@@ -301,6 +312,11 @@ impl Io {
     /// Whether something waits for the kernel.
     pub(crate) fn is_behind(&self) -> bool {
         self.outbox.is_backlogged() || self.stream.as_ref().is_some_and(Stream::has_unsent)
+    }
+
+    /// Whether input waits for the worker to take more of a large body.
+    pub(crate) fn stalls(&self) -> bool {
+        self.extra.as_deref().is_some_and(Extra::stalls)
     }
 
     /// Whether the application may still be told of messages and send some.

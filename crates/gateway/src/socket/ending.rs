@@ -157,7 +157,12 @@ impl Env {
         connection.half_closed.set(true);
         (io.times.unfinished, io.times.ping) = (0, 0);
         let (result, _) = self.call_session(connection, io, |session, cx| session.input_ended(cx));
-        if let Err(reason) = result {
+        // what was received of something is whole by that, or nobody's
+        let unfinished = io.session.unfinished();
+        self.count_unfinished(connection, io, unfinished);
+        if let Err(reason) = result
+            && io.phase.is_open()
+        {
             self.end_after_events(connection, io, reason, PeerClose::StreamEnd);
         }
         self.arm_first(connection, io);

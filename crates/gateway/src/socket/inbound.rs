@@ -155,7 +155,7 @@ impl Env {
         let now = self.now.get();
         connection.partial.set(Partial::HeldBack);
         self.partials.held_back.set(Some((connection.slot, now)));
-        self.arm(connection, io, now + PATIENCE_MS);
+        self.arm(connection, io, now + HOLD_MS);
         if self.hub.inbound().hold_back(self.index) <= self.limits.inbound_total_bytes {
             self.hub.look_at_inbound(1 << self.index.get());
         }
@@ -190,7 +190,7 @@ impl Env {
     pub(crate) fn held_back_until(&self, connection: &Shared) -> Option<u64> {
         let held_back = self.partials.held_back.get();
         let (_, since) = held_back.filter(|_| connection.partial.get() == Partial::HeldBack)?;
-        Some(since + PATIENCE_MS)
+        Some(since + HOLD_MS)
     }
 
     /// One that is held back has waited: without room by now, the largest makes some.
@@ -266,7 +266,7 @@ impl Session for Deaf {
 const UNCOUNTED_BYTES: usize = 1024;
 
 /// How long the largest waits for room.
-pub(super) const PATIENCE_MS: u64 = 1000;
+pub(super) const HOLD_MS: u64 = 1000;
 
 /// What others may take meanwhile, as a part of the limit.
 const LEEWAY_PART: usize = 8;

@@ -173,10 +173,7 @@ impl Env {
         if !matches!(io.phase, Phase::Open) {
             return;
         }
-        let (result, _) = self.call_session(connection, io, |session, cx| session.wake(why, cx));
-        if let Err(reason) = result {
-            self.close(connection, io, &reason);
-        }
+        self.wake_called(connection, io, why);
     }
 
     /// Tells the session what its worker says, in every phase in which it may send: its first words may lie before the
@@ -185,9 +182,18 @@ impl Env {
         if !io.is_live() {
             return;
         }
+        self.wake_called(connection, io, why);
+    }
+
+    fn wake_called(&self, connection: &Shared, io: &mut Io, why: Wake) {
+        let stalled = io.stalls();
         let (result, _) = self.call_session(connection, io, |session, cx| session.wake(why, cx));
         if let Err(reason) = result {
             self.close(connection, io, &reason);
+        } else if stalled && !io.stalls() {
+            // the large body that input waited for is over
+            self.restart_clocks(io);
+            connection.wake();
         }
     }
 

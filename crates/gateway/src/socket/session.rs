@@ -103,7 +103,8 @@ pub(crate) enum Wake {
     Opened,
     /// The time of [`Context::wake_at`] has come.
     Time,
-    /// Somebody used the [waker](Context::waker).
+    /// Somebody used the [waker](Context::waker) while it was open: whoever makes one before looks again once
+    /// [opened](Self::Opened).
     Posted,
     /// Its [reply in order](Context::reply_in_order) is written; input may be taken again.
     Resumed,

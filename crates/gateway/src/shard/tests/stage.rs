@@ -337,8 +337,8 @@ impl Stage {
             }
             told.extend(more);
         }
-        let patience = self.shard.limits.close_timeout;
-        self.pass(u64::try_from(patience.as_millis()).unwrap() + 10 * TICK_MS);
+        let timeout = self.shard.limits.close_timeout;
+        self.pass(u64::try_from(timeout.as_millis()).unwrap() + 10 * TICK_MS);
         assert!(self.shard.connections.borrow().is_empty(), "a slot");
         assert_eq!(self.hub.permits().taken(), 0, "a permit");
         assert_eq!(self.hub.ledger().held(), 0, "a charge");

@@ -1,5 +1,9 @@
 //! Large bodies of a session, to the worker and from it, with credit both ways.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
+
 use bytes::Bytes;
 
 use super::harness::Harness;
@@ -133,4 +137,27 @@ fn steps_of_the_last_answer_leave_before_the_goodbye() {
     harness.step(ID, Step::End);
     assert_eq!(harness.handle_all(), [TEXT]);
     assert_eq!(harness.written(), "answer\nEnd\nclosed 1002\n");
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn input_goes_on_when_the_body_that_it_waits_for_is_given_up() {
+    let harness = opened();
+    harness.feed(format!("/piece {FIRST_CREDIT}\n").as_bytes());
+    harness.drive();
+    assert!(stalls(&harness));
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(Arc::clone(&woken));
+    harness.connection.waker.set(Some(waker));
+    harness.step(ID, Step::Abort);
+    assert!(!stalls(&harness));
+    assert!(woken.0.load(Ordering::SeqCst), "nobody would read it again");
 }
