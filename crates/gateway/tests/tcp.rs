@@ -1,96 +1,23 @@
-//! Raw TCP from the accepted connection to its end: messages in every framing, bounds, and peers that have sent their last
-//! byte. Over 400 lines because every bound has a test. What handlers in JavaScript see is in `__test__/tcp.test.mjs`.
+//! Raw TCP from the accepted connection to its end: messages in every framing, and bounds. Peers that have sent their last byte
+//! are in `tcp_ends.rs`, what handlers in JavaScript see in `__test__/tcp.test.mjs`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[expect(dead_code, reason = "each test file uses its part of the support")]
 mod support;
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::io::Write;
+use std::net::Shutdown;
 use std::time::Duration;
 
-use millrace_gateway::limits::{GatewayLimits, ListenerLimits, OutboxPolicy};
-use millrace_gateway::{GatewayConfig, Handlers, ListenerConfig, Options, ShardSet, SocketId};
-use support::manual::{Manual, eventually, eventually_within, manual, send_all};
+use millrace_gateway::limits::OutboxPolicy;
+use support::manual::{eventually, eventually_within, manual, send_all};
+use support::tcp::{
+    BEYOND_THE_KERNEL, QUIET, close_code, connect, enter, framing, is_close, length, line, read,
+    server, server_with,
+};
 use support::wire::{narrow, rest};
-use support::{ALL, Event, SOON, Server, echo, serve};
-
-fn framing(name: &str) -> Options {
-    Options::new().text("framing", name)
-}
-
-fn length(bytes: i32) -> Options {
-    framing("length").number("lengthBytes", bytes)
-}
-
-fn server_with(
-    options: Options,
-    gateway: impl FnOnce(&mut GatewayLimits),
-    listener: impl FnOnce(&mut ListenerLimits),
-) -> Server {
-    let mut config = GatewayConfig {
-        io_threads: 1,
-        ..GatewayConfig::default()
-    };
-    config.limits.worker_timeout = Duration::ZERO;
-    config.limits.write_timeout = Duration::MAX;
-    gateway(&mut config.limits);
-    let mut listening = ListenerConfig {
-        protocol: "tcp".to_owned(),
-        options,
-        ..ListenerConfig::default()
-    };
-    listener(&mut listening.limits);
-    serve(config, listening)
-}
-
-fn server(options: Options) -> Server {
-    server_with(options, |_| {}, |_| {})
-}
-
-fn connect(server: &Server) -> TcpStream {
-    let stream = TcpStream::connect(&server.address).unwrap();
-    stream.set_read_timeout(Some(SOON)).unwrap();
-    stream
-}
-
-/// Connects, is let in, and says nothing.
-fn enter(server: &Server, worker: &Manual) -> (TcpStream, SocketId) {
-    let stream = connect(server);
-    (stream, worker.opened())
-}
-
-fn read(stream: &mut TcpStream, count: usize) -> Vec<u8> {
-    let mut bytes = vec![0; count];
-    stream.read_exact(&mut bytes).unwrap();
-    bytes
-}
-
-fn line(stream: &mut TcpStream) -> String {
-    let mut line = Vec::new();
-    loop {
-        match read(stream, 1)[0] {
-            b'\n' => return String::from_utf8(line).unwrap(),
-            byte => line.push(byte),
-        }
-    }
-}
-
-fn close_code(worker: &Manual) -> u32 {
-    let events = worker.expect(1);
-    let [Event::Close { code, .. }] = events[..] else {
-        panic!("events were {events:?}")
-    };
-    code
-}
-
-fn is_close(event: Option<&Event>, code: u32) -> bool {
-    matches!(event, Some(Event::Close { code: seen, .. }) if *seen == code)
-}
-
-/// Without `handleOpen`, so that connecting needs no answer.
-const QUIET: Handlers = ALL.without(Handlers::OPEN).without(Handlers::DRAIN);
+use support::{ALL, Event, echo};
 
 #[test]
 fn lines_are_text_where_they_can_be_and_go_out_as_lines() {
@@ -286,9 +213,6 @@ fn a_message_rate_pauses_reading() {
     drop(worker);
 }
 
-/// More than the kernel takes for a reader that does not read.
-const BEYOND_THE_KERNEL: usize = 10 << 20;
-
 #[test]
 fn a_reader_that_does_not_read_is_closed_without_a_hole() {
     let server = server_with(
@@ -382,149 +306,4 @@ fn who_asks_and_does_not_read_is_left_unread() {
     writer.join().unwrap();
     assert_eq!(server.gateway.stats().traffic.overflow_closes, 0);
     drop(worker);
-}
-
-#[test]
-fn what_came_before_an_end_is_answered_before_we_close() {
-    let server = server(framing("line"));
-    let worker = echo(&server.gateway, QUIET);
-    let mut stream = connect(&server);
-    let lines: Vec<u8> = (0..1000)
-        .flat_map(|number| format!("{number}\n").into_bytes())
-        .collect();
-    stream.write_all(&lines).unwrap();
-    stream.write_all(b"last").unwrap();
-    stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(
-        rest(&mut stream).as_bytes(),
-        [&lines[..], b"last\n"].concat()
-    );
-    worker.until(|events| is_close(events.last(), 1005));
-}
-
-/// Waits for the event that the client has sent its last byte, and takes it as handled.
-fn handle_end(worker: &Manual) {
-    let mut batch = None;
-    assert!(eventually(|| {
-        worker.worker.begin_drain();
-        batch = worker.worker.take();
-        batch.is_some()
-    }));
-    let batch = batch.unwrap();
-    let word = |at: usize| u32::from_le_bytes(batch.bytes[at..at + 4].try_into().unwrap());
-    let (kind, event) = (word(0) & 15, word(8));
-    assert_eq!((kind, event, batch.bytes.len()), (9, 1, 16), "one End");
-    worker.worker.finish(batch);
-}
-
-#[test]
-fn a_worker_that_handles_ends_goes_on_writing_until_it_closes() {
-    let server = server(framing("line"));
-    let worker = manual(&server.gateway, QUIET | Handlers::END);
-    let (mut stream, socket) = enter(&server, &worker);
-    stream.write_all(b"first\n").unwrap();
-    assert_eq!(worker.expect(1).len(), 1);
-    stream.shutdown(Shutdown::Write).unwrap();
-    handle_end(&worker);
-    for number in 0..100 {
-        let text = number.to_string();
-        send_all(&server.gateway, socket, [text.as_str()]);
-        assert_eq!(line(&mut stream), text);
-    }
-    let sent = "y".repeat(BEYOND_THE_KERNEL);
-    send_all(&server.gateway, socket, [sent.as_str()]);
-    let mut dirty = ShardSet::default();
-    assert!(server.gateway.close(socket, 4001, "", &mut dirty));
-    server.gateway.wake(&mut dirty);
-    assert_eq!(rest(&mut stream), sent + "\n");
-    assert_eq!(close_code(&worker), 4001);
-}
-
-#[test]
-fn an_ended_client_is_idle_in_the_end() {
-    let idle = |limits: &mut ListenerLimits| limits.idle_timeout = Duration::from_secs(1);
-    let server = server_with(length(1), |_| {}, idle);
-    let worker = manual(&server.gateway, QUIET | Handlers::END);
-    let (mut stream, _) = enter(&server, &worker);
-    stream.shutdown(Shutdown::Write).unwrap();
-    handle_end(&worker);
-    assert_eq!(rest(&mut stream), "");
-    assert_eq!(close_code(&worker), 1000);
-    // within a message there is no end to be handled
-    let (mut stream, _) = enter(&server, &worker);
-    stream.write_all(b"\x02a").unwrap();
-    stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(rest(&mut stream), "");
-    assert_eq!(close_code(&worker), 1006);
-}
-
-#[test]
-fn a_cut_message_is_dropped_and_told_in_the_code() {
-    let server = server(length(2));
-    let worker = manual(&server.gateway, QUIET);
-    for cut in [&b"\0"[..], b"\0\x05", b"\0\x05four"] {
-        let (mut stream, _) = enter(&server, &worker);
-        stream.write_all(cut).unwrap();
-        stream.shutdown(Shutdown::Write).unwrap();
-        assert_eq!(rest(&mut stream), "");
-        assert_eq!(close_code(&worker), 1006);
-    }
-    let (stream, _) = enter(&server, &worker);
-    stream.shutdown(Shutdown::Write).unwrap();
-    assert_eq!(close_code(&worker), 1005);
-}
-
-#[test]
-fn an_application_closes_with_its_code_and_nothing_sent_is_lost() {
-    let server = server(framing("line"));
-    let worker = manual(&server.gateway, QUIET);
-    let (mut stream, socket) = enter(&server, &worker);
-    // what is not read by the time of the close resets nothing
-    stream.write_all(&vec![b'x'; 100_000]).unwrap();
-    let mut dirty = ShardSet::default();
-    let sent = "y".repeat(1 << 20);
-    send_all(&server.gateway, socket, [sent.as_str()]);
-    assert!(server.gateway.close(socket, 4001, "bye", &mut dirty));
-    server.gateway.wake(&mut dirty);
-    stream.write_all(&vec![b'x'; 100_000]).unwrap();
-    assert_eq!(rest(&mut stream), sent + "\n");
-    drop(stream);
-    assert_eq!(close_code(&worker), 4001);
-    assert!(eventually(|| server.gateway.stats().connections == 0));
-}
-
-#[test]
-fn a_last_line_without_its_end_holds_nothing_once_it_is_told() {
-    let server = server(framing("line"));
-    let worker = manual(&server.gateway, QUIET | Handlers::END);
-    let (mut stream, _) = enter(&server, &worker);
-    stream.write_all(&[b'a'; 100_000]).unwrap();
-    assert!(eventually(|| server.gateway.stats().inbound_bytes > 0));
-    stream.shutdown(Shutdown::Write).unwrap();
-    assert!(eventually(|| {
-        while let Some(batch) = worker.worker.take() {
-            worker.worker.finish(batch);
-        }
-        server.gateway.stats().inbound_bytes == 0
-    }));
-    assert_eq!(server.gateway.stats().sockets, 1);
-}
-
-#[test]
-fn a_last_line_that_nobody_handles_cuts_no_answer() {
-    let server = server(framing("line"));
-    let worker = manual(&server.gateway, QUIET.without(Handlers::BINARY));
-    let (mut stream, socket) = enter(&server, &worker);
-    stream.write_all(b"hello\n\xff").unwrap();
-    stream.shutdown(Shutdown::Write).unwrap();
-    let mut batch = None;
-    assert!(eventually(|| {
-        batch = worker.worker.take();
-        batch.is_some()
-    }));
-    send_all(&server.gateway, socket, ["answer"]);
-    worker.worker.finish(batch.unwrap());
-    server.gateway.wake(&mut ShardSet::default());
-    assert_eq!(rest(&mut stream), "answer\n");
-    assert_eq!(close_code(&worker), 1011);
 }

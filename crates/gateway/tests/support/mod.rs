@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod manual;
+pub(crate) mod tcp;
 pub(crate) mod wire;
 
 use std::sync::{Arc, Condvar, Mutex};
