@@ -53,3 +53,5 @@ fn endpoints(
 pub(crate) use resp::RespProtocol as RespOnStage;
 #[cfg(test)]
 pub(crate) use sse::{encoding_on_stage as sse_encoding, session_on_stage as sse_session};
+#[cfg(test)]
+pub(crate) use tcp::TcpProtocol as TcpOnStage;

@@ -44,12 +44,29 @@ impl Protocol for TcpProtocol {
 
     fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError> {
         let options = TcpOptions::read(&config.options)?;
-        Ok(Arc::new(Listener(Arc::new(Terms {
+        Ok(Arc::new(self.listener(options, config)))
+    }
+}
+
+impl TcpProtocol {
+    fn listener(&self, options: TcpOptions, config: &ListenerConfig) -> Listener {
+        Listener(Arc::new(Terms {
             framing: options.framing,
             encoding: self.0.of(options.framing),
             message_bytes: config.limits.message_bytes,
             allow_http: options.allow_http,
-        }))))
+        }))
+    }
+
+    /// A session without its stream, whose messages are lines.
+    #[cfg(test)]
+    pub(crate) fn session_on_stage(&self, socket: SocketId, peer: &Peer) -> Box<dyn Session> {
+        let options = TcpOptions {
+            framing: millrace_protocol::framing::Framing::Line,
+            allow_http: false,
+        };
+        let listener = self.listener(options, &peer.listener.config);
+        listener.session(socket, peer)
     }
 }
 

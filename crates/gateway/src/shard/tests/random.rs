@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::stage::{Actor, CLOSE, EVERY, OPEN, Speaks, Stage};
+use super::stage::{Actor, CLOSE, EVENT, EVERY, OPEN, Speaks, Stage};
 use crate::close::CloseReason;
+use crate::event::Handlers;
 use crate::limits::OutboxPolicy;
 
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +56,7 @@ fn said(speaks: Speaks) -> &'static [u8] {
         Speaks::WebSocket => b"\x81\x85\0\0\0\0hello\x02\x81\0\0\0\0a\x80\x81\0\0\0\0b",
         Speaks::Events => b"anything",
         Speaks::Resp => b"\r\n\r\n",
+        Speaks::Tcp => b"hello\r\na\n\n\xff\n",
     }
 }
 
@@ -72,13 +74,14 @@ struct Life {
     spoken: usize,
     told: Vec<u32>,
     goodbyes: [Vec<u8>; 3],
+    handles_end: bool,
     is_cut: bool,
     is_retired: bool,
 }
 
 impl Life {
-    fn begin(speaks: Speaks, policy: OutboxPolicy) -> Self {
-        let stage = Stage::new(|limits| {
+    fn begin(speaks: Speaks, handlers: Handlers, policy: OutboxPolicy) -> Self {
+        let stage = Stage::handling(handlers, |limits| {
             limits.outbox_bytes = 20_000;
             limits.outbox_policy = policy;
             limits.unhandled_events = 2;
@@ -99,6 +102,7 @@ impl Life {
             frames: Vec::new(),
             spoken: 0,
             told: Vec::new(),
+            handles_end: handlers.contains(Handlers::END),
             is_cut: false,
             is_retired: false,
         }
@@ -193,9 +197,15 @@ impl Life {
         if !self.is_cut {
             self.read_to_the_end();
         }
+        if self.actor.connection.half_closed.get() {
+            // nothing is read any more that would tell of its end
+            self.stage.close(&self.actor, 4000);
+        }
         self.told.extend(self.stage.assert_nothing_left());
         assert!(self.actor.is_done());
         let told = self.told;
+        let ends = told.iter().filter(|kind| **kind == EVENT).count();
+        assert!(ends <= usize::from(self.speaks == Speaks::Tcp && self.handles_end));
         let closes = told.iter().filter(|kind| **kind == CLOSE).count();
         if self.speaks == Speaks::Resp {
             assert!(told.is_empty());
@@ -213,12 +223,13 @@ proptest! {
     #[test]
     fn whatever_happens_nothing_is_torn_repeated_or_left(
         speaks in prop::sample::select(&EVERY[..]),
+        handlers in prop::sample::select(&[Handlers::NONE, Handlers::END][..]),
         policy in prop::sample::select(&[
             OutboxPolicy::Close, OutboxPolicy::DropNewest, OutboxPolicy::DropOldest,
         ][..]),
         steps in prop::collection::vec(step(), 0..120),
     ) {
-        let mut life = Life::begin(speaks, policy);
+        let mut life = Life::begin(speaks, handlers, policy);
         for step in steps {
             life.step(step);
         }

@@ -11,7 +11,7 @@ use millrace_core::{Kind, Name, ShardIndex, ShardSet, SocketId, Space, Target};
 
 use super::pipe::{Ends, Pipe};
 use crate::adapter::websocket::{WebSocket, decoder};
-use crate::adapter::{RespOnStage, sse_encoding, sse_session};
+use crate::adapter::{RespOnStage, TcpOnStage, sse_encoding, sse_session};
 use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
 use crate::event::{Handlers, Opening};
@@ -33,14 +33,24 @@ pub(super) enum Speaks {
     WebSocket,
     Events,
     Resp,
+    /// Raw TCP, in lines.
+    Tcp,
 }
 
-pub(super) const EVERY: [Speaks; 3] = [Speaks::WebSocket, Speaks::Events, Speaks::Resp];
+pub(super) const EVERY: [Speaks; 4] =
+    [Speaks::WebSocket, Speaks::Events, Speaks::Resp, Speaks::Tcp];
+
+/// What the worker handles if a test says nothing of it. An end that nobody handles is one of the connection.
+const HANDLERS: Handlers = Handlers::OPEN
+    .with(Handlers::TEXT)
+    .with(Handlers::BINARY)
+    .with(Handlers::CLOSE);
 
 /// Kinds of records.
 pub(super) const OPEN: u32 = 1;
 pub(super) const BINARY: u32 = 3;
 pub(super) const CLOSE: u32 = 4;
+pub(super) const EVENT: u32 = 9;
 
 struct Silent;
 
@@ -85,6 +95,7 @@ pub(super) struct Stage {
     listener: Arc<ListenerState>,
     events: Encoding,
     resp: RespOnStage,
+    tcp: TcpOnStage,
     mail: RefCell<Mail>,
     turn: Arc<Flag>,
     actors: RefCell<Vec<Rc<Actor>>>,
@@ -92,9 +103,15 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn new(limits: impl FnOnce(&mut GatewayLimits)) -> Self {
+        Self::handling(Handlers::NONE, limits)
+    }
+
+    /// The worker handles these as well.
+    pub(super) fn handling(more: Handlers, limits: impl FnOnce(&mut GatewayLimits)) -> Self {
         let mut encodings = Encodings::new();
         let events = sse_encoding(&mut encodings);
         let resp = RespOnStage::new(&mut encodings);
+        let tcp = TcpOnStage::new(&mut encodings);
         let hub = Arc::new(Hub::new(encodings));
         let mut config = GatewayConfig {
             io_threads: 1,
@@ -103,8 +120,7 @@ impl Stage {
         };
         limits(&mut config.limits);
         hub.inboxes().open(1, config.limits.shard_inbox_bytes);
-        let handlers = Handlers::OPEN | Handlers::TEXT | Handlers::BINARY | Handlers::CLOSE;
-        let worker = Worker::new(1, handlers, Arc::new(Silent), Arc::downgrade(&hub));
+        let worker = Worker::new(1, HANDLERS | more, Arc::new(Silent), Arc::downgrade(&hub));
         let worker = Arc::new(worker);
         worker.activate();
         let listener = ListenerConfig::default();
@@ -130,6 +146,7 @@ impl Stage {
             listener,
             events,
             resp,
+            tcp,
             mail: RefCell::default(),
             turn,
             actors: RefCell::default(),
@@ -172,18 +189,20 @@ impl Stage {
         match speaks {
             Speaks::WebSocket => Box::new(WebSocket::new(decoder(&self.listener.config.limits))),
             Speaks::Events => sse_session(self.events),
-            Speaks::Resp => {
-                let peer = Peer {
-                    address: None,
-                    port: 0,
-                    listener: Arc::clone(&self.listener),
-                    local: None,
-                    permit: None,
-                    over_limit: false,
-                    certificate: None,
-                };
-                self.resp.session_on_stage(socket, &peer)
-            }
+            Speaks::Resp => self.resp.session_on_stage(socket, &self.peer()),
+            Speaks::Tcp => self.tcp.session_on_stage(socket, &self.peer()),
+        }
+    }
+
+    fn peer(&self) -> Peer {
+        Peer {
+            address: None,
+            port: 0,
+            listener: Arc::clone(&self.listener),
+            local: None,
+            permit: None,
+            over_limit: false,
+            certificate: None,
         }
     }
 
