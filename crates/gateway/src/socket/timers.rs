@@ -5,7 +5,7 @@ use super::connection::{Extra, Io, Phase, Shared};
 use super::env::Env;
 use super::env::millis;
 use super::inbound::Partial;
-use super::wheel::{Due, TICK_MS};
+use super::wheel::{Due, REVOLUTION_MS, TICK_MS};
 use super::{Liveness, Wake};
 use crate::close::CloseReason;
 use crate::inbox::Command;
@@ -20,8 +20,10 @@ impl Env {
         self.now.get()
     }
 
-    /// Sets a deadline unless an earlier one is set already.
+    /// Sets a deadline unless an earlier one is set already. One that is far off is looked at on the way: it would stay in the
+    /// wheel until then, though its connection may be gone long before.
     pub(crate) fn arm(&self, connection: &Shared, io: &mut Io, at: u64) {
+        let at = at.min(self.now.get() + REVOLUTION_MS);
         if at >= io.armed {
             return;
         }

@@ -6,7 +6,11 @@ use millrace_core::SocketId;
 /// Milliseconds per tick.
 pub(crate) const TICK_MS: u64 = 50;
 
-const BUCKETS: usize = 512;
+/// Ticks until every bucket has had its turn …
+const REVOLUTION: u64 = 512;
+
+/// … and milliseconds.
+pub(crate) const REVOLUTION_MS: u64 = REVOLUTION * TICK_MS;
 
 /// A deadline that has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +46,7 @@ pub(crate) struct Wheel<T> {
 impl<T: Timed> Wheel<T> {
     pub(crate) fn new(now: u64) -> Self {
         Self {
-            buckets: vec![Vec::new(); BUCKETS],
+            buckets: (0..REVOLUTION).map(|_| Vec::new()).collect(),
             tick: now / TICK_MS,
             entries: 0,
         }
@@ -63,9 +67,7 @@ impl<T: Timed> Wheel<T> {
     pub(crate) fn advance(&mut self, now: u64, fired: &mut Vec<T>) {
         let last = now / TICK_MS;
         // an idle wheel may be far behind; one turn visits every bucket
-        let first = self
-            .tick
-            .max((last + 1).saturating_sub(u64::try_from(BUCKETS).unwrap_or(u64::MAX)));
+        let first = self.tick.max((last + 1).saturating_sub(REVOLUTION));
         for tick in first..=last {
             let bucket = &mut self.buckets[Self::index(tick)];
             let before = bucket.len();
@@ -85,7 +87,7 @@ impl<T: Timed> Wheel<T> {
     }
 
     fn index(tick: u64) -> usize {
-        usize::try_from(tick % u64::try_from(BUCKETS).unwrap_or(u64::MAX)).unwrap_or_default()
+        usize::try_from(tick % REVOLUTION).unwrap_or_default()
     }
 }
 
@@ -121,7 +123,7 @@ mod tests {
 
     #[test]
     fn keeps_deadlines_beyond_one_turn() {
-        let turn = u64::try_from(BUCKETS).unwrap() * TICK_MS;
+        let turn = REVOLUTION_MS;
         let mut wheel = Wheel::new(0);
         wheel.insert(due(1, 2 * turn + 100));
         assert_eq!(fired(&mut wheel, turn + 100), []);

@@ -2,6 +2,7 @@
 //! has to keep is a suite that each passes.
 
 mod conformance;
+mod deadlines;
 mod inbound;
 mod pipe;
 mod random;

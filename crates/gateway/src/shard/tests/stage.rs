@@ -92,7 +92,7 @@ pub(super) struct Stage {
     pub(super) shard: Rc<Shard>,
     pub(super) hub: Arc<Hub>,
     pub(super) worker: Arc<Worker>,
-    listener: Arc<ListenerState>,
+    pub(super) listener: Arc<ListenerState>,
     events: Encoding,
     resp: RespOnStage,
     tcp: TcpOnStage,

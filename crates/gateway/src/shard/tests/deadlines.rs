@@ -1,0 +1,57 @@
+//! Deadlines of connections: those that lie far ahead are kept, and go with their connection.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::stage::{EVERY, Stage};
+use crate::config::ListenerConfig;
+use crate::limits::ListenerLimits;
+use crate::listener::ListenerState;
+use crate::socket::wheel::{REVOLUTION_MS, TICK_MS};
+
+fn stage(limits: impl FnOnce(&mut ListenerLimits)) -> Stage {
+    let mut config = ListenerConfig::default();
+    limits(&mut config.limits);
+    let mut stage = Stage::new(|_| {});
+    stage.listener = Arc::new(ListenerState::new(1, config, None, || {}));
+    stage
+}
+
+/// Who comes and leaves for a whole day costs no more than who did within a revolution of the wheel.
+#[test]
+fn nothing_is_left_in_the_wheel_of_connections_that_came_and_left() {
+    for speaks in EVERY {
+        let stage = stage(|limits| {
+            limits.ping_interval = Duration::ZERO;
+            limits.idle_timeout = Duration::from_secs(24 * 60 * 60);
+        });
+        for _ in 0..100 {
+            let actor = stage.open(speaks);
+            stage.pass(TICK_MS);
+            actor.peer.borrow_mut().vanish();
+            stage.run();
+            stage.told();
+        }
+        stage.pass(REVOLUTION_MS + TICK_MS);
+        assert!(stage.shard.wheel.borrow().is_empty(), "{speaks:?}");
+        stage.assert_nothing_left();
+    }
+}
+
+#[test]
+fn an_idle_timeout_beyond_a_revolution_is_kept_to_its_time() {
+    const IDLE_MS: u64 = 3 * REVOLUTION_MS + 1_234;
+    for speaks in EVERY {
+        let stage = stage(|limits| {
+            limits.ping_interval = Duration::ZERO;
+            limits.idle_timeout = Duration::from_millis(IDLE_MS);
+        });
+        let actor = stage.open(speaks);
+        actor.read_all();
+        stage.pass(IDLE_MS - TICK_MS);
+        assert!(actor.is_open(), "{speaks:?}: too early");
+        stage.pass(2 * TICK_MS);
+        assert!(!actor.is_open(), "{speaks:?}: too late");
+        stage.assert_nothing_left();
+    }
+}
