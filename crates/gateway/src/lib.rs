@@ -13,6 +13,8 @@ mod doorbell;
 mod event;
 mod fault;
 mod frame;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 mod gateway;
 mod http;
 mod hub;

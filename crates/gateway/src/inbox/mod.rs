@@ -378,6 +378,9 @@ const HIGH_WATER_BYTES: usize = 4 * 1024 * 1024;
 const KEPT_ARENA: usize = 1024 * 1024;
 const KEPT_COMMANDS: usize = 32 * 1024;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod model;
+
 #[cfg(test)]
 mod tests;
 

@@ -4,6 +4,8 @@ use super::*;
 use crate::frame::Ledger;
 use crate::hub::{Outgoing, Poster};
 use millrace_core::{ChannelId, Match, Name, Post, Route, SocketId, Space};
+use model::{Op, SHARDS};
+use proptest::prelude::*;
 use std::sync::Arc;
 
 fn shard() -> ShardIndex {
@@ -116,4 +118,33 @@ fn an_inbox_without_shard_takes_nothing() {
 #[test]
 fn a_command_stays_small() {
     assert!(size_of::<Command>() <= 48, "{}", size_of::<Command>());
+}
+
+fn ops() -> impl Strategy<Value = Op> {
+    let shard = || 0..SHARDS;
+    let length = || prop_oneof![0..60_usize, 0..3_000_usize];
+    prop_oneof![
+        4 => shard().prop_map(Op::Post),
+        4 => (shard(), prop_oneof![9 => length(), 1 => 0..3_000_000_usize], 0..5_u32)
+            .prop_map(|(shard, charge, count)| Op::Deliver(shard, charge, count)),
+        4 => (shard(), prop::collection::vec(length(), 0..6))
+            .prop_map(|(shard, lengths)| Op::Texts(shard, lengths)),
+        8 => shard().prop_map(Op::Turn),
+        1 => (shard(), 0..10).prop_map(|(shard, chance)| match chance {
+            0 => Op::Shut(shard),
+            _ => Op::Turn(shard),
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_an_inbox_says_of_itself_is_never_wrong(
+        bound in prop_oneof![0..200_usize, 0..20_000_usize, 16_000_000..17_000_000_usize],
+        ops in prop::collection::vec(ops(), 0..200),
+    ) {
+        model::run(bound, ops);
+    }
 }

@@ -1,0 +1,39 @@
+//! What fuzz targets are given: a naive model beside what it is compared with, and bytes that say what happens to both.
+//! Only in tests and with the feature `fuzzing`.
+
+use crate::inbox;
+
+/// Operations per input; what is compared after each walks over everything.
+const OPERATIONS: usize = 1_000;
+
+/// Posts to the inboxes of a few shards, their turns and their ends. The first three bytes say how large an inbox may be.
+///
+/// # Panics
+///
+/// Where an inbox says something wrong of its bytes, its room or its high water, or loses what it took.
+pub fn inbox_accounting(bytes: &[u8]) {
+    let Some(([low, high, shift], rest)) = bytes.split_first_chunk() else {
+        return;
+    };
+    let bound = usize::from(u16::from_le_bytes([*low, *high])) << (shift % 12);
+    inbox::model::run(bound, operations(rest).map(inbox::model::Op::of));
+}
+
+fn operations(bytes: &[u8]) -> impl Iterator<Item = [u8; 4]> {
+    let (operations, _) = bytes.as_chunks();
+    operations.iter().copied().take(OPERATIONS)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_operations(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            inbox_accounting(&bytes);
+        }
+    }
+}
