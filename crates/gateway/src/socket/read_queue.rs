@@ -43,8 +43,9 @@ impl<T> ReadQueue<T> {
         }
     }
 
-    /// Ends a round: puts the unlucky back where they stood and learns from their number. Takes the line out.
-    fn begin(&mut self) -> VecDeque<T> {
+    /// Begins a round, which is to be [ended](Self::end): puts the unlucky of the last one back where they stood and learns
+    /// from their number. Takes the line out.
+    fn begin(&mut self) -> Round<T> {
         let let_go = std::mem::take(&mut self.let_go);
         if !self.unlucky.is_empty() {
             self.width = let_go.saturating_sub(self.unlucky.len()).max(LEAST_WIDTH);
@@ -54,7 +55,50 @@ impl<T> ReadQueue<T> {
         for connection in self.unlucky.drain(..).rev() {
             self.line.push_front(connection);
         }
-        std::mem::take(&mut self.line)
+        Round {
+            line: std::mem::take(&mut self.line),
+            still: VecDeque::new(),
+            width: self.width,
+            let_go: 0,
+        }
+    }
+
+    /// Puts back who waits on.
+    fn end(&mut self, round: Round<T>) {
+        let Round {
+            mut line,
+            still,
+            let_go,
+            ..
+        } = round;
+        self.line = still;
+        self.line.append(&mut line);
+        self.let_go = let_go;
+    }
+}
+
+/// A round in which some of those who wait are let go.
+struct Round<T> {
+    /// Who has not been looked at.
+    line: VecDeque<T>,
+    /// Who waits on, though looked at.
+    still: VecDeque<T>,
+    width: usize,
+    let_go: usize,
+}
+
+impl<T> Round<T> {
+    /// The next one that is let go: who has waited longest of those for whom there is room.
+    fn next(&mut self, has_room: impl Fn(&T) -> bool) -> Option<T> {
+        while self.let_go < self.width {
+            let connection = self.line.pop_front()?;
+            if has_room(&connection) {
+                self.let_go += 1;
+                return Some(connection);
+            }
+            self.still.push_back(connection);
+        }
+        None
     }
 }
 
@@ -99,36 +143,28 @@ impl Env {
 
     /// Lets connections read again whose worker has caught up.
     pub(crate) fn resume_read_queue(&self) {
-        let (mut line, width) = {
+        let mut round = {
             let mut waiting = self.read_queue.borrow_mut();
             if waiting.line.is_empty() && waiting.unlucky.is_empty() {
                 return;
             }
-            (waiting.begin(), waiting.width)
+            waiting.begin()
         };
-        let mut still = VecDeque::new();
-        let mut let_go = 0;
-        while let_go < width
-            && let Some(connection) = line.pop_front()
-        {
+        let has_room = |connection: &Shared| {
             let io = &mut *connection.io.borrow_mut();
-            if io.is_live() && !self.worker_has_room(&connection, io) {
-                still.push_back(Rc::clone(&connection));
-                continue;
-            }
+            !io.is_live() || self.worker_has_room(connection, io)
+        };
+        while let Some(connection) = round.next(has_room) {
+            let io = &mut *connection.io.borrow_mut();
             io.wait = Wait::LetGo;
             self.restart_clocks(io);
             connection.wake();
-            let_go += 1;
         }
-        if !line.is_empty() {
+        if !round.line.is_empty() {
             // there may be room for them as well
             self.schedule();
         }
-        still.append(&mut line);
-        let mut waiting = self.read_queue.borrow_mut();
-        waiting.line = still;
-        waiting.let_go = let_go;
+        self.read_queue.borrow_mut().end(round);
     }
 }
 
@@ -136,45 +172,4 @@ const LEAST_WIDTH: usize = 16;
 const MOST_WIDTH: usize = 1 << 16;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whoever_was_let_go_and_got_nothing_is_next() {
-        let mut waiting = ReadQueue::default();
-        for connection in 0..4 {
-            waiting.push(connection, false);
-        }
-        let mut line = waiting.begin();
-        // 0 read and is back already, 1 and 2 found the queue full, 3 was not let go
-        waiting.push(line.pop_front().unwrap(), false);
-        waiting.push(line.pop_front().unwrap(), true);
-        waiting.push(line.pop_front().unwrap(), true);
-        line.append(&mut waiting.line);
-        waiting.line = line;
-        assert_eq!(waiting.begin(), [1, 2, 3, 0]);
-    }
-
-    #[test]
-    fn as_many_are_let_go_as_found_room() {
-        let mut waiting = ReadQueue::default();
-        let mut round = |let_go: usize, unlucky: usize| {
-            waiting.let_go = let_go;
-            (0..unlucky).for_each(|_| waiting.push((), true));
-            waiting.begin();
-            waiting.width
-        };
-        // nobody was let go, or fewer than might have been: nothing is learned
-        assert_eq!(round(0, 0), LEAST_WIDTH);
-        assert_eq!(round(LEAST_WIDTH - 1, 0), LEAST_WIDTH);
-        assert_eq!(round(LEAST_WIDTH, 0), 2 * LEAST_WIDTH);
-        assert_eq!(round(2 * LEAST_WIDTH, 0), 4 * LEAST_WIDTH);
-        assert_eq!(round(4 * LEAST_WIDTH, 10), 4 * LEAST_WIDTH - 10);
-        assert_eq!(round(4 * LEAST_WIDTH - 10, 1000), LEAST_WIDTH);
-        let mut width = LEAST_WIDTH;
-        for _ in 0..40 {
-            width = round(width, 0);
-        }
-        assert_eq!(width, MOST_WIDTH);
-    }
-}
+mod tests;
