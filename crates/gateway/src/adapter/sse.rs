@@ -24,7 +24,7 @@ use crate::contract::{
 };
 use crate::http::open;
 use crate::http::{
-    Answer, Answered, Answering, Asked, Body, BodyError, Claim, Client, Endpoint, Exchange, plain,
+    Answer, Answering, Asked, Body, BodyError, Claim, Client, Endpoint, Exchange, plain,
 };
 use crate::permits::Permit;
 
@@ -55,29 +55,29 @@ impl Endpoint for EventStreams {
         }
     }
 
-    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
         Box::pin(answer(self.encoding, exchange, asked))
     }
 }
 
 /// 200, or the error that fits.
-async fn answer(encoding: Encoding, exchange: &Exchange, request: Asked) -> Answered {
+async fn answer(encoding: Encoding, exchange: &Exchange, request: &Asked) -> Option<Answer> {
     if request.method() != Method::GET {
         let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
         answer
             .headers_mut()
             .insert(ALLOW, HeaderValue::from_static("GET"));
-        return Ok(answer);
+        return Some(answer);
     }
     if !accepts_events(request.headers()) {
-        return Ok(plain(
+        return Some(plain(
             StatusCode::NOT_ACCEPTABLE,
             "This is a stream of events: Accept has to have text/event-stream",
         ));
     }
     let session = Box::new(Sse(encoding));
-    let admitted = open::admit(exchange, &request, Transport::EventStream, session).await;
-    Ok(match admitted {
+    let admitted = open::admit(exchange, request, Transport::EventStream, session).await;
+    Some(match admitted {
         Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client),
         Err(answer) => answer,
     })

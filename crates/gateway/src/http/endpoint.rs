@@ -12,8 +12,9 @@ pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
     /// Whether a request is for it.
     fn claim(&self, exchange: &Exchange, asked: &Asked) -> Claim;
 
-    /// Answers a request that it claims, or, where it may, gives it back.
-    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e>;
+    /// Answers a request that it claims; what it takes of it, its body say, nobody has any more. `None`, where it may: it
+    /// does not, and has taken nothing.
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e>;
 }
 
 /// Whether a request is for an endpoint.
@@ -21,17 +22,14 @@ pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
 pub(crate) enum Claim {
     No,
     Yes,
-    /// It has to look, and gives the request back where it finds nothing; not where it is the [last](Exchange::last).
+    /// It has to look, and passes where it finds nothing; not where it is the [last](Exchange::last).
     MayPass,
     /// It says what is wrong with the request, if nobody else answers it.
     IfNobodyElse,
 }
 
 /// An answer on its way.
-pub(crate) type Answering<'e> = Pin<Box<dyn Future<Output = Answered> + 'e>>;
-
-/// `Err`: the request, for who is asked next; in a box, because few come back and all answers are moved.
-pub(crate) type Answered = Result<Answer, Box<Asked>>;
+pub(crate) type Answering<'e> = Pin<Box<dyn Future<Output = Option<Answer>> + 'e>>;
 
 /// The endpoints of a listener, in the order of their precedence.
 #[derive(Debug, Default)]
@@ -45,30 +43,28 @@ impl Endpoints {
         }
     }
 
-    /// Answers a request, whoever does.
-    pub(super) async fn answer(&self, mut exchange: Exchange, mut asked: Asked) -> Answer {
-        if let Some(refusal) = refuse_method(&exchange, asked.method()) {
+    /// Answers a request, whoever does. It lies where it is: all that moves costs every request.
+    pub(super) async fn answer(&self, exchange: &mut Exchange, asked: &mut Asked) -> Answer {
+        if let Some(refusal) = refuse_method(exchange, asked.method()) {
             return refusal;
         }
-        let mut next = self.next(0, &exchange, &asked);
+        let mut next = self.next(0, exchange, asked);
         while let Some((place, endpoint, claim)) = next {
             // known before it is asked, so that nothing that changes meanwhile leaves a request to nobody
             next = match claim {
-                Claim::MayPass => self.next(place + 1, &exchange, &asked),
+                Claim::MayPass => self.next(place + 1, exchange, asked),
                 _ => None,
             };
             exchange.last = next.is_none();
-            match endpoint.answer(&exchange, asked).await {
-                Ok(answer) => return answer,
-                Err(passed) => asked = *passed,
+            if let Some(answer) = endpoint.answer(exchange, asked).await {
+                return answer;
             }
         }
         for endpoint in &self.0 {
-            if endpoint.claim(&exchange, &asked) == Claim::IfNobodyElse {
-                match endpoint.answer(&exchange, asked).await {
-                    Ok(answer) => return answer,
-                    Err(passed) => asked = *passed,
-                }
+            if endpoint.claim(exchange, asked) == Claim::IfNobodyElse
+                && let Some(answer) = endpoint.answer(exchange, asked).await
+            {
+                return answer;
             }
         }
         plain(StatusCode::NOT_FOUND, "Not found")

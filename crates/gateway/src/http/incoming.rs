@@ -12,7 +12,8 @@ use hyper::body::{Body, Frame, Incoming as Read, SizeHint};
 use super::connection::HttpConnection;
 use super::h2::Inflow;
 
-/// See the module.
+/// See the module. The default is what is left once it was taken.
+#[derive(Default)]
 pub(crate) struct Incoming {
     body: Option<Read>,
     connection: Option<Rc<HttpConnection>>,

@@ -42,7 +42,7 @@ use crate::shard::Shard;
 pub(crate) use answer::plain;
 pub use answer_head::{AnswerHead, HeadError};
 pub(crate) use body::{Body, BodyError};
-pub(crate) use endpoint::{Answered, Answering, Claim, Endpoint, Endpoints};
+pub(crate) use endpoint::{Answering, Claim, Endpoint, Endpoints};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
 use methods::refuse_method;

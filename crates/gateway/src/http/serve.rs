@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use super::answer::{self, Wishes};
 use super::connection::{Around, HttpConnection, HttpConnections, Registration};
 use super::hyper_io::HyperIo;
-use super::{Answer, Client, Exchange, HttpService, h2};
+use super::{Answer, Asked, Client, Exchange, HttpService, h2};
 use crate::fault::Fault;
 use crate::listener::Peer;
 use crate::net::stream::Stream;
@@ -38,66 +38,64 @@ pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer, service: Arc<
     place.set_task(task.abort_handle());
 }
 
-async fn serve(
+/// What it is given lies in what it returns, once: an `async fn` has its arguments twice.
+fn serve(
     connection: Rc<HttpConnection>,
     stream: Stream,
     mut peer: Peer,
     registration: Registration,
-) {
-    let Around {
-        shard,
-        listener,
-        service,
-        ..
-    } = &connection.around;
-    shard.hub().faults().hit(Fault::HttpConnection);
-    let timeout = listener.config.limits.handshake_timeout;
+) -> impl Future<Output = ()> {
+    let timeout = connection.around.listener.config.limits.handshake_timeout;
     let timeout = if peer.over_limit {
         timeout.min(OVER_LIMIT_TIMEOUT)
     } else {
         timeout
     };
-    let Some(stream) = shard.pass_preamble(stream, &mut peer, timeout).await else {
-        return;
-    };
-    if stream.speaks_http2() {
-        return Box::pin(h2::converse(
-            &connection,
-            Client::new(peer, service),
-            stream,
-        ))
-        .await;
-    }
-    {
-        let mut wire = connection.wire.borrow_mut();
-        wire.open(stream, shard.now());
-        if peer.over_limit {
-            wire.clock.begin_end(shard.now(), OVER_LIMIT_TIMEOUT);
-        }
-    }
-    let client = Rc::new(Client::new(peer, service));
-    let asked = poll_fn(|cx| {
-        connection.set_waker(cx.waker());
-        connection
-            .wire
-            .borrow_mut()
-            .poll_first(cx, &connection.around)
-    });
-    if asked.await {
-        // boxed: those whose first head has not come pay nothing for it
-        if !Box::pin(converse(&connection, &client)).await {
+    async move {
+        let Around { shard, service, .. } = &connection.around;
+        shard.hub().faults().hit(Fault::HttpConnection);
+        let Some(stream) = shard.pass_preamble(stream, &mut peer, timeout).await else {
             return;
+        };
+        if stream.speaks_http2() {
+            return Box::pin(h2::converse(
+                &connection,
+                Client::new(peer, service),
+                stream,
+            ))
+            .await;
         }
-        if let Some(upgrade) = client.upgrade.take() {
-            let moved = connection.wire.borrow_mut().take();
-            drop(registration);
-            if let Some((stream, early)) = moved {
-                upgrade(stream, early);
+        {
+            let mut wire = connection.wire.borrow_mut();
+            wire.open(stream, shard.now());
+            if peer.over_limit {
+                wire.clock.begin_end(shard.now(), OVER_LIMIT_TIMEOUT);
             }
-            return;
         }
+        let client = Rc::new(Client::new(peer, service));
+        let asked = poll_fn(|cx| {
+            connection.set_waker(cx.waker());
+            connection
+                .wire
+                .borrow_mut()
+                .poll_first(cx, &connection.around)
+        });
+        if asked.await {
+            // boxed: those whose first head has not come pay nothing for it
+            if !Box::pin(converse(&connection, &client)).await {
+                return;
+            }
+            if let Some(upgrade) = client.upgrade.take() {
+                let moved = connection.wire.borrow_mut().take();
+                drop(registration);
+                if let Some((stream, early)) = moved {
+                    upgrade(stream, early);
+                }
+                return;
+            }
+        }
+        part(&connection, &client).await;
     }
-    part(&connection, &client).await;
 }
 
 /// Lets hyper read requests and write answers. False: the connection is broken.
@@ -115,10 +113,7 @@ async fn converse(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> bool 
     if headers > HYPER_HEADERS {
         builder.max_headers(headers);
     }
-    let service = service_fn(|request| {
-        let (connection, client) = (Rc::clone(connection), Rc::clone(client));
-        async move { Ok::<_, Infallible>(respond(&connection, client, request).await) }
-    });
+    let service = service_fn(|request| respond(Rc::clone(connection), Rc::clone(client), request));
     let io = TokioIo::new(HyperIo(Rc::clone(connection)));
     let mut hyper = pin!(builder.serve_connection(io, service));
     poll_fn(|cx| {
@@ -150,15 +145,28 @@ async fn converse(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> bool 
     .await
 }
 
-async fn respond(
-    connection: &Rc<HttpConnection>,
+/// The request lies in what this returns: an argument of an `async fn` would be moved, and have its place twice.
+fn respond(
+    connection: Rc<HttpConnection>,
     client: Rc<Client>,
     request: Request<Incoming>,
+) -> impl Future<Output = Result<Answer, Infallible>> {
+    let wishes = Wishes::of(&request);
+    let mut asked = request.map(|body| super::Incoming::new(body, &connection));
+    async move {
+        let answer = answer_to(&connection, &client, (wishes, &mut asked)).await;
+        Ok(answer)
+    }
+}
+
+async fn answer_to(
+    connection: &Rc<HttpConnection>,
+    client: &Rc<Client>,
+    (wishes, asked): (Wishes, &mut Asked),
 ) -> Answer {
     let limits = &connection.around.listener.config.limits;
     let serial = connection.asked.get() + 1;
     connection.asked.set(serial);
-    let wishes = Wishes::of(&request);
     let upgrades = {
         let wire = &mut *connection.wire.borrow_mut();
         let inspector = wire.inspector();
@@ -169,14 +177,16 @@ async fn respond(
         upgrades
     };
     let over_limit = client.over_limit;
-    let exchange = Exchange {
+    let mut exchange = Exchange {
         shard: Rc::clone(&connection.around.shard),
-        client: Rc::clone(&client),
+        client: Rc::clone(client),
         last: true,
     };
-    let request = request.map(|body| super::Incoming::new(body, connection));
-    let mut answer = client.service.endpoints.answer(exchange, request).await;
+    let endpoints = &client.service.endpoints;
+    let mut answer = endpoints.answer(&mut exchange, asked).await;
+    drop(exchange);
     connection.around.shard.count_request();
+    drop(std::mem::take(asked.body_mut()));
     let rest = connection.left.take();
     let mut keeps = wishes.keep_alive
         && !upgrades

@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use tokio::net::UnixListener;
 
 use super::Shard;
-use super::protocol::Needs;
+use super::protocol::{Needs, Served};
 use crate::fault::Fault;
 use crate::hub::Hub;
 use crate::inbox::Command;
@@ -24,11 +24,14 @@ impl Shard {
     /// Takes an accepted connection over, in the protocol of its listener.
     pub(super) fn adopt(self: &Rc<Self>, stream: Stream, peer: Peer) {
         // it is there for as long as its listener, which the peer has
-        let Some((service, needs)) = self.services.find(peer.listener.id) else {
-            return;
-        };
-        keep_alive(&stream, &needs);
-        service.accept(self, stream, peer);
+        if let Some(served) = self.services.find(peer.listener.id) {
+            self.serve(&served, stream, peer);
+        }
+    }
+
+    fn serve(self: &Rc<Self>, (service, needs): &Served, stream: Stream, peer: Peer) {
+        keep_alive(&stream, needs);
+        Arc::clone(service).accept(self, stream, peer);
     }
 }
 
@@ -63,6 +66,9 @@ pub(crate) fn listen(shard: &Rc<Shard>, listening: Listening) {
 }
 
 async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Arc<ListenerState>) {
+    let Some(served) = shard.services.find(state.id) else {
+        return;
+    };
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return tell(&shard, &error),
@@ -75,7 +81,12 @@ async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Ar
         // a peer that is gone already fails at its first read
         #[cfg(not(target_os = "linux"))]
         let _gone = stream.set_nodelay(true);
-        deal(&shard, Stream::Tcp(stream), Some(address), &state);
+        deal(
+            &shard,
+            Stream::Tcp(stream),
+            Some(address),
+            (&state, &served),
+        );
     }
 }
 
@@ -86,6 +97,9 @@ async fn accept_unix(
     _file: UnixFile,
     state: Arc<ListenerState>,
 ) {
+    let Some(served) = shard.services.find(state.id) else {
+        return;
+    };
     let listener = match UnixListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return tell(&shard, &error),
@@ -95,7 +109,7 @@ async fn accept_unix(
         shard.hub().permits().room().await;
         let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&shard, error));
         let (stream, _) = accepted.await;
-        deal(&shard, Stream::Unix(stream), None, &state);
+        deal(&shard, Stream::Unix(stream), None, (&state, &served));
     }
 }
 
@@ -121,7 +135,7 @@ fn deal(
     shard: &Rc<Shard>,
     stream: Stream,
     peer: Option<SocketAddr>,
-    listener: &Arc<ListenerState>,
+    (listener, served): (&Arc<ListenerState>, &Served),
 ) {
     let hub = shard.hub();
     hub.faults().hit(Fault::Accept);
@@ -140,7 +154,7 @@ fn deal(
     };
     let target = hub.next_shard();
     if target == shard.index() {
-        return shard.adopt(stream, peer);
+        return shard.serve(served, stream, peer);
     }
     hand_over(hub, target, stream, peer);
 }

@@ -138,6 +138,7 @@ impl Mailbox {
     }
 
     /// Takes and forgets what was posted; returns how many commands there were.
+    #[inline]
     pub fn empty(&mut self) -> usize {
         let shard = shard();
         self.hub.inboxes().turn_begins(shard);

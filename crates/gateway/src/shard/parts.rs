@@ -1,7 +1,7 @@
 //! What protocols keep per shard beside sockets. Made when it is first asked for, found by its type; the shard tells it when
 //! the turn ends, when time has passed, and what becomes of workers and listeners.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
@@ -37,7 +37,7 @@ pub(crate) trait Part: Any {
 /// The parts of one shard: a handful, in the order in which they were made, and never fewer.
 #[derive(Default)]
 pub(super) struct Parts {
-    made: [OnceCell<Rc<dyn Part>>; MOST],
+    made: [OnceCell<(TypeId, Rc<dyn Part>)>; MOST],
     /// Some are to be told when the turn ends.
     due: Cell<bool>,
 }
@@ -46,9 +46,10 @@ impl Parts {
     fn get<P: Part>(&self, env: &Env) -> Rc<P> {
         let mut slots = self.made.iter();
         let found = slots.find_map(|slot| {
-            let part = slot.get_or_init(|| Rc::new(P::new(env)));
-            let known: &dyn Any = &**part;
-            known.is::<P>().then(|| Rc::clone(part))
+            // the type lies beside it, so that looking for a part calls none
+            let made = || -> (TypeId, Rc<dyn Part>) { (TypeId::of::<P>(), Rc::new(P::new(env))) };
+            let (kind, part) = slot.get_or_init(made);
+            (*kind == TypeId::of::<P>()).then(|| Rc::clone(part))
         });
         let part: Rc<dyn Any> = found.expect("there is room for the parts of all protocols");
         part.downcast().expect("it was found by its type")
@@ -58,7 +59,7 @@ impl Parts {
         self.made
             .iter()
             .map_while(|slot| slot.get())
-            .map(|part| &**part)
+            .map(|(_, part)| &**part)
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) trait Streams: Send + Sync + fmt::Debug + 'static {
 pub(crate) struct Services(Mutex<AHashMap<u32, Served>>);
 
 /// What is spoken on one listener, and what that needs.
-type Served = (Arc<dyn Service>, Needs);
+pub(super) type Served = (Arc<dyn Service>, Needs);
 
 impl Services {
     pub(crate) fn add(&self, listener: u32, service: Arc<dyn Service>, needs: Needs) {

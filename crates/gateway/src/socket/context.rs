@@ -158,6 +158,7 @@ impl Context<'_> {
 /// To the worker.
 impl Context<'_> {
     /// A complete message.
+    #[inline]
     pub(crate) fn message(&mut self, kind: Kind, ascii: bool, payload: Cow<'_, [u8]>) -> Flow {
         if self.audience != Audience::Both {
             return Flow::Go;
@@ -188,6 +189,7 @@ impl Context<'_> {
     }
 
     /// Nobody handles what came, which ends the connection. What lies behind it is kept: it may be the peer's goodbye.
+    #[cold]
     fn no_handler(&mut self) -> Flow {
         self.outcome.no_handler = true;
         Flow::Stop

@@ -240,12 +240,7 @@ impl Appender<'_> {
         let length = payload.len();
         let ascii_text = ascii && kind == RecordKind::Text;
         if length > SIDECAR_BYTES || ascii_text && length > ASCII_SIDECAR_BYTES {
-            let sidecar = if ascii_text {
-                Sidecar::Text(AsciiText::new(&payload))
-            } else {
-                Sidecar::Bytes(payload.into_owned())
-            };
-            return self.sidecar(kind, slot, ascii, sidecar);
+            return self.message_beside(kind, slot, ascii, payload);
         }
         let chunk = self.state.room(length);
         chunk.has_binary |= kind == RecordKind::Binary;
@@ -255,8 +250,19 @@ impl Appender<'_> {
 
     /// Apart, so that what is short is appended out of registers.
     #[inline(never)]
-    fn sidecar(&mut self, kind: RecordKind, slot: u32, ascii: bool, payload: Sidecar) -> u64 {
-        self.state.beside(8, payload, |out, index| {
+    fn message_beside(
+        &mut self,
+        kind: RecordKind,
+        slot: u32,
+        ascii: bool,
+        payload: Cow<'_, [u8]>,
+    ) -> u64 {
+        let sidecar = if ascii && kind == RecordKind::Text {
+            Sidecar::Text(AsciiText::new(&payload))
+        } else {
+            Sidecar::Bytes(payload.into_owned())
+        };
+        self.state.beside(8, sidecar, |out, index| {
             record::append_sidecar(out, kind, slot, ascii, index);
         })
     }

@@ -130,14 +130,12 @@ impl Endpoint for Files {
         Claim::MayPass
     }
 
-    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
         Box::pin(async move {
             if exchange.client.over_limit {
-                return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
+                return Some(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
             }
-            self.look(&asked, exchange.last)
-                .await
-                .ok_or_else(|| Box::new(asked))
+            self.look(asked, exchange.last).await
         })
     }
 }

@@ -10,13 +10,12 @@ use std::rc::Rc;
 
 use hyper::body::Body as _;
 use hyper::header::HOST;
-use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
 
 use crate::contract::{Asking, Shard, queue::Taken};
 use crate::http::{
-    Answer, AnswerHead, Answered, Answering, Asked, Body, Claim, Endpoint, Exchange, Incoming,
-    OVER_LIMIT, plain,
+    Answer, AnswerHead, Answering, Asked, Body, Claim, Endpoint, Exchange, Incoming, OVER_LIMIT,
+    plain,
 };
 use crate::limits::SIDECAR_BYTES;
 use answer_body::AnswerBody;
@@ -44,26 +43,25 @@ impl Endpoint for WorkerRequests {
         }
     }
 
-    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
         Box::pin(answer(exchange, asked))
     }
 }
 
 /// Answers a request by way of a worker.
-async fn answer(exchange: &Exchange, request: Asked) -> Answered {
+async fn answer(exchange: &Exchange, request: &mut Asked) -> Option<Answer> {
     let Exchange { shard, client, .. } = exchange;
     if client.over_limit {
-        return Ok(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
+        return Some(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
     }
     let limits = &client.listener.config.limits;
-    let (parts, body) = request.into_parts();
-    let content = match receive(body, limits.body_bytes).await {
+    let content = match receive(request.body_mut(), limits.body_bytes).await {
         Ok(content) => content,
-        Err(answer) => return Ok(answer),
+        Err(answer) => return Some(answer),
     };
     let most = shard.limits().worker_requests;
     let Some(worker) = shard.hub().workers().pick_for_request(most) else {
-        return Ok(plain(
+        return Some(plain(
             StatusCode::SERVICE_UNAVAILABLE,
             "No worker available",
         ));
@@ -72,12 +70,12 @@ async fn answer(exchange: &Exchange, request: Asked) -> Answered {
     let ticket = Ticket::open(shard, worker, (late > 0).then_some(late));
     // where the worker has too much to do, the request waits: at most until it is late
     loop {
-        match ask(shard, &ticket, &parts, exchange, &content) {
+        match ask(shard, &ticket, request, exchange, &content) {
             Taken::Full if room(shard, ticket.pending()).await => {}
             Taken::Yes | Taken::Full => break,
             Taken::Gone => {
                 ticket.close();
-                return Ok(plain(
+                return Some(plain(
                     StatusCode::SERVICE_UNAVAILABLE,
                     "No worker available",
                 ));
@@ -87,7 +85,7 @@ async fn answer(exchange: &Exchange, request: Asked) -> Answered {
     if let Content::Stream(body, begun) = content {
         upload::start(shard, &ticket, (begun, body), limits.body_bytes);
     }
-    Ok(match ticket.outcome(client.half_closed.wait()).await {
+    Some(match ticket.outcome(client.half_closed.wait()).await {
         Outcome::Whole(mut whole) => {
             ticket.close();
             match AnswerHead::open_whole(&mut whole) {
@@ -97,7 +95,7 @@ async fn answer(exchange: &Exchange, request: Asked) -> Answered {
         }
         Outcome::Begin(head) => {
             let Some(head) = AnswerHead::open(head) else {
-                return Ok(given_up());
+                return Some(given_up());
             };
             let body = AnswerBody::new(ticket, Rc::clone(client));
             respond(head, Body::Stream(Box::pin(body)))
@@ -115,7 +113,7 @@ async fn answer(exchange: &Exchange, request: Asked) -> Answered {
 }
 
 /// Takes a small body whole if all of it has come with its head; refuses one that is announced too large.
-async fn receive(mut body: Incoming, limit: usize) -> Result<Content, Answer> {
+async fn receive(body: &mut Incoming, limit: usize) -> Result<Content, Answer> {
     if body.is_end_stream() {
         return Ok(Content::None);
     }
@@ -128,11 +126,11 @@ async fn receive(mut body: Incoming, limit: usize) -> Result<Content, Answer> {
         ));
     }
     if hint.exact().is_none() || least > SIDECAR_BYTES {
-        return Ok(Content::Stream(body, Vec::new()));
+        return Ok(Content::Stream(std::mem::take(body), Vec::new()));
     }
-    match upload::begin(&mut body).await {
+    match upload::begin(body).await {
         Ok((bytes, true)) => Ok(Content::Whole(bytes)),
-        Ok((begun, false)) => Ok(Content::Stream(body, begun)),
+        Ok((begun, false)) => Ok(Content::Stream(std::mem::take(body), begun)),
         Err(_) => Err(plain(
             StatusCode::BAD_REQUEST,
             "The request's body is incomplete",
@@ -144,15 +142,15 @@ async fn receive(mut body: Incoming, limit: usize) -> Result<Content, Answer> {
 fn ask(
     shard: &Rc<Shard>,
     ticket: &Ticket,
-    parts: &Parts,
+    request: &Asked,
     exchange: &Exchange,
     content: &Content,
 ) -> Taken {
     let limits = shard.limits();
-    let (head, lengths) = describe(parts, exchange);
+    let (head, lengths) = describe(request, exchange);
     let asking = Asking {
         id: ticket.id().get(),
-        version: match parts.version {
+        version: match request.version() {
             // its requests look like those of HTTP/1.1 to every endpoint
             _ if exchange.client.place.is_some() => 2,
             Version::HTTP_10 | Version::HTTP_09 => 0,
@@ -161,7 +159,7 @@ fn ask(
         encrypted: exchange.client.listener.tls.is_some(),
         streams: matches!(content, Content::Stream(..)),
         has_body: !matches!(content, Content::None),
-        port: exchange.client_port(&parts.headers),
+        port: exchange.client_port(request.headers()),
         head: &head,
         lengths,
         body: match content {
@@ -180,18 +178,18 @@ fn ask(
 }
 
 /// Address, method and target, with their lengths, and the headers behind them.
-fn describe(parts: &Parts, exchange: &Exchange) -> (Vec<u8>, [usize; 3]) {
+fn describe(request: &Asked, exchange: &Exchange) -> (Vec<u8>, [usize; 3]) {
     use std::io::Write as _;
 
     let mut head = Vec::with_capacity(HEAD_ROOM);
-    if let Some(address) = exchange.client_address(&parts.headers) {
+    if let Some(address) = exchange.client_address(request.headers()) {
         write!(head, "{address}").expect("a Vec takes everything");
     }
     let address = head.len();
-    head.extend_from_slice(parts.method.as_str().as_bytes());
+    head.extend_from_slice(request.method().as_str().as_bytes());
     let method = head.len() - address;
-    let uri = &parts.uri;
-    if parts.version >= Version::HTTP_2 || uri.scheme().is_none() {
+    let uri = request.uri();
+    if request.version() >= Version::HTTP_2 || uri.scheme().is_none() {
         let target = uri.path_and_query().map_or("", |all| all.as_str());
         let authority = uri.authority().filter(|_| target.is_empty());
         head.extend_from_slice(authority.map_or(target, |all| all.as_str()).as_bytes());
@@ -200,13 +198,13 @@ fn describe(parts: &Parts, exchange: &Exchange) -> (Vec<u8>, [usize; 3]) {
     }
     let target = head.len() - address - method;
     if let Some(authority) = uri.authority()
-        && !parts.headers.contains_key(HOST)
+        && !request.headers().contains_key(HOST)
     {
         head.extend_from_slice(b"host\0");
         head.extend_from_slice(authority.as_str().as_bytes());
         head.push(0);
     }
-    for (name, value) in &parts.headers {
+    for (name, value) in request.headers() {
         head.extend_from_slice(name.as_str().as_bytes());
         head.push(0);
         head.extend_from_slice(value.as_bytes());

@@ -43,10 +43,10 @@ impl Endpoint for Status {
         }
     }
 
-    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
         let is_json = is_at(self.stats.as_ref(), asked.uri().path());
         let answer = answer(exchange.shard.hub(), asked.method(), is_json);
-        Box::pin(std::future::ready(Ok(answer)))
+        Box::pin(std::future::ready(Some(answer)))
     }
 }
 

@@ -16,9 +16,7 @@ use millrace_protocol::websocket::{DecoderConfig, Role};
 use super::session::WebSocket;
 use crate::contract::{Acceptance, ListenError, Opened, Reader, Transport};
 use crate::http::open;
-use crate::http::{
-    Answer, Answered, Answering, Asked, Body, Claim, Client, Endpoint, Exchange, plain,
-};
+use crate::http::{Answer, Answering, Asked, Body, Claim, Client, Endpoint, Exchange, plain};
 use crate::limits::ListenerLimits;
 
 /// WebSockets on one listener.
@@ -56,7 +54,7 @@ impl Endpoint for WebSockets {
         }
     }
 
-    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: Asked) -> Answering<'e> {
+    fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
         Box::pin(answer(&self.decoder, exchange, asked))
     }
 }
@@ -74,27 +72,31 @@ pub(crate) fn decoder(limits: &ListenerLimits) -> Arc<DecoderConfig> {
 /// Whether a request asks for a WebSocket, well or badly.
 fn is_meant(request: &Asked) -> bool {
     let asked = request.headers().get_all(UPGRADE);
-    asked
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|text| text.split(','))
-        .any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
+    let lists = |text: &str| {
+        text.split(',')
+            .any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
+    };
+    asked.iter().any(|value| value.to_str().is_ok_and(lists))
 }
 
 /// 101, or the error that fits.
-async fn answer(decoder: &Arc<DecoderConfig>, exchange: &Exchange, request: Asked) -> Answered {
-    let offered = match offered(&request) {
+async fn answer(
+    decoder: &Arc<DecoderConfig>,
+    exchange: &Exchange,
+    request: &Asked,
+) -> Option<Answer> {
+    let offered = match offered(request) {
         Ok(offered) => offered,
-        Err(refusal) => return Ok(refuse(refusal)),
+        Err(refusal) => return Some(refuse(refusal)),
     };
     if !request.body().is_end_stream() {
         // what followed the 101 would be a body for some and frames for others
-        return Ok(plain(StatusCode::BAD_REQUEST, "A body is not allowed"));
+        return Some(plain(StatusCode::BAD_REQUEST, "A body is not allowed"));
     }
     let session = Box::new(WebSocket::new(Arc::clone(decoder)));
     let transport = Transport::WebSocket;
-    let admitted = open::admit(exchange, &request, transport, session).await;
-    Ok(match admitted {
+    let admitted = open::admit(exchange, request, transport, session).await;
+    Some(match admitted {
         Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client, &offered),
         Err(answer) => answer,
     })

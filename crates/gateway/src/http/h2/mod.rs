@@ -121,7 +121,7 @@ async fn respond(
         return connect(session, guard, request).await;
     }
     let answer = if liken(&mut request) {
-        let answering = ask(&guard, session.client(&guard), request);
+        let answering = ask(&guard, session.client(&guard), &mut request);
         let answer = match &inflow {
             Some(inflow) => inflow.unless_refused(answering).await,
             None => Ok(answering.await),
@@ -133,15 +133,15 @@ async fn respond(
     without_body(answer, heads).map(|body| Paced::new(body, guard))
 }
 
-async fn ask(guard: &StreamGuard, client: Rc<Client>, request: Asked) -> Answer {
+async fn ask(guard: &StreamGuard, client: Rc<Client>, request: &mut Asked) -> Answer {
     let shard = Rc::clone(guard.shard());
     let service = Arc::clone(&client.service);
-    let exchange = Exchange {
+    let mut exchange = Exchange {
         shard,
         client,
         last: true,
     };
-    service.endpoints.answer(exchange, request).await
+    service.endpoints.answer(&mut exchange, request).await
 }
 
 /// Leaves out the body where there can be none; for HTTP/1.1 hyper does it.
@@ -226,7 +226,7 @@ async fn admit(
     // proves nothing here, and is not answered
     headers.entry(SEC_WEBSOCKET_KEY).or_insert(KEY);
     let client = session.client(guard);
-    let answer = ask(guard, Rc::clone(&client), request).await;
+    let answer = ask(guard, Rc::clone(&client), &mut request).await;
     match client.upgrade.take() {
         Some(taken) => Ok((answer, taken)),
         // success would mean that there is a tunnel
