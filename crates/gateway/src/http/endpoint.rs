@@ -31,6 +31,21 @@ pub(crate) enum Claim {
 /// An answer on its way.
 pub(crate) type Answering<'e> = Pin<Box<dyn Future<Output = Option<Answer>> + 'e>>;
 
+/// Who is still to be asked for an answer.
+pub(super) struct Claims<'e> {
+    next: Option<Next<'e>>,
+    /// Then these, if nobody else answers.
+    rest: &'e [Box<dyn Endpoint>],
+}
+
+/// An endpoint's place, and its claim.
+type Next<'e> = (usize, &'e dyn Endpoint, Claim);
+
+/// What is said where nobody answers.
+pub(super) fn nobody() -> Answer {
+    plain(StatusCode::NOT_FOUND, "Not found")
+}
+
 /// The endpoints of a listener, in the order of their precedence.
 #[derive(Debug, Default)]
 pub(crate) struct Endpoints(Vec<Box<dyn Endpoint>>);
@@ -43,40 +58,45 @@ impl Endpoints {
         }
     }
 
-    /// Answers a request, whoever does. It lies where it is: all that moves costs every request.
-    pub(super) async fn answer(&self, exchange: &mut Exchange, asked: &mut Asked) -> Answer {
-        if let Some(refusal) = refuse_method(exchange, asked.method()) {
-            return refusal;
+    /// Who claims a request first. `Err`: nobody is asked.
+    pub(super) fn claims(&self, exchange: &Exchange, asked: &Asked) -> Result<Claims<'_>, Answer> {
+        match refuse_method(exchange, asked.method()) {
+            Some(refusal) => Err(refusal),
+            None => Ok(Claims {
+                next: self.next(0, exchange, asked),
+                rest: &self.0,
+            }),
         }
-        let mut next = self.next(0, exchange, asked);
-        while let Some((place, endpoint, claim)) = next {
+    }
+
+    /// Asks the next one that claims the request; `None`: nobody answers it. Whoever asks waits for the answer itself: one
+    /// more future around it would cost every request.
+    pub(super) fn ask<'e, 's: 'e>(
+        &'s self,
+        claims: &mut Claims<'s>,
+        exchange: &'e mut Exchange,
+        asked: &'e mut Asked,
+    ) -> Option<Answering<'e>> {
+        if let Some((place, endpoint, claim)) = claims.next {
             // known before it is asked, so that nothing that changes meanwhile leaves a request to nobody
-            next = match claim {
+            claims.next = match claim {
                 Claim::MayPass => self.next(place + 1, exchange, asked),
                 _ => None,
             };
-            exchange.last = next.is_none();
-            if let Some(answer) = endpoint.answer(exchange, asked).await {
-                return answer;
+            exchange.last = claims.next.is_none();
+            return Some(endpoint.answer(exchange, asked));
+        }
+        while let Some((endpoint, rest)) = claims.rest.split_first() {
+            claims.rest = rest;
+            if endpoint.claim(exchange, asked) == Claim::IfNobodyElse {
+                return Some(endpoint.answer(exchange, asked));
             }
         }
-        for endpoint in &self.0 {
-            if endpoint.claim(exchange, asked) == Claim::IfNobodyElse
-                && let Some(answer) = endpoint.answer(exchange, asked).await
-            {
-                return answer;
-            }
-        }
-        plain(StatusCode::NOT_FOUND, "Not found")
+        None
     }
 
     /// The next one from a place on that claims the request.
-    fn next(
-        &self,
-        from: usize,
-        exchange: &Exchange,
-        asked: &Asked,
-    ) -> Option<(usize, &dyn Endpoint, Claim)> {
+    fn next(&self, from: usize, exchange: &Exchange, asked: &Asked) -> Option<Next<'_>> {
         let mut rest = self.0.iter().enumerate().skip(from);
         rest.find_map(|(place, endpoint)| match endpoint.claim(exchange, asked) {
             Claim::No | Claim::IfNobodyElse => None,

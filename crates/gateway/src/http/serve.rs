@@ -16,6 +16,7 @@ use hyper_util::rt::TokioIo;
 
 use super::answer::{self, Wishes};
 use super::connection::{Around, HttpConnection, HttpConnections, Registration};
+use super::endpoint::nobody;
 use super::hyper_io::HyperIo;
 use super::{Answer, Asked, Client, Exchange, HttpService, h2};
 use crate::fault::Fault;
@@ -183,7 +184,19 @@ async fn answer_to(
         last: true,
     };
     let endpoints = &client.service.endpoints;
-    let mut answer = endpoints.answer(&mut exchange, asked).await;
+    let mut answer = match endpoints.claims(&exchange, asked) {
+        Ok(mut claims) => loop {
+            match endpoints.ask(&mut claims, &mut exchange, asked) {
+                Some(answering) => {
+                    if let Some(answer) = answering.await {
+                        break answer;
+                    }
+                }
+                None => break nobody(),
+            }
+        },
+        Err(refusal) => refusal,
+    };
     drop(exchange);
     connection.around.shard.count_request();
     drop(std::mem::take(asked.body_mut()));

@@ -173,10 +173,15 @@ impl Inboxes {
     }
 
     /// Wakes these shards, each once; empties the set.
+    #[inline]
     pub(crate) fn wake(&self, dirty: &mut ShardSet) {
-        if dirty.is_empty() {
-            return;
+        if !dirty.is_empty() {
+            self.wake_dirty(dirty);
         }
+    }
+
+    #[inline(never)]
+    fn wake_dirty(&self, dirty: &mut ShardSet) {
         for shard in dirty.take().iter() {
             self.wake_index(shard.get());
         }
@@ -289,9 +294,10 @@ impl Inboxes {
         state.posted += u64::from(count);
         let command = command(&mut state.mail);
         state.mail.commands.push(command);
-        if !state.above && bytes + charge > self.high_water() {
-            self.rises(inbox, state);
+        if state.above || bytes + charge <= self.high_water() {
+            return true;
         }
+        self.rises(inbox, state);
         true
     }
 
@@ -332,6 +338,7 @@ impl Inboxes {
     /// An inbox is above its high water from now on. Its shard begins at once: whoever posts may go on for long before
     /// it wakes anybody. It may hold a channel's lock, but that is once for all that fits below the high water.
     #[cold]
+    #[inline(never)]
     fn rises(&self, inbox: &Inbox, mut state: MutexGuard<'_, State>) {
         state.above = true;
         self.above.fetch_add(1, Ordering::SeqCst);

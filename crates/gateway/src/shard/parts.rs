@@ -44,15 +44,28 @@ pub(super) struct Parts {
 
 impl Parts {
     fn get<P: Part>(&self, env: &Env) -> Rc<P> {
-        let mut slots = self.made.iter();
-        let found = slots.find_map(|slot| {
-            // the type lies beside it, so that looking for a part calls none
-            let made = || -> (TypeId, Rc<dyn Part>) { (TypeId::of::<P>(), Rc::new(P::new(env))) };
-            let (kind, part) = slot.get_or_init(made);
-            (*kind == TypeId::of::<P>()).then(|| Rc::clone(part))
-        });
-        let part: Rc<dyn Any> = found.expect("there is room for the parts of all protocols");
+        // the types lie beside the parts, so that looking for one calls none
+        let known = self.made.iter().map_while(OnceCell::get);
+        let mut found = known.filter(|(kind, _)| *kind == TypeId::of::<P>());
+        let part: Rc<dyn Any> = match found.next() {
+            Some((_, part)) => Rc::<dyn Part>::clone(part),
+            None => self.make::<P>(env),
+        };
         part.downcast().expect("it was found by its type")
+    }
+
+    #[cold]
+    fn make<P: Part>(&self, env: &Env) -> Rc<P> {
+        let part = Rc::new(P::new(env));
+        let kept: Rc<dyn Part> = Rc::<P>::clone(&part);
+        let place = self.made.iter().find(|slot| slot.get().is_none());
+        let kept = place.map(|place| place.set((TypeId::of::<P>(), kept)).is_ok());
+        assert_eq!(
+            kept,
+            Some(true),
+            "there is room for the parts of all protocols"
+        );
+        part
     }
 
     fn all(&self) -> impl Iterator<Item = &dyn Part> {

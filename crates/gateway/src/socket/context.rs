@@ -158,7 +158,11 @@ impl Context<'_> {
 /// To the worker.
 impl Context<'_> {
     /// A complete message.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call costs each message twenty instructions, and each protocol has one place"
+    )]
+    #[inline(always)]
     pub(crate) fn message(&mut self, kind: Kind, ascii: bool, payload: Cow<'_, [u8]>) -> Flow {
         if self.audience != Audience::Both {
             return Flow::Go;

@@ -89,10 +89,15 @@ impl Outbox {
     }
 
     /// Moves the chunk to the queue, so that everything is in the queue.
+    #[inline]
     pub(crate) fn seal(&mut self, ledger: &Arc<Ledger>) {
-        if self.chunk.is_empty() {
-            return;
+        if !self.chunk.is_empty() {
+            self.seal_chunk(ledger);
         }
+    }
+
+    #[inline(never)]
+    fn seal_chunk(&mut self, ledger: &Arc<Ledger>) {
         let messages = std::mem::take(&mut self.chunk_messages);
         let asked = std::mem::take(&mut self.chunk_asked);
         let frame = Frame::new(std::mem::take(&mut self.chunk), ledger);

@@ -145,7 +145,9 @@ impl Env {
             Ok(taken) => taken,
             Err(reason) => {
                 let unfinished = io.session.unfinished();
-                self.count_unfinished(connection, io, unfinished);
+                if unfinished > 0 || connection.partial.get() != Partial::None {
+                    self.count_unfinished(connection, io, unfinished);
+                }
                 return self.peer_ended(connection, io, reason);
             }
         };

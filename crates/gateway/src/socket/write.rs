@@ -42,20 +42,7 @@ impl Env {
             self.count_written(wrote);
         }
         if io.is_behind() {
-            if (wrote > 0 || io.times.blocked == 0) && io.stream.is_some() {
-                io.times.blocked = self.now.get().max(1);
-                self.arm(
-                    connection,
-                    io,
-                    io.times.blocked + super::env::millis(self.limits.write_timeout),
-                );
-            }
-            if io.outbox.charge() > self.limits.outbox_read_pause_bytes {
-                io.swelling = Swelling::Paused;
-            }
-            if io.is_live() && io.outbox.is_over(&self.limits) {
-                self.overflow(connection, io);
-            }
+            self.fall_behind(connection, io, wrote);
         } else {
             io.times.blocked = 0;
         }
@@ -65,6 +52,25 @@ impl Env {
         }
         if io.outbox.is_empty() && io.times.blocked == 0 {
             self.output_drained(connection, io);
+        }
+    }
+
+    /// The kernel took less than there was.
+    #[inline(never)]
+    fn fall_behind(&self, connection: &Shared, io: &mut Io, wrote: usize) {
+        if (wrote > 0 || io.times.blocked == 0) && io.stream.is_some() {
+            io.times.blocked = self.now.get().max(1);
+            self.arm(
+                connection,
+                io,
+                io.times.blocked + super::env::millis(self.limits.write_timeout),
+            );
+        }
+        if io.outbox.charge() > self.limits.outbox_read_pause_bytes {
+            io.swelling = Swelling::Paused;
+        }
+        if io.is_live() && io.outbox.is_over(&self.limits) {
+            self.overflow(connection, io);
         }
     }
 
@@ -102,6 +108,7 @@ impl Env {
     }
 
     /// The outbox fell below its low water: reading goes on, and the application may send more.
+    #[inline(never)]
     fn drained(&self, connection: &Shared, io: &mut Io) {
         let paused = std::mem::replace(&mut io.swelling, Swelling::None) == Swelling::Paused;
         self.tell_room(connection, io);

@@ -147,7 +147,9 @@ fn ask(
     content: &Content,
 ) -> Taken {
     let limits = shard.limits();
-    let (head, lengths) = describe(request, exchange);
+    // what heads were written into before has room for this one
+    let mut head = ticket.take_head();
+    let lengths = describe(request, exchange, &mut head);
     let asking = Asking {
         id: ticket.id().get(),
         version: match request.version() {
@@ -170,6 +172,7 @@ fn ask(
     let worker = ticket.worker();
     let (events, bytes) = (limits.worker_queue_events, limits.worker_queue_bytes);
     let taken = worker.queue().ask(&asking, events, bytes);
+    ticket.keep_head(head);
     if taken == Taken::Yes {
         ticket.pending().asked.set(true);
         shard.ring_later(worker);
@@ -178,10 +181,9 @@ fn ask(
 }
 
 /// Address, method and target, with their lengths, and the headers behind them.
-fn describe(request: &Asked, exchange: &Exchange) -> (Vec<u8>, [usize; 3]) {
+fn describe(request: &Asked, exchange: &Exchange, head: &mut Vec<u8>) -> [usize; 3] {
     use std::io::Write as _;
 
-    let mut head = Vec::with_capacity(HEAD_ROOM);
     if let Some(address) = exchange.client_address(request.headers()) {
         write!(head, "{address}").expect("a Vec takes everything");
     }
@@ -210,7 +212,7 @@ fn describe(request: &Asked, exchange: &Exchange) -> (Vec<u8>, [usize; 3]) {
         head.extend_from_slice(value.as_bytes());
         head.push(0);
     }
-    (head, [address, method, target])
+    [address, method, target]
 }
 
 fn given_up() -> Answer {
@@ -223,6 +225,3 @@ fn respond(head: AnswerHead, body: Body) -> Answer {
     *answer.headers_mut() = head.headers;
     answer
 }
-
-/// Room made for a request's head.
-const HEAD_ROOM: usize = 512;

@@ -26,6 +26,8 @@ pub(super) struct Requests {
     /// Who waits for room in the queue of a worker, and how often those before were woken.
     pub(super) waiting: RefCell<Vec<Waker>>,
     pub(super) round: Cell<u64>,
+    /// What the head of a request is written into, empty.
+    pub(super) head: Cell<Vec<u8>>,
 }
 
 /// A request that waits for its answer, or for the rest of it.

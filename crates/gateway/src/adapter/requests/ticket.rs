@@ -93,6 +93,19 @@ impl Ticket {
         drop(self.pending.body.take());
     }
 
+    /// A buffer for the head of a request.
+    pub(super) fn take_head(&self) -> Vec<u8> {
+        self.requests.head.take()
+    }
+
+    /// … for the next one, unless a long head made it large.
+    pub(super) fn keep_head(&self, mut head: Vec<u8>) {
+        if head.capacity() <= HEAD_BYTES {
+            head.clear();
+            self.requests.head.set(head);
+        }
+    }
+
     pub(super) fn id(&self) -> TransferId {
         self.pending.id
     }
@@ -125,6 +138,9 @@ impl Drop for Ticket {
         drop(pending.body.take());
     }
 }
+
+/// Bytes of the buffer that is kept for the heads of requests.
+const HEAD_BYTES: usize = 16 * 1024;
 
 /// Waits until the worker's queue takes more, or nobody waits for the answer any more: false.
 pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {

@@ -29,6 +29,7 @@ use millrace_protocol::http::{InspectorConfig, Refusal, apart};
 
 use super::answer;
 use super::connection::HttpConnection;
+use super::endpoint::nobody;
 use super::{Answer, Asked, Body, Client, Exchange, Incoming, Upgrade, plain};
 use crate::net::stream::Stream;
 pub(super) use inflow::Inflow;
@@ -141,7 +142,16 @@ async fn ask(guard: &StreamGuard, client: Rc<Client>, request: &mut Asked) -> An
         client,
         last: true,
     };
-    service.endpoints.answer(&mut exchange, request).await
+    let mut claims = match service.endpoints.claims(&exchange, request) {
+        Ok(claims) => claims,
+        Err(refusal) => return refusal,
+    };
+    while let Some(answering) = service.endpoints.ask(&mut claims, &mut exchange, request) {
+        if let Some(answer) = answering.await {
+            return answer;
+        }
+    }
+    nobody()
 }
 
 /// Leaves out the body where there can be none; for HTTP/1.1 hyper does it.
