@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use hyper::StatusCode;
 
-use super::{Answer, Asked, Exchange, plain, refuse_method};
+use super::{Answer, Asked, Exchange, plain};
 
 /// Answers some of the requests of one listener, and owns what it needs for that.
 pub(crate) trait Endpoint: Send + Sync + fmt::Debug {
@@ -58,14 +58,11 @@ impl Endpoints {
         }
     }
 
-    /// Who claims a request first. `Err`: nobody is asked.
-    pub(super) fn claims(&self, exchange: &Exchange, asked: &Asked) -> Result<Claims<'_>, Answer> {
-        match refuse_method(exchange, asked.method()) {
-            Some(refusal) => Err(refusal),
-            None => Ok(Claims {
-                next: self.next(0, exchange, asked),
-                rest: &self.0,
-            }),
+    /// Who claims a request first.
+    pub(super) fn claims(&self, exchange: &Exchange, asked: &Asked) -> Claims<'_> {
+        Claims {
+            next: self.next(0, exchange, asked),
+            rest: &self.0,
         }
     }
 

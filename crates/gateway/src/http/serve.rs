@@ -18,7 +18,7 @@ use super::answer::{self, Wishes};
 use super::connection::{Around, HttpConnection, HttpConnections, Registration};
 use super::endpoint::nobody;
 use super::hyper_io::HyperIo;
-use super::{Answer, Asked, Client, Exchange, HttpService, h2};
+use super::{Answer, Asked, Client, Exchange, HttpService, h2, refuse_method};
 use crate::fault::Fault;
 use crate::listener::Peer;
 use crate::net::stream::Stream;
@@ -184,19 +184,14 @@ async fn answer_to(
         last: true,
     };
     let endpoints = &client.service.endpoints;
-    let mut answer = match endpoints.claims(&exchange, asked) {
-        Ok(mut claims) => loop {
-            match endpoints.ask(&mut claims, &mut exchange, asked) {
-                Some(answering) => {
-                    if let Some(answer) = answering.await {
-                        break answer;
-                    }
-                }
-                None => break nobody(),
-            }
-        },
-        Err(refusal) => refusal,
-    };
+    let mut answer = refuse_method(&exchange, asked.method());
+    let mut claims = endpoints.claims(&exchange, asked);
+    while answer.is_none()
+        && let Some(answering) = endpoints.ask(&mut claims, &mut exchange, asked)
+    {
+        answer = answering.await;
+    }
+    let mut answer = answer.unwrap_or_else(nobody);
     drop(exchange);
     connection.around.shard.count_request();
     drop(std::mem::take(asked.body_mut()));

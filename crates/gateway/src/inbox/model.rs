@@ -32,7 +32,7 @@ impl Op {
             3..7 => Self::Deliver(shard, number << (place / 32), u32::from(low)),
             7..11 => {
                 let lengths = 0..number % 8;
-                Self::Texts(shard, lengths.map(|nth| number / 8 >> nth).collect())
+                Self::Texts(shard, lengths.map(|nth| (number / 8) >> nth).collect())
             }
             11..15 => Self::Turn(shard),
             _ if high < 16 => Self::Shut(shard),

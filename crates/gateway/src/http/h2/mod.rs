@@ -30,7 +30,7 @@ use millrace_protocol::http::{InspectorConfig, Refusal, apart};
 use super::answer;
 use super::connection::HttpConnection;
 use super::endpoint::nobody;
-use super::{Answer, Asked, Body, Client, Exchange, Incoming, Upgrade, plain};
+use super::{Answer, Asked, Body, Client, Exchange, Incoming, Upgrade, plain, refuse_method};
 use crate::net::stream::Stream;
 pub(super) use inflow::Inflow;
 use line::Line;
@@ -142,16 +142,14 @@ async fn ask(guard: &StreamGuard, client: Rc<Client>, request: &mut Asked) -> An
         client,
         last: true,
     };
-    let mut claims = match service.endpoints.claims(&exchange, request) {
-        Ok(claims) => claims,
-        Err(refusal) => return refusal,
-    };
-    while let Some(answering) = service.endpoints.ask(&mut claims, &mut exchange, request) {
-        if let Some(answer) = answering.await {
-            return answer;
-        }
+    let mut answer = refuse_method(&exchange, request.method());
+    let mut claims = service.endpoints.claims(&exchange, request);
+    while answer.is_none()
+        && let Some(answering) = service.endpoints.ask(&mut claims, &mut exchange, request)
+    {
+        answer = answering.await;
     }
-    nobody()
+    answer.unwrap_or_else(nobody)
 }
 
 /// Leaves out the body where there can be none; for HTTP/1.1 hyper does it.
