@@ -2,9 +2,11 @@
 //! Only in tests and with the feature `fuzzing`.
 
 use crate::inbox;
+use crate::limits::{GatewayLimits, OutboxPolicy};
+use crate::socket::outbox;
 
 /// Operations per input; what is compared after each walks over everything.
-const OPERATIONS: usize = 1_000;
+const OPERATIONS: usize = 300;
 
 /// Posts to the inboxes of a few shards, their turns and their ends. The first three bytes say how large an inbox may be.
 ///
@@ -17,6 +19,28 @@ pub fn inbox_accounting(bytes: &[u8]) {
     };
     let bound = usize::from(u16::from_le_bytes([*low, *high])) << (shift % 12);
     inbox::model::run(bound, operations(rest).map(inbox::model::Op::of));
+}
+
+/// Appends to an outbox, writes of its front, and judgements. The first bytes say what its policy and its limits are.
+///
+/// # Panics
+///
+/// Where what leaves is not what came, without what the policy drops, or a count is wrong.
+pub fn outbox_policies(bytes: &[u8]) {
+    let Some(([policy, low, high, frames], rest)) = bytes.split_first_chunk() else {
+        return;
+    };
+    let limits = GatewayLimits {
+        outbox_policy: match policy % 3 {
+            0 => OutboxPolicy::Close,
+            1 => OutboxPolicy::DropNewest,
+            _ => OutboxPolicy::DropOldest,
+        },
+        outbox_bytes: usize::from(u16::from_le_bytes([*low, *high])),
+        outbox_frames: usize::from(*frames),
+        ..GatewayLimits::default()
+    };
+    outbox::model::run(operations(rest).map(outbox::model::Op::of), limits);
 }
 
 fn operations(bytes: &[u8]) -> impl Iterator<Item = [u8; 4]> {
@@ -34,6 +58,7 @@ mod tests {
         #[test]
         fn any_bytes_are_operations(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             inbox_accounting(&bytes);
+            outbox_policies(&bytes);
         }
     }
 }

@@ -2,11 +2,12 @@
 //! is never wrong, and what they took comes out once and in order. Only in tests and with the feature `fuzzing`.
 
 use std::sync::Arc;
-use std::task::Wake;
+use std::task::{Wake, Waker};
 
-use millrace_core::SocketId;
+use millrace_core::{Route, ShardIndex, SocketId};
 
-use super::*;
+use super::{COMMAND_CHARGE, Command, Inboxes, Mail, Text};
+use crate::sync::Ordering;
 
 /// Something that happens to the inbox of a shard; the first number says which.
 #[derive(Clone, Debug)]

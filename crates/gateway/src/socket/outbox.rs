@@ -331,6 +331,9 @@ const CHUNK_BYTES: usize = 64 * 1024;
 /// Queue capacity that an emptied outbox keeps.
 const KEPT_ENTRIES: usize = 0;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod model;
+
 #[cfg(test)]
 mod property_tests;
 

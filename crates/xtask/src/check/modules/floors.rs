@@ -41,7 +41,10 @@ pub(super) const WITH_CIRCLES: [&str; 1] = [GATEWAY.src];
 const GATEWAY: Crate = Crate {
     src: "crates/gateway/src/",
     floors: &[
-        ("the crate's face", &["lib.rs", "bench", "shard/bench.rs"]),
+        (
+            "the crate's face",
+            &["lib.rs", "fuzzing.rs", "bench", "shard/bench.rs"],
+        ),
         ("gateway", &["gateway"]),
         ("adapter", &["adapter"]),
         ("http", &["http"]),
