@@ -11,7 +11,7 @@ use millrace_core::{
 };
 
 use super::Hub;
-use super::outgoing::Outgoing;
+use super::outgoing::{Outgoing, SMALL_BYTES, post_small};
 use super::poster::{Lost, Poster};
 use crate::frame::Publication;
 use crate::inbox::Command;
@@ -33,6 +33,12 @@ impl Hub {
         except: &[SocketId],
         dirty: &mut ShardSet,
     ) -> usize {
+        // nearly all that is sent to sockets is small, and to one
+        if let [Target::Socket(id)] = targets
+            && payload.len() <= SMALL_BYTES
+        {
+            return self.send_small(*id, (kind, payload), except, dirty);
+        }
         self.send_message(targets, &Outgoing::new(kind, payload), except, dirty)
     }
 
@@ -96,7 +102,36 @@ impl Hub {
         count
     }
 
-    /// Apart from what channels need: a message for one socket is posted out of registers.
+    /// A small message for one socket, and for a real one without anything that other recipients need.
+    #[inline(never)]
+    fn send_small(
+        &self,
+        id: SocketId,
+        message: (Kind, &[u8]),
+        except: &[SocketId],
+        dirty: &mut ShardSet,
+    ) -> usize {
+        let posted = self.core.reach(id, except, |route, annotation| {
+            if annotation.is_some() {
+                return None;
+            }
+            post_small(message, &self.inboxes, route, dirty)
+        });
+        let Some(quick) = posted else {
+            return 0;
+        };
+        let (count, lost) = match quick {
+            Some(true) => return 1,
+            Some(false) => (0, Lost::refused(true)),
+            None => {
+                let message = Outgoing::new(message.0, message.1);
+                self.post_slowly(id, &message, except, dirty)
+            }
+        };
+        self.account_for(lost);
+        count
+    }
+
     fn post_to_socket(
         &self,
         id: SocketId,
@@ -108,7 +143,7 @@ impl Hub {
             if annotation.is_some() {
                 return None;
             }
-            message.post_small(&self.inboxes, route, dirty)
+            post_small((message.kind, message.payload), &self.inboxes, route, dirty)
         });
         match quick {
             None => (0, Lost::default()),

@@ -20,6 +20,32 @@ pub(crate) struct Outgoing<'a> {
     pub(super) marked: Cell<Option<Box<Marked>>>,
 }
 
+/// Posts a message to a real socket, if it is small; `None` if it is not. Without a poster, whose address others are
+/// given: all of this stays in registers.
+#[inline]
+pub(super) fn post_small(
+    (kind, payload): (Kind, &[u8]),
+    inboxes: &Inboxes,
+    route: Route,
+    dirty: &mut ShardSet,
+) -> Option<bool> {
+    let length = u32::try_from(payload.len()).ok()?;
+    if payload.len() > SMALL_BYTES {
+        return None;
+    }
+    dirty.insert(route.shard);
+    let charge = payload.len() + COMMAND_CHARGE;
+    Some(
+        inboxes.deliver(route.shard, charge, 1, |mail| Command::Small {
+            slot: route.slot,
+            socket: route.socket,
+            kind,
+            start: mail.place(payload),
+            length,
+        }),
+    )
+}
+
 /// A message as a virtual socket with this annotation gets it.
 pub(super) struct Marked {
     pub(super) annotation: Arc<Annotation>,
@@ -58,32 +84,6 @@ impl Outgoing<'_> {
     /// Whether it is copied into the inbox, or shared already.
     pub(super) fn is_light(&self) -> bool {
         self.payload.len() <= SMALL_BYTES || self.shared.get().is_some()
-    }
-
-    /// Posts it to a real socket, if it is small; `None` if it is not. Without a poster, whose address others are
-    /// given: all of this stays in registers.
-    #[inline]
-    pub(super) fn post_small(
-        &self,
-        inboxes: &Inboxes,
-        route: Route,
-        dirty: &mut ShardSet,
-    ) -> Option<bool> {
-        let length = u32::try_from(self.payload.len()).ok()?;
-        if self.payload.len() > SMALL_BYTES {
-            return None;
-        }
-        dirty.insert(route.shard);
-        let charge = self.payload.len() + COMMAND_CHARGE;
-        Some(
-            inboxes.deliver(route.shard, charge, 1, |mail| Command::Small {
-                slot: route.slot,
-                socket: route.socket,
-                kind: self.kind,
-                start: mail.place(self.payload),
-                length,
-            }),
-        )
     }
 
     pub(super) fn is_marked_for(&self, annotation: &Arc<Annotation>) -> bool {

@@ -29,6 +29,18 @@ pub(crate) struct Text {
 }
 
 impl Mail {
+    /// Drops what nobody took, and buffers that are larger than what is kept.
+    #[inline(never)]
+    fn shrink(&mut self) {
+        self.commands.clear();
+        if self.arena.capacity() > KEPT_ARENA {
+            self.arena = Vec::new();
+        }
+        if self.commands.capacity() > KEPT_COMMANDS {
+            self.commands = Vec::new();
+        }
+    }
+
     /// Copies a payload into the arena; returns where it lies.
     pub(crate) fn place(&mut self, payload: &[u8]) -> u32 {
         let start = u32::try_from(self.arena.len()).expect("the inbox is bounded below 4 GiB");
@@ -230,13 +242,12 @@ impl Inboxes {
     /// What was taken is processed. True: no inbox is above its high water any more, starved
     /// workers can go on.
     pub(crate) fn processed(&self, shard: ShardIndex, mail: &mut Mail) -> bool {
-        mail.commands.clear();
         mail.arena.clear();
-        if mail.arena.capacity() > KEPT_ARENA {
-            mail.arena = Vec::new();
-        }
-        if mail.commands.capacity() > KEPT_COMMANDS {
-            mail.commands = Vec::new();
+        if !mail.commands.is_empty()
+            || mail.arena.capacity() > KEPT_ARENA
+            || mail.commands.capacity() > KEPT_COMMANDS
+        {
+            mail.shrink();
         }
         let inbox = self.at(shard);
         if inbox.processing.swap(0, Ordering::Relaxed) < self.high_water() / 2
@@ -244,6 +255,12 @@ impl Inboxes {
         {
             return false;
         }
+        self.falls(inbox)
+    }
+
+    /// Much was processed, or some inbox is above its high water. True: none is any more. Apart, as few turns come here.
+    #[inline(never)]
+    fn falls(&self, inbox: &Inbox) -> bool {
         let mut state = inbox.state.lock();
         if !state.above {
             return false;
