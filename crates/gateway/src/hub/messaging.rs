@@ -33,7 +33,6 @@ impl Hub {
         except: &[SocketId],
         dirty: &mut ShardSet,
     ) -> usize {
-        // nearly all that is sent to sockets is small, and to one
         if let [Target::Socket(id)] = targets
             && payload.len() <= SMALL_BYTES
         {
@@ -102,7 +101,7 @@ impl Hub {
         count
     }
 
-    /// A small message for one socket, and for a real one without anything that other recipients need.
+    /// A small message for one socket, as most are: for a real one, without anything that other recipients need.
     #[inline(never)]
     fn send_small(
         &self,
