@@ -310,7 +310,10 @@ test('what was asked before the end of a stream is answered', async (t) => {
   for (const [asked, answered] of [
     [request('PING'), '+PONG\r\n'],
     [Buffer.concat([request('PING'), request('QUIT')]), '+PONG\r\n+OK\r\n'],
-    [Buffer.concat([request('PING'), Buffer.from('*x\r\n')]), '+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n'],
+    [
+      Buffer.concat([request('PING'), Buffer.from('*x\r\n')]),
+      '+PONG\r\n-ERR Protocol error: invalid multibulk length\r\n',
+    ],
   ]) {
     const socket = net.connect({ ...connectOptions(server.addresses[1]), allowHalfOpen: true });
     t.teardown(() => socket.destroy());
