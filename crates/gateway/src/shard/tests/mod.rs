@@ -4,7 +4,6 @@
 mod conformance;
 mod deadlines;
 mod inbound;
-mod pipe;
 mod random;
 mod resp;
 mod stage;

@@ -9,7 +9,6 @@ use std::task::{Context, Wake, Waker};
 use bytes::Bytes;
 use millrace_core::{Kind, Name, ShardIndex, ShardSet, SocketId, Space, Target};
 
-use super::pipe::{Ends, Pipe};
 use crate::adapter::websocket::{WebSocket, decoder};
 use crate::adapter::{RespOnStage, TcpOnStage, sse_encoding, sse_session};
 use crate::config::{GatewayConfig, ListenerConfig};
@@ -24,6 +23,7 @@ use crate::net::stream::Stream;
 use crate::shard::Shard;
 use crate::socket::Session;
 use crate::socket::connection::{Phase, Shared};
+use crate::socket::tests::pipe::{Ends, Pipe};
 use crate::socket::wheel::TICK_MS;
 use crate::stats::ShardStats;
 

@@ -135,12 +135,12 @@ impl Harness {
     }
 
     pub(super) fn feed(&self, bytes: &[u8]) {
-        self.peer.borrow_mut().to_gateway.extend(bytes);
+        self.peer.borrow_mut().feed(bytes);
     }
 
     /// The peer has sent its last byte.
     pub(super) fn feed_end(&self) {
-        self.peer.borrow_mut().ended = true;
+        self.peer.borrow_mut().end();
     }
 
     /// What has come to the peer since the last look.

@@ -5,5 +5,5 @@ mod effects;
 mod half_close;
 mod harness;
 mod lives;
-mod pipe;
+pub(crate) mod pipe;
 pub(crate) mod probe;

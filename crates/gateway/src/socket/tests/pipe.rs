@@ -1,11 +1,12 @@
-//! A peer in memory: two byte queues, of which the one to the peer takes as much as the test says.
+//! A peer in memory: two byte queues, of which the one to the peer takes as much as the test says. Each wakes who waits for it,
+//! as a socket does.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -13,22 +14,64 @@ use crate::net::stream::Carried;
 
 /// What a test sees and decides of a peer.
 #[derive(Debug, Default)]
-pub(super) struct Ends {
-    pub(super) to_gateway: VecDeque<u8>,
+pub(crate) struct Ends {
+    to_gateway: VecDeque<u8>,
     /// The peer has sent its last.
-    pub(super) ended: bool,
-    pub(super) from_gateway: Vec<u8>,
+    ended: bool,
+    /// It is gone: reading and writing fail.
+    broken: bool,
+    pub(crate) from_gateway: Vec<u8>,
     /// How often it was asked for more.
-    pub(super) reads: usize,
-    /// Nothing more is written to it.
-    pub(super) shut: bool,
+    pub(crate) reads: usize,
     /// Bytes that may still be written.
-    pub(super) room: usize,
+    pub(crate) room: usize,
+    /// The gateway has said its last.
+    pub(crate) shut: bool,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+impl Ends {
+    /// The peer sends.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.to_gateway.extend(bytes);
+        wake(&mut self.reader);
+    }
+
+    /// Bytes that nobody has read yet.
+    pub(crate) fn unread(&self) -> usize {
+        self.to_gateway.len()
+    }
+
+    /// The peer reads so much more.
+    pub(crate) fn give_room(&mut self, bytes: usize) {
+        self.room = self.room.saturating_add(bytes);
+        wake(&mut self.writer);
+    }
+
+    /// The peer sends nothing more.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+        wake(&mut self.reader);
+    }
+
+    /// The peer vanishes.
+    pub(crate) fn vanish(&mut self) {
+        self.broken = true;
+        wake(&mut self.reader);
+        wake(&mut self.writer);
+    }
+}
+
+fn wake(waker: &mut Option<Waker>) {
+    if let Some(waker) = waker.take() {
+        waker.wake();
+    }
 }
 
 /// The gateway's end.
 #[derive(Debug)]
-pub(super) struct Pipe(pub(super) Rc<RefCell<Ends>>);
+pub(crate) struct Pipe(pub(crate) Rc<RefCell<Ends>>);
 
 impl Carried for Pipe {
     fn needs_shutdown(&self) -> bool {
@@ -39,12 +82,16 @@ impl Carried for Pipe {
 impl AsyncRead for Pipe {
     fn poll_read(
         self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let ends = &mut *self.0.borrow_mut();
         ends.reads += 1;
+        if ends.broken {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
         if ends.to_gateway.is_empty() && !ends.ended {
+            ends.reader = Some(cx.waker().clone());
             return Poll::Pending;
         }
         let count = ends.to_gateway.len().min(buf.remaining());
@@ -57,12 +104,16 @@ impl AsyncRead for Pipe {
 impl AsyncWrite for Pipe {
     fn poll_write(
         self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let ends = &mut *self.0.borrow_mut();
+        if ends.broken {
+            return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
+        }
         let count = bytes.len().min(ends.room);
         if count == 0 {
+            ends.writer = Some(cx.waker().clone());
             return Poll::Pending;
         }
         ends.room -= count;
