@@ -1,10 +1,10 @@
 //! HTTP in front of everything: what comes in is inspected strictly, hyper parses it, an endpoint of its
 //! listener answers it. Knows no protocol but HTTP.
 //!
-//! [`wire`] holds the bytes, [`hyper_io`] is how hyper sees them, [`clock`] keeps the times, [`connection`] is what a
-//! connection and its shard share, [`write_buffer`] what leaves at the end of a turn, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2,
-//! [`answer`] what is common to answers, [`answer_head`] what a worker says of one, [`endpoint`] who answers, [`methods`] are those that no endpoint gets, [`incoming`] and
-//! [`body`] are what requests and answers carry.
+//! [`clock`] keeps the times, [`connection`] is what a connection, hyper and its shard share, with its bytes, [`service`]
+//! what those of a listener share, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2, [`answer`] what
+//! is common to answers, [`answer_head`] what a worker says of one, [`endpoint`] who answers, [`methods`] are those that no
+//! endpoint gets, [`incoming`] and [`body`] are what requests and answers carry.
 
 mod answer;
 mod answer_head;
@@ -13,16 +13,14 @@ mod clock;
 mod connection;
 mod endpoint;
 mod h2;
-mod hyper_io;
 mod incoming;
 mod methods;
 pub(crate) mod open;
 mod options;
 mod protocol;
 mod serve;
+mod service;
 mod signal;
-mod wire;
-mod write_buffer;
 
 use std::cell::RefCell;
 use std::net::IpAddr;
@@ -46,8 +44,9 @@ pub(crate) use endpoint::{Answering, Claim, Endpoint, Endpoints};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
 use methods::refuse_method;
-pub(crate) use protocol::{HttpProtocol, HttpService};
+pub(crate) use protocol::HttpProtocol;
 use serve::adopt;
+pub(crate) use service::HttpService;
 pub(crate) use signal::Signal;
 
 /// What a peer is told whose address has too many connections.

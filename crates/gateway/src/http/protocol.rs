@@ -5,11 +5,10 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hyper::header::HeaderValue;
 use millrace_protocol::http::InspectorConfig;
 
 use super::options::Origins;
-use super::{Endpoints, adopt, answer};
+use super::{Endpoints, HttpService, adopt, answer};
 use crate::config::ListenerConfig;
 use crate::limits::ListenerLimits;
 use crate::listener::Peer;
@@ -25,20 +24,6 @@ pub(crate) struct HttpProtocol(Box<MakeEndpoints>);
 /// Makes the endpoints of a listener of its options and limits.
 type MakeEndpoints =
     dyn Fn(&Reader<'_>, &ListenerLimits) -> Result<Endpoints, ListenError> + Send + Sync;
-
-/// HTTP on one listener.
-#[derive(Debug)]
-pub(crate) struct HttpService {
-    /// Which origins may connect.
-    pub(super) origins: Origins,
-    /// Whether CONNECT and TRACE of HTTP/1.1, and TRACE of HTTP/2, reach endpoints instead of being refused.
-    pub(super) raw_methods: bool,
-    /// The bounds of requests as their inspector wants them.
-    pub(super) inspector: InspectorConfig,
-    /// The value of `Keep-Alive` in its answers.
-    pub(super) keep_alive: HeaderValue,
-    pub(super) endpoints: Endpoints,
-}
 
 impl HttpProtocol {
     pub(crate) fn new(

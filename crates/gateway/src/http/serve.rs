@@ -15,9 +15,8 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 
 use super::answer::{self, Wishes};
-use super::connection::{Around, HttpConnection, HttpConnections, Registration};
+use super::connection::{Around, HttpConnection, HttpConnections, HyperIo, Registration};
 use super::endpoint::nobody;
-use super::hyper_io::HyperIo;
 use super::{Answer, Asked, Client, Exchange, HttpService, h2, refuse_method};
 use crate::fault::Fault;
 use crate::listener::Peer;

@@ -1,11 +1,11 @@
-//! What all threads share, and every call that may come from any of them: none waits for the network.
+//! What all threads share, and every call that may come from any of them: none waits for the network. The hub is here, with
+//! the core, the inboxes, the workers and the counters of a gateway; its calls are in the files beside this.
 
 mod inbound;
 mod liveness;
 mod messaging;
 mod outgoing;
 mod poster;
-mod state;
 mod subscribing;
 mod telling;
 mod transfers;
@@ -13,14 +13,291 @@ mod uplink;
 mod worker;
 mod workers;
 
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use millrace_core::{Core, ShardIndex, ShardSet, SocketId, SocketState};
+
+use crate::fault::Faults;
+use crate::frame::{Encodings, Ledger};
+use crate::inbox::Inboxes;
+use crate::notice::{Notice, Notices};
+use crate::permits::Permits;
+use crate::stats::{Histogram, ShardStats, Traffic};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::worker::queue::PendingClose;
+
 pub(crate) use inbound::Inbound;
 pub(crate) use liveness::watch;
 pub use messaging::{Forwardable, unix_ms};
 #[cfg(test)]
 pub(crate) use outgoing::Outgoing;
 pub(crate) use poster::Poster;
-pub use state::Hub;
 pub use subscribing::SubscribeError;
 pub(crate) use uplink::Uplink;
 pub use worker::{TOKEN_WORDS, TokenWords, Worker};
 pub(crate) use workers::Workers;
+
+/// What all threads of a gateway share. Everything here may be called from any thread and never waits for the network.
+pub struct Hub {
+    core: Core,
+    inboxes: Inboxes,
+    ledger: Arc<Ledger>,
+    inbound: Inbound,
+    encodings: Encodings,
+    /// Set at most once; whoever it is may be idle.
+    uplink: OnceLock<Arc<dyn Uplink>>,
+    workers: Workers,
+    notices: Arc<Notices>,
+    permits: Arc<Permits>,
+    epoch: Instant,
+    /// I/O shards running; 0 while not started.
+    shards: AtomicUsize,
+    next_shard: AtomicUsize,
+    liveness_suspended: AtomicBool,
+    counted: Counted,
+    reported: Mutex<Vec<(&'static str, Instant)>>,
+    faults: Faults,
+}
+
+/// What is counted beside the shards.
+#[derive(Debug, Default)]
+struct Counted {
+    traffic: Mutex<Counters>,
+    unannotated: AtomicU64,
+    /// Collected texts whose socket was gone when they were posted: deliveries, dropped by the close.
+    texts_too_late: AtomicU64,
+    unhandled_closes: AtomicU64,
+    handler_times: Histogram,
+    errors: AtomicU64,
+}
+
+/// The counters of the I/O shards, those that ended in one sum.
+#[derive(Debug, Default)]
+struct Counters {
+    running: Vec<Arc<ShardStats>>,
+    ended: Traffic,
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub")
+            .field("shards", &self.shards)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Hub {
+    pub(crate) fn new(encodings: Encodings) -> Self {
+        Self {
+            core: Core::new(),
+            inboxes: Inboxes::new(),
+            ledger: Arc::new(Ledger::new()),
+            inbound: Inbound::new(),
+            encodings,
+            uplink: OnceLock::new(),
+            workers: Workers::new(),
+            notices: Arc::new(Notices::new()),
+            permits: Arc::new(Permits::new()),
+            epoch: Instant::now(),
+            shards: AtomicUsize::new(0),
+            next_shard: AtomicUsize::new(0),
+            liveness_suspended: AtomicBool::new(false),
+            counted: Counted::default(),
+            reported: Mutex::new(Vec::new()),
+            faults: Faults::default(),
+        }
+    }
+
+    /// Whether it is started.
+    pub fn is_running(&self) -> bool {
+        self.shards.load(Ordering::SeqCst) > 0
+    }
+
+    /// Active workers, in the order of their registration.
+    pub fn active_workers(&self) -> Vec<Arc<Worker>> {
+        self.workers.active()
+    }
+
+    /// While suspended, workers that do not answer are left alone: a debugger may hold them.
+    pub fn suspend_liveness(&self, suspended: bool) {
+        self.liveness_suspended.store(suspended, Ordering::Relaxed);
+    }
+
+    /// What happened since the last call.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        self.notices.take()
+    }
+
+    /// The registry, for a look at its state.
+    pub fn core(&self) -> &Core {
+        &self.core
+    }
+
+    /// Wakes the shards in the set, each once, and empties it.
+    pub fn wake(&self, dirty: &mut ShardSet) {
+        self.inboxes.wake(dirty);
+    }
+
+    /// An error was reported to the application, by whomever.
+    pub fn count_error(&self) {
+        self.counted.errors.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// For the rest of the crate.
+impl Hub {
+    /// For tests.
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    pub(crate) fn inboxes(&self) -> &Inboxes {
+        &self.inboxes
+    }
+
+    /// Whether so much waits, for the I/O shards or for other nodes, that whoever can wait should.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.inboxes.congested() || self.uplink.get().is_some_and(|uplink| uplink.is_awaited())
+    }
+
+    /// Messages that are being received.
+    pub(crate) fn inbound(&self) -> &Inbound {
+        &self.inbound
+    }
+
+    pub(crate) fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
+    /// The forms in which messages go onto wires.
+    #[inline]
+    pub(crate) fn encodings(&self) -> &Encodings {
+        &self.encodings
+    }
+
+    /// Tells the uplink that `make` makes from now on what other nodes have to know; there is one for life.
+    pub(crate) fn set_uplink(&self, make: impl FnOnce() -> Arc<dyn Uplink>) {
+        self.uplink.get_or_init(make);
+    }
+
+    /// For a change of the core made on this node.
+    pub(crate) fn poster<'p, 'm>(&'p self, dirty: &'p mut ShardSet) -> Poster<'p, 'm> {
+        Poster::new(&self.inboxes, &self.ledger, dirty, Some(&self.uplink))
+    }
+
+    pub(crate) fn workers(&self) -> &Workers {
+        &self.workers
+    }
+
+    pub(crate) fn notices(&self) -> &Arc<Notices> {
+        &self.notices
+    }
+
+    pub(crate) fn permits(&self) -> &Arc<Permits> {
+        &self.permits
+    }
+
+    pub(crate) fn handler_times(&self) -> &Histogram {
+        &self.counted.handler_times
+    }
+
+    pub(crate) fn epoch(&self) -> Instant {
+        self.epoch
+    }
+
+    pub(crate) fn liveness_suspended(&self) -> bool {
+        self.liveness_suspended.load(Ordering::Relaxed)
+    }
+
+    /// So many I/O shards run; 0: it ends, or has not begun.
+    pub(crate) fn set_shards(&self, shards: usize) {
+        self.shards.store(shards, Ordering::SeqCst);
+    }
+
+    /// I/O shards running.
+    pub(crate) fn shards(&self) -> usize {
+        self.shards.load(Ordering::SeqCst)
+    }
+
+    /// The shard whose turn it is to take a connection.
+    pub(crate) fn next_shard(&self) -> ShardIndex {
+        let shards = self.shards.load(Ordering::Relaxed).max(1);
+        let turn = self.next_shard.fetch_add(1, Ordering::Relaxed) % shards;
+        u8::try_from(turn)
+            .ok()
+            .and_then(ShardIndex::new)
+            .unwrap_or_else(|| ShardIndex::new(0).expect("there is a shard 0"))
+    }
+
+    /// A shard that starts counts here.
+    pub(crate) fn add_counters(&self, counters: Arc<ShardStats>) {
+        self.counted.traffic.lock().running.push(counters);
+    }
+
+    /// Every shard has ended: what they counted becomes one sum.
+    pub(crate) fn sum_counters(&self) {
+        let mut traffic = self.counted.traffic.lock();
+        let mut sum = traffic.ended;
+        for counters in traffic.running.drain(..) {
+            sum.add(&counters);
+        }
+        traffic.ended = sum;
+    }
+
+    /// No I/O shard, or not the backplane, has too much to do any more: whoever waited for that looks again.
+    pub(crate) fn shards_caught_up(&self) {
+        for worker in self.workers.all() {
+            worker.ring_if_starved();
+        }
+        self.inboxes.wake_awaiting();
+    }
+
+    /// Gives closes that no handler has begun to another worker. Without one they wait, but not
+    /// beyond the gateway's end: then they are counted.
+    pub(crate) fn inherit(&self, closes: Vec<PendingClose>) {
+        self.workers.inherit(closes);
+        if !self.is_running() {
+            let lost = u64::try_from(self.workers.drop_orphans()).unwrap_or(u64::MAX);
+            self.counted
+                .unhandled_closes
+                .fetch_add(lost, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn count_unannotated(&self, count: u64) {
+        self.counted.unannotated.fetch_add(count, Ordering::Relaxed);
+        self.report(
+            "ERR_MILLRACE_NOT_AN_OBJECT",
+            "a text message to a virtual socket with user data is no JSON object; it was sent unchanged",
+        );
+    }
+
+    /// Tells the application of something, each kind at most once a second.
+    pub(crate) fn report(&self, code: &'static str, message: &str) {
+        {
+            let now = Instant::now();
+            let mut reported = self.reported.lock();
+            match reported.iter_mut().find(|(known, _)| *known == code) {
+                Some((_, last)) if now.duration_since(*last) < REPORT_INTERVAL => return,
+                Some((_, last)) => *last = now,
+                None => reported.push((code, now)),
+            }
+        }
+        self.notices.post(Notice::Error {
+            code,
+            message: message.to_owned(),
+        });
+    }
+
+    fn worker_of(&self, id: SocketId) -> Option<Arc<Worker>> {
+        match self.core.socket(id)? {
+            SocketState::Real { worker, .. } => self.workers.find(worker),
+            SocketState::Virtual { .. } => None,
+        }
+    }
+}
+
+/// How often one kind of trouble is reported.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);

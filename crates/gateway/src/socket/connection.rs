@@ -11,9 +11,7 @@ use millrace_core::SocketId;
 use tokio::sync::oneshot;
 
 use super::bodies::Bodies;
-use super::context::Audience;
 use super::credit::Credit;
-use super::inbound::Partial;
 use super::outbox::Outbox;
 use super::rate::Rate;
 use super::waker::SessionWaker;
@@ -66,6 +64,17 @@ pub(crate) enum Swelling {
     Awaited,
     /// Reading too.
     Paused,
+}
+
+/// What becomes of a connection's message that is not complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Partial {
+    /// There is none, or next to nothing of it.
+    #[default]
+    None,
+    Counted,
+    /// It is the largest of too many, so its connection is not read.
+    HeldBack,
 }
 
 /// What changes while the connection lives.
@@ -183,6 +192,17 @@ pub(crate) enum PeerClose {
     Goodbye,
     /// The end of its stream, so nothing is read any more; it may still read.
     StreamEnd,
+}
+
+/// Who hears of what a session says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// The peer alone, once it may come in.
+    Later,
+    Both,
+    /// The peer alone: the worker handles its last words.
+    Last,
+    Nobody,
 }
 
 /// `handleOpen`'s answer.

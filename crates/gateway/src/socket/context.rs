@@ -10,7 +10,7 @@ use std::sync::Arc;
 use millrace_core::{Kind, ShardSet, SocketId};
 
 use super::Flow;
-use super::connection::{Connection, Extra, Swelling, Wait};
+use super::connection::{Audience, Connection, Extra, Swelling, Wait};
 use super::credit::Credit;
 use super::env::Env;
 use super::outbox::Outbox;
@@ -30,17 +30,6 @@ pub(crate) struct Context<'a> {
     parts: Parts<'a>,
     audience: Audience,
     outcome: Outcome,
-}
-
-/// Who hears of what a session says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Audience {
-    /// The peer alone, once it may come in.
-    Later,
-    Both,
-    /// The peer alone: the worker handles its last words.
-    Last,
-    Nobody,
 }
 
 /// What of a connection a session's calls change.

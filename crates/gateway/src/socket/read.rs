@@ -6,9 +6,8 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, ReadBuf};
 
-use super::connection::{Io, PeerClose, Phase, Shared, Swelling, Wait};
+use super::connection::{Io, Partial, PeerClose, Phase, Shared, Swelling, Wait};
 use super::env::Env;
-use super::inbound::Partial;
 use crate::close::CloseReason;
 use crate::net::stream::Stream;
 use crate::socket::context::{Outcome, Parts, Replied};

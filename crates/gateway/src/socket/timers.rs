@@ -1,10 +1,9 @@
 //! Deadlines of connections: pings, pongs, unfinished messages, blocked writes, unauthenticated clients, idleness and
 //! closing. One look per connection and deadline, no timer per message.
 
-use super::connection::{Extra, Io, Phase, Shared};
+use super::connection::{Extra, Io, Partial, Phase, Shared};
 use super::env::Env;
 use super::env::millis;
-use super::inbound::Partial;
 use super::wheel::{Due, REVOLUTION_MS, TICK_MS};
 use super::{Liveness, Wake};
 use crate::close::CloseReason;

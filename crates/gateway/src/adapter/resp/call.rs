@@ -1,4 +1,4 @@
-//! One command of one connection: found, judged as Redis judges it, run, answered.
+//! What a command is, and one call of it by one connection: judged as Redis judges it, run, answered.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,15 +10,51 @@ use millrace_protocol::resp::{Reply, Request, Version};
 use super::access::User;
 use super::long::{Long, SHORT_BYTES, Unfit, Whole};
 use super::session::Session;
-use super::table::{self, Command, Unknown, Uses};
-use crate::contract::{Charge, Context, Hub, LateReply};
+use crate::contract::{Context, Hub, LateReply};
+
+/// A command, or a part of one: `client|id`.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) name: &'static str,
+    /// Arguments, its name included; negative: at least so many.
+    pub(super) arity: i64,
+    pub(super) run: fn(&mut Call<'_, '_>) -> Flow,
+    /// The words that Redis describes it with.
+    pub(super) flags: &'static str,
+    pub(super) categories: &'static str,
+    pub(super) uses: Uses,
+    pub(super) group: &'static str,
+    pub(super) since: &'static str,
+    pub(super) summary: &'static str,
+    /// May run before it is known who asks.
+    pub(super) for_unauthenticated: bool,
+    /// May run while the connection listens, in version 2.
+    pub(super) for_listeners: bool,
+}
+
+/// What of the arguments needs permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Uses {
+    Nothing,
+    /// Those from 1 to this one (negative: from the end), every so manieth.
+    Keys(i64, usize),
+    EveryKey,
+    /// The first is a channel.
+    Channel,
+    /// All are channels.
+    Channels,
+    /// All are patterns.
+    Patterns,
+}
 
 /// A command that runs.
 pub(super) struct Call<'c, 'x> {
     pub(super) session: &'c mut Session,
     pub(super) request: Request<'c>,
     pub(super) command: &'static Command,
-    cx: &'c mut Context<'x>,
+    /// All that there are, in the order of their names.
+    pub(super) commands: &'static [Command],
+    pub(super) cx: &'c mut Context<'x>,
 }
 
 /// What follows a command.
@@ -36,43 +72,24 @@ pub(super) enum Flow {
     Cut,
 }
 
-/// Runs a request.
-pub(super) fn run<'c>(
-    session: &'c mut Session,
-    request: Request<'c>,
-    cx: &'c mut Context<'_>,
-) -> Flow {
-    session.silence.advance();
-    let command = match table::find(&request) {
-        Ok(command) => command,
-        Err(Unknown::Http) => {
-            tracing::warn!(
-                target: "millrace::connection",
-                socket = session.client.id.get(),
-                "an HTTP request on a RESP listener: closed, as somebody may make a browser send it"
-            );
-            return Flow::Cut;
-        }
-        Err(unknown) => {
-            let objection = unknown.refused().and_then(|name| session.objection(name));
-            let text = objection.map_or_else(|| unknown.text(&request), String::into_bytes);
-            if !session.silence.is_silent() {
-                let version = session.version;
-                cx.reply(|out| Reply::new(version, out).error(&text));
+impl Command {
+    /// The arguments that need permission.
+    pub(super) fn used<'r>(
+        &self,
+        request: &Request<'r>,
+    ) -> impl Iterator<Item = &'r [u8]> + use<'r> {
+        let count = request.count();
+        let (end, step) = match self.uses {
+            Uses::Nothing | Uses::EveryKey => (1, 1),
+            Uses::Channel => (2, 1),
+            Uses::Channels | Uses::Patterns => (count, 1),
+            Uses::Keys(last, step) => {
+                let last = usize::try_from(last).unwrap_or(count - 1);
+                (last + 1, step)
             }
-            return Flow::Next;
-        }
-    };
-    session.client.asks(command.name, cx.now());
-    let mut call = Call {
-        session,
-        request,
-        command,
-        cx,
-    };
-    match call.objection() {
-        None => (command.run)(&mut call),
-        Some(text) => call.error(text),
+        };
+        let taken = request.iter().take(end.min(count)).skip(1);
+        taken.step_by(step)
     }
 }
 
@@ -163,7 +180,8 @@ impl<'c, 'x> Call<'c, 'x> {
         if length <= SHORT_BYTES || self.session.silence.is_silent() {
             return Ok(None);
         }
-        Long::of_value(self, length).map(Some)
+        let version = self.session.version;
+        Long::of_value(version, self.cx.charge(), length).map(Some)
     }
 
     /// Answers with a value for which there is room.
@@ -175,9 +193,9 @@ impl<'c, 'x> Call<'c, 'x> {
         self.reply_whole(long.finish(|_| ()))
     }
 
-    /// What a long reply is counted with.
-    pub(super) fn charge(&self) -> Charge {
-        self.cx.charge()
+    /// A reply of several parts, which may become long.
+    pub(super) fn long(&self) -> Long {
+        Long::new(self.session.version, self.cx.charge())
     }
 
     /// Answers after this time; at once if it is none.
@@ -225,7 +243,7 @@ impl<'c, 'x> Call<'c, 'x> {
     }
 
     /// Why the command may not run, in the order in which Redis looks.
-    fn objection(&self) -> Option<String> {
+    pub(super) fn objection(&self) -> Option<String> {
         let Command { name, arity, .. } = *self.command;
         let count = i64::try_from(self.request.count()).unwrap_or(i64::MAX);
         if arity >= 0 && count != arity || count < -arity {
@@ -292,3 +310,5 @@ fn millis(delay: Duration) -> u64 {
 pub(super) fn is_newer(version: Version) -> bool {
     version == Version::Resp3
 }
+
+pub(super) const NO_INTEGER: &str = "ERR value is not an integer or out of range";

@@ -6,7 +6,6 @@ use millrace_protocol::resp::parse_integer;
 
 use super::call::{Call, Flow};
 use super::clients::Client;
-use super::long::Long;
 use super::session::Silence;
 use super::table::shown;
 use crate::limits::FixedLimits;
@@ -135,7 +134,7 @@ pub(super) fn list(call: &mut Call<'_, '_>) -> Flow {
 fn show(call: &mut Call<'_, '_>, clients: &[Arc<Client>]) -> Flow {
     let now = call.now();
     let core = call.hub().core();
-    let (mut text, mut line) = (Long::new(call), String::new());
+    let (mut text, mut line) = (call.long(), String::new());
     for client in clients {
         line.clear();
         client.append_line(core.tally(client.id), now, &mut line);

@@ -1,7 +1,6 @@
 //! The commands, in the order of their names. Arguments, flags and categories are as in Redis 7.0; the words are ours.
 
-use super::call::{Call, Flow};
-use super::table::{Command, Uses};
+use super::call::{Call, Command, Flow, Uses};
 use super::{client, connection, describe, expiry, help, keys, pubsub, scan, server};
 
 /// All of them.

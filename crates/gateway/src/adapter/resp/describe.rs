@@ -2,45 +2,46 @@
 
 use millrace_protocol::resp::Reply;
 
-use super::call::{Call, Flow};
-use super::long::Long;
-use super::table::{Command, Uses, commands, named};
+use super::call::{Call, Command, Flow, Uses};
+use super::table::{named, parts, whole};
 
 pub(super) fn all(call: &mut Call<'_, '_>) -> Flow {
     if call.request.count() > 1 {
         return call.wrong_arity();
     }
+    every(call, describe)
+}
+
+/// All commands, each described so.
+fn every(call: &mut Call<'_, '_>, describe: Describe) -> Flow {
+    let commands = call.commands;
     call.reply(|reply| {
-        reply.array(commands().count());
-        commands().for_each(|command| describe(reply, command));
+        reply.array(whole(commands).count());
+        whole(commands).for_each(|command| describe(reply, commands, command));
     })
 }
 
 pub(super) fn count(call: &mut Call<'_, '_>) -> Flow {
-    call.integer(commands().count())
+    call.integer(whole(call.commands).count())
 }
 
 pub(super) fn list(call: &mut Call<'_, '_>) -> Flow {
     if call.request.count() > 2 {
         return call.error("ERR syntax error");
     }
-    call.reply(|reply| {
-        reply.array(commands().count());
-        commands().for_each(|command| reply.bulk(command.name.as_bytes()));
+    every(call, |reply, _, command| {
+        reply.bulk(command.name.as_bytes());
     })
 }
 
 pub(super) fn info(call: &mut Call<'_, '_>) -> Flow {
     if call.request.count() == 2 {
-        return call.reply(|reply| {
-            reply.array(commands().count());
-            commands().for_each(|command| describe(reply, command));
-        });
+        return every(call, describe);
     }
-    let mut list = Long::new(call);
+    let (commands, mut list) = (call.commands, call.long());
     for name in call.arguments(2) {
-        let written = list.write(DESCRIPTION_BYTES, |reply| match find(name) {
-            Some(command) => describe(reply, command),
+        let written = list.write(DESCRIPTION_BYTES, |reply| match find(commands, name) {
+            Some(command) => describe(reply, commands, command),
             None => reply.null(),
         });
         if let Err(unfit) = written {
@@ -53,16 +54,19 @@ pub(super) fn info(call: &mut Call<'_, '_>) -> Flow {
 }
 
 pub(super) fn docs(call: &mut Call<'_, '_>) -> Flow {
+    let commands = call.commands;
     if call.request.count() == 2 {
         return call.reply(|reply| {
-            reply.map(commands().count());
-            commands().for_each(|command| document(reply, command));
+            reply.map(whole(commands).count());
+            whole(commands).for_each(|command| document(reply, commands, command));
         });
     }
-    let (mut list, mut length) = (Long::new(call), 0);
-    for command in call.arguments(2).filter_map(find) {
+    let (mut list, mut length) = (call.long(), 0);
+    for command in call.arguments(2).filter_map(|name| find(commands, name)) {
         length += 1;
-        let written = list.write(DESCRIPTION_BYTES, |reply| document(reply, command));
+        let written = list.write(DESCRIPTION_BYTES, |reply| {
+            document(reply, commands, command);
+        });
         if let Err(unfit) = written {
             return call.error(unfit.text(TOO_LONG));
         }
@@ -71,20 +75,23 @@ pub(super) fn docs(call: &mut Call<'_, '_>) -> Flow {
     call.reply_whole(whole)
 }
 
+/// Writes what there is to say of one of these commands.
+type Describe = fn(&mut Reply<'_>, &'static [Command], &'static Command);
+
 /// Bytes of what is said of one command, at most.
 const DESCRIPTION_BYTES: usize = 4096;
 
 const TOO_LONG: &str = "ERR the answer is too long: ask for fewer";
 
-fn find(name: &[u8]) -> Option<&'static Command> {
-    named(&name.to_ascii_lowercase())
+fn find(commands: &'static [Command], name: &[u8]) -> Option<&'static Command> {
+    named(commands, &name.to_ascii_lowercase())
 }
 
 /// A command's name, and what it is for.
-fn document(reply: &mut Reply<'_>, command: &Command) {
+fn document(reply: &mut Reply<'_>, commands: &'static [Command], command: &'static Command) {
     reply.bulk(command.name.as_bytes());
-    let parts = command.parts().count();
-    reply.map(3 + usize::from(parts > 0));
+    let count = parts(commands, command).count();
+    reply.map(3 + usize::from(count > 0));
     for (name, value) in [
         ("summary", command.summary),
         ("since", command.since),
@@ -93,15 +100,15 @@ fn document(reply: &mut Reply<'_>, command: &Command) {
         reply.bulk(name.as_bytes());
         reply.bulk(value.as_bytes());
     }
-    if parts > 0 {
+    if count > 0 {
         reply.bulk(b"subcommands");
-        reply.map(parts);
-        command.parts().for_each(|part| document(reply, part));
+        reply.map(count);
+        parts(commands, command).for_each(|part| document(reply, commands, part));
     }
 }
 
 /// What a command is like, in the ten parts of Redis 7.
-fn describe(reply: &mut Reply<'_>, command: &Command) {
+fn describe(reply: &mut Reply<'_>, commands: &'static [Command], command: &'static Command) {
     reply.array(10);
     reply.bulk(command.name.as_bytes());
     reply.integer(command.arity);
@@ -119,11 +126,11 @@ fn describe(reply: &mut Reply<'_>, command: &Command) {
     // tips and specifications of keys: none
     reply.set(0);
     reply.set(0);
-    match command.parts().count() {
+    match parts(commands, command).count() {
         0 => reply.set(0),
-        parts => reply.array(parts),
+        count => reply.array(count),
     }
-    command.parts().for_each(|part| describe(reply, part));
+    parts(commands, command).for_each(|part| describe(reply, commands, part));
 }
 
 /// A set of words.
@@ -137,13 +144,18 @@ mod tests {
     use millrace_protocol::resp::Version;
 
     use super::*;
+    use crate::adapter::resp::commands::COMMANDS;
 
     #[test]
     fn what_is_said_of_a_command_is_short() {
-        for command in commands() {
+        for command in whole(&COMMANDS) {
             for tell in [describe, document] {
                 let mut out = Vec::new();
-                tell(&mut Reply::new(Version::Resp2, &mut out), command);
+                tell(
+                    &mut Reply::new(Version::Resp2, &mut out),
+                    &COMMANDS,
+                    command,
+                );
                 assert!(out.len() <= DESCRIPTION_BYTES, "{}", command.name);
             }
         }
@@ -154,7 +166,8 @@ mod tests {
         let mut out = Vec::new();
         describe(
             &mut Reply::new(Version::Resp3, &mut out),
-            find(b"GET").unwrap(),
+            &COMMANDS,
+            find(&COMMANDS, b"GET").unwrap(),
         );
         assert_eq!(
             String::from_utf8(out).unwrap(),

@@ -3,8 +3,7 @@
 use millrace_core::Update;
 use millrace_protocol::resp::parse_integer;
 
-use super::call::{Call, Flow};
-use super::keys::NO_INTEGER;
+use super::call::{Call, Flow, NO_INTEGER};
 use crate::contract::unix_ms;
 
 /// What `SET` was given.

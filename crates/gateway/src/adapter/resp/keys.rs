@@ -5,9 +5,9 @@ use bytes::Bytes;
 use millrace_core::{Held, Update};
 use millrace_protocol::resp::{append_integer, parse_integer};
 
-use super::call::{Call, Flow};
+use super::call::{Call, Flow, NO_INTEGER};
 use super::expiry::{SetOptions, Until};
-use super::long::{Long, NO_ROOM};
+use super::long::NO_ROOM;
 
 pub(super) fn get(call: &mut Call<'_, '_>) -> Flow {
     let value = call.hub().key(call.argument(1));
@@ -106,7 +106,7 @@ pub(super) fn mget(call: &mut Call<'_, '_>) -> Flow {
     let hub = call.hub();
     let values: Vec<Option<Bytes>> = call.arguments(1).map(|key| hub.key(key)).collect();
     let length = |value: &Option<Bytes>| value.as_ref().map_or(0, Bytes::len) + BULK_AROUND;
-    let mut long = Long::new(call);
+    let mut long = call.long();
     // each may be named a million times
     if let Err(unfit) = long.make_room(values.iter().map(length).fold(0, usize::saturating_add)) {
         return call.error(unfit.text("ERR the values are too long: ask for fewer"));
@@ -181,5 +181,3 @@ fn sum(held: Option<Held<'_>>, number: i64) -> Result<i64, &'static str> {
 
 /// Bytes around those of a value in a reply, at most.
 const BULK_AROUND: usize = 24;
-
-pub(super) const NO_INTEGER: &str = "ERR value is not an integer or out of range";

@@ -3,7 +3,6 @@
 
 use millrace_protocol::resp::{Reply, Version};
 
-use super::call::Call;
 use crate::contract::{Charge, Frame};
 use crate::limits::FixedLimits;
 
@@ -28,18 +27,18 @@ pub(super) enum Unfit {
 
 impl Long {
     /// Of several parts; none.
-    pub(super) fn new(call: &Call<'_, '_>) -> Self {
+    pub(super) fn new(version: Version, charge: Charge) -> Self {
         Self {
-            version: call.session.version,
+            version,
             bytes: Vec::new(),
-            charge: call.charge(),
+            charge,
             most: FixedLimits::default().reply_bytes,
         }
     }
 
     /// With room for one value, however long that is.
-    pub(super) fn of_value(call: &Call<'_, '_>, length: usize) -> Result<Self, Unfit> {
-        let mut long = Self::new(call);
+    pub(super) fn of_value(version: Version, charge: Charge, length: usize) -> Result<Self, Unfit> {
+        let mut long = Self::new(version, charge);
         long.most = usize::MAX;
         long.make_room(length.saturating_add(AROUND))?;
         Ok(long)

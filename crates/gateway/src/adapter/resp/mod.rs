@@ -8,6 +8,7 @@ mod clients;
 mod commands;
 mod connection;
 mod describe;
+mod dispatch;
 mod expiry;
 mod help;
 mod keys;
@@ -82,7 +83,7 @@ impl contract::Session for Resp {
                 }
             };
             cx.alive();
-            let flow = call::run(&mut self.session, request, cx);
+            let flow = dispatch::run(&mut self.session, request, cx);
             if flow != Flow::Wait {
                 // an answer that is still to come is the last in the version before
                 cx.speaks(self.session.encoding());

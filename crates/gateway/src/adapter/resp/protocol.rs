@@ -9,26 +9,16 @@ use millrace_protocol::resp::{Decoder, Version};
 
 use super::clients::{Client, Clients};
 use super::options::RespOptions;
-use super::session::{Session, Silence, Terms};
+use super::session::{Common, Session, Silence, Terms};
 use super::throttle::Throttle;
 use super::{RESP2, RESP3, Resp};
 use crate::contract::{
-    self, Encoding, Encodings, ListenError, ListenerConfig, Needs, Peer, Protocol, Refusal,
-    Service, Streams,
+    self, Encodings, ListenError, ListenerConfig, Needs, Peer, Protocol, Refusal, Service, Streams,
 };
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct RespProtocol(Arc<Common>);
-
-/// What connections of a gateway know of each other.
-#[derive(Debug)]
-pub(super) struct Common {
-    pub(super) clients: Clients,
-    pub(super) throttle: Throttle,
-    pub(super) resp2: Encoding,
-    pub(super) resp3: Encoding,
-}
 
 impl RespProtocol {
     pub(crate) fn new(encodings: &mut Encodings) -> Self {

@@ -5,7 +5,7 @@ use millrace_core::{EnterError, Kind, Name, Pattern, Space, Tally, Target, Topic
 use millrace_protocol::resp::Reply;
 
 use super::call::{Call, Flow};
-use super::long::{AROUND, Long};
+use super::long::AROUND;
 use super::options::PublishAs;
 use crate::limits::FixedLimits;
 
@@ -57,7 +57,7 @@ fn enter_all(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
     if let Err(text) = may_enter(call, space) {
         return call.error(text);
     }
-    let mut confirmations = Long::new(call);
+    let mut confirmations = call.long();
     if let Err(unfit) = confirmations.make_room(confirmed(call.arguments(1))) {
         return call.error(unfit.text(TOO_MANY));
     }
@@ -132,7 +132,7 @@ fn leave(call: &mut Call<'_, '_>, space: Space, kind: &[u8]) -> Flow {
     };
     let given: Vec<&[u8]> = call.arguments(1).collect();
     let named = given.into_iter().chain(all.iter().map(Name::as_bytes));
-    let mut answer = Long::new(call);
+    let mut answer = call.long();
     if let Err(unfit) = answer.make_room(confirmed(named.clone()).max(AROUND)) {
         return call.error(unfit.text(TOO_MANY));
     }
@@ -239,7 +239,7 @@ fn list(call: &mut Call<'_, '_>, space: Space) -> Flow {
         Ok(pattern) => pattern,
         Err(error) => return call.error(format!("ERR {error}")),
     };
-    let (mut found, mut length, mut fits) = (Long::new(call), 0, Ok(()));
+    let (mut found, mut length, mut fits) = (call.long(), 0, Ok(()));
     call.hub().core().names(space, &mut |name: &Name| {
         let matches = |pattern: &Pattern| pattern.matches(name.as_bytes());
         if fits.is_ok() && pattern.as_ref().is_none_or(matches) {
@@ -256,7 +256,7 @@ fn list(call: &mut Call<'_, '_>, space: Space) -> Flow {
 }
 
 fn count_each(call: &mut Call<'_, '_>, space: Space) -> Flow {
-    let mut counts = Long::new(call);
+    let mut counts = call.long();
     for name in call.arguments(2) {
         let core = call.hub().core();
         let count = core.subscribers(topic(space, name));

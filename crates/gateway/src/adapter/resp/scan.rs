@@ -3,8 +3,7 @@
 use millrace_core::Pattern;
 use millrace_protocol::resp::parse_integer;
 
-use super::call::{Call, Flow};
-use super::keys::NO_INTEGER;
+use super::call::{Call, Flow, NO_INTEGER};
 use super::long::{Long, Unfit};
 
 pub(super) fn keys(call: &mut Call<'_, '_>) -> Flow {
@@ -128,7 +127,7 @@ struct Found {
 impl Found {
     fn new(call: &Call<'_, '_>) -> Self {
         Self {
-            list: Long::new(call),
+            list: call.long(),
             count: 0,
             fits: Ok(()),
         }

@@ -6,11 +6,20 @@ use millrace_core::Tally;
 use millrace_protocol::resp::{RequestLimits, Version};
 
 use super::access::{Access, User};
-use super::clients::Client;
+use super::clients::{Client, Clients};
 use super::options::{PublishAs, RespOptions};
-use super::protocol::Common;
+use super::throttle::Throttle;
 use crate::contract::Encoding;
 use crate::limits::ListenerLimits;
+
+/// What connections of a gateway know of each other.
+#[derive(Debug)]
+pub(super) struct Common {
+    pub(super) clients: Clients,
+    pub(super) throttle: Throttle,
+    pub(super) resp2: Encoding,
+    pub(super) resp3: Encoding,
+}
 
 /// What every connection of a listener has in common.
 #[derive(Debug)]

@@ -1,44 +1,8 @@
-//! What there is to know of a command, and how one is found. The commands themselves are listed beside this.
+//! How a command is found in the list of all, and what is said if it is not there.
 
 use millrace_protocol::resp::Request;
 
-use super::call::{Call, Flow};
-use super::commands::COMMANDS;
-
-/// A command, or a part of one: `client|id`.
-#[derive(Debug)]
-pub(super) struct Command {
-    pub(super) name: &'static str,
-    /// Arguments, its name included; negative: at least so many.
-    pub(super) arity: i64,
-    pub(super) run: fn(&mut Call<'_, '_>) -> Flow,
-    /// The words that Redis describes it with.
-    pub(super) flags: &'static str,
-    pub(super) categories: &'static str,
-    pub(super) uses: Uses,
-    pub(super) group: &'static str,
-    pub(super) since: &'static str,
-    pub(super) summary: &'static str,
-    /// May run before it is known who asks.
-    pub(super) for_unauthenticated: bool,
-    /// May run while the connection listens, in version 2.
-    pub(super) for_listeners: bool,
-}
-
-/// What of the arguments needs permission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Uses {
-    Nothing,
-    /// Those from 1 to this one (negative: from the end), every so manieth.
-    Keys(i64, usize),
-    EveryKey,
-    /// The first is a channel.
-    Channel,
-    /// All are channels.
-    Channels,
-    /// All are patterns.
-    Patterns,
-}
+use super::call::Command;
 
 /// Why no command was found.
 #[derive(Debug)]
@@ -54,10 +18,13 @@ pub(super) enum Unknown {
 }
 
 /// Finds what a request asks for.
-pub(super) fn find(request: &Request<'_>) -> Result<&'static Command, Unknown> {
+pub(super) fn find(
+    commands: &'static [Command],
+    request: &Request<'_>,
+) -> Result<&'static Command, Unknown> {
     let mut buffer = [0; LONGEST_NAME];
     let name = lower(&mut buffer, request.get(0).unwrap_or_default(), None);
-    let command = name.and_then(named);
+    let command = name.and_then(|name| named(commands, name));
     let Some(command) = command else {
         if let Some(b"post" | b"host:") = name {
             return Err(Unknown::Http);
@@ -70,19 +37,19 @@ pub(super) fn find(request: &Request<'_>) -> Result<&'static Command, Unknown> {
     };
     let mut buffer = [0; LONGEST_NAME];
     lower(&mut buffer, command.name.as_bytes(), Some(part))
-        .and_then(named)
+        .and_then(|name| named(commands, name))
         .ok_or(Unknown::Part)
 }
 
 /// The command of this name, in lower case.
-pub(super) fn named(name: &[u8]) -> Option<&'static Command> {
-    let at = COMMANDS.binary_search_by(|one| one.name.as_bytes().cmp(name));
-    at.ok().and_then(|at| COMMANDS.get(at))
+pub(super) fn named(commands: &'static [Command], name: &[u8]) -> Option<&'static Command> {
+    let at = commands.binary_search_by(|one| one.name.as_bytes().cmp(name));
+    at.ok().and_then(|at| commands.get(at))
 }
 
 /// Those that are no part of another.
-pub(super) fn commands() -> impl Iterator<Item = &'static Command> {
-    COMMANDS.iter().filter(|one| !one.name.contains('|'))
+pub(super) fn whole(commands: &'static [Command]) -> impl Iterator<Item = &'static Command> {
+    commands.iter().filter(|one| !one.name.contains('|'))
 }
 
 /// Writes a name in lower case, and behind a bar that of its part; `None`: longer than any.
@@ -101,39 +68,21 @@ fn lower<'b>(
     Some(target)
 }
 
+/// The parts of a command.
+pub(super) fn parts(
+    commands: &'static [Command],
+    of: &'static Command,
+) -> impl Iterator<Item = &'static Command> {
+    commands.iter().filter(|one| {
+        let rest = one.name.strip_prefix(of.name);
+        rest.is_some_and(|rest| rest.starts_with('|'))
+    })
+}
+
 impl Command {
     /// Whether it only leads to its parts.
-    pub(super) fn has_parts(&self) -> bool {
+    fn has_parts(&self) -> bool {
         matches!(self.name, "client" | "command" | "pubsub")
-    }
-
-    /// Its parts.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &'static Command> + use<> {
-        let name = self.name;
-        COMMANDS.iter().filter(move |one| {
-            one.name
-                .strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with('|'))
-        })
-    }
-
-    /// The arguments that need permission.
-    pub(super) fn used<'r>(
-        &self,
-        request: &Request<'r>,
-    ) -> impl Iterator<Item = &'r [u8]> + use<'r> {
-        let count = request.count();
-        let (end, step) = match self.uses {
-            Uses::Nothing | Uses::EveryKey => (1, 1),
-            Uses::Channel => (2, 1),
-            Uses::Channels | Uses::Patterns => (count, 1),
-            Uses::Keys(last, step) => {
-                let last = usize::try_from(last).unwrap_or(count - 1);
-                (last + 1, step)
-            }
-        };
-        let taken = request.iter().take(end.min(count)).skip(1);
-        taken.step_by(step)
     }
 }
 

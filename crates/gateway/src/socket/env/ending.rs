@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use millrace_core::SocketId;
 
-use super::connection::{Ending, Io, PeerClose, Phase, Shared};
-use super::env::Env;
+use super::Env;
 use crate::close::{CloseMode, CloseReason};
 use crate::hub::Worker;
 use crate::inbox::Mail;
 use crate::socket::Liveness;
+use crate::socket::connection::{Ending, Io, PeerClose, Phase, Shared};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -178,7 +178,7 @@ impl Env {
         inboxes.take(self.index, mail);
     }
 
-    pub(super) fn look_at_endings(&self) {
+    pub(in crate::socket) fn look_at_endings(&self) {
         if !self.endings.borrow().lines.is_empty() {
             let bit = 1 << self.index.get();
             self.endings.borrow_mut().look(bit);

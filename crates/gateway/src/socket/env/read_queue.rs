@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::connection::{Io, Shared, Wait};
-use super::env::Env;
+use super::Env;
+use crate::socket::connection::{Io, Shared, Wait};
 
 /// See the module.
 #[derive(Debug)]

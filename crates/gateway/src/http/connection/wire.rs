@@ -9,14 +9,14 @@ use bytes::Bytes;
 use millrace_protocol::http::{Inspector, Outcome, Refusal};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
-use super::clock::{Clock, Waits};
-use super::connection::Around;
+use super::Around;
 use super::write_buffer::WriteBuffer;
+use crate::http::clock::{Clock, Waits};
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 
 /// See the module.
-pub(super) struct Wire {
+pub(in crate::http) struct Wire {
     /// `None` before it is there and after it moved on.
     stream: Option<Stream>,
     inspector: Inspector,
@@ -24,24 +24,24 @@ pub(super) struct Wire {
     held: Vec<u8>,
     /// How many of these may be given to hyper.
     ready: usize,
-    pub(super) clock: Clock,
+    pub(in crate::http) clock: Clock,
     /// Why nothing more is read.
-    pub(super) refusal: Option<Refusal>,
+    pub(in crate::http) refusal: Option<Refusal>,
     /// The peer has sent its last byte.
-    pub(super) half_closed: bool,
+    pub(in crate::http) half_closed: bool,
     /// hyper is told that nothing follows.
-    pub(super) ended: bool,
+    pub(in crate::http) ended: bool,
     /// The next bytes to be written begin an answer to HTTP/1.0.
-    pub(super) to_http_1_0: bool,
+    pub(in crate::http) to_http_1_0: bool,
     /// Written and not sent.
-    pub(super) write_buffer: WriteBuffer,
+    pub(in crate::http) write_buffer: WriteBuffer,
 }
 
 /// Bytes read while an answer is made, to see whether the peer is still there.
 const AHEAD_BYTES: usize = 16 * 1024;
 
 impl Wire {
-    pub(super) fn new(now: u64) -> Self {
+    pub(in crate::http) fn new(now: u64) -> Self {
         Self {
             stream: None,
             inspector: Inspector::new(),
@@ -56,42 +56,42 @@ impl Wire {
         }
     }
 
-    pub(super) fn open(&mut self, stream: Stream, now: u64) {
+    pub(in crate::http) fn open(&mut self, stream: Stream, now: u64) {
         self.stream = Some(stream);
         self.clock.open(now);
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(in crate::http) fn is_open(&self) -> bool {
         self.stream.is_some()
     }
 
-    pub(super) fn inspector(&self) -> &Inspector {
+    pub(in crate::http) fn inspector(&self) -> &Inspector {
         &self.inspector
     }
 
     /// What the peer sent that belongs to no request that was passed on.
-    pub(super) fn leftover(&self) -> &[u8] {
+    pub(in crate::http) fn leftover(&self) -> &[u8] {
         self.held.get(self.ready..).unwrap_or_default()
     }
 
     /// The stream and what was read behind an upgrade.
-    pub(super) fn take(&mut self) -> Option<(Stream, Bytes)> {
+    pub(in crate::http) fn take(&mut self) -> Option<(Stream, Bytes)> {
         let early = Bytes::from(std::mem::take(&mut self.held));
         Some((self.stream.take()?, early))
     }
 
-    pub(super) fn stream(&mut self) -> io::Result<Pin<&mut Stream>> {
+    pub(in crate::http) fn stream(&mut self) -> io::Result<Pin<&mut Stream>> {
         let stream = self.stream.as_mut().ok_or(io::ErrorKind::NotConnected)?;
         Ok(Pin::new(stream))
     }
 
     /// Whether it waits for the peer between requests.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(in crate::http) fn is_idle(&self) -> bool {
         self.clock.is_waiting() && !self.inspector.is_in_body()
     }
 
     /// Refuses what the peer sends next.
-    pub(super) fn refuse(&mut self, refusal: Refusal) {
+    pub(in crate::http) fn refuse(&mut self, refusal: Refusal) {
         self.inspector.refuse(refusal);
         self.refusal.get_or_insert(refusal);
     }
@@ -130,7 +130,11 @@ impl Wire {
 
     /// Waits for the first head of the connection, so that silent and slow peers cost no parser. Ready with
     /// whether there is one.
-    pub(super) fn poll_first(&mut self, cx: &mut Context<'_>, around: &Around) -> Poll<bool> {
+    pub(in crate::http) fn poll_first(
+        &mut self,
+        cx: &mut Context<'_>,
+        around: &Around,
+    ) -> Poll<bool> {
         loop {
             if self.inspector.requests() > 0 {
                 self.clock.stop();
@@ -178,7 +182,11 @@ impl Wire {
     }
 
     /// Looks whether the peer leaves while an answer is made; what it sends is held, up to a bound.
-    pub(super) fn poll_ahead(&mut self, cx: &mut Context<'_>, around: &Around) -> io::Result<()> {
+    pub(in crate::http) fn poll_ahead(
+        &mut self,
+        cx: &mut Context<'_>,
+        around: &Around,
+    ) -> io::Result<()> {
         while !self.half_closed
             && !self.inspector.is_in_body()
             && !self.is_over()
@@ -194,7 +202,7 @@ impl Wire {
     }
 
     /// Gives hyper what it may have.
-    pub(super) fn poll_give(
+    pub(in crate::http) fn poll_give(
         &mut self,
         cx: &mut Context<'_>,
         around: &Around,
@@ -264,7 +272,7 @@ impl Wire {
     }
 
     /// Writes the rest of `bytes` and says that nothing follows.
-    pub(super) fn poll_end(
+    pub(in crate::http) fn poll_end(
         &mut self,
         cx: &mut Context<'_>,
         around: &Around,
@@ -281,7 +289,7 @@ impl Wire {
 
     /// Reads and forgets: closing with unread bytes would make the system throw the answer away. Ready when the
     /// peer ends, or has sent nothing and is not waited for.
-    pub(super) fn poll_drain(
+    pub(in crate::http) fn poll_drain(
         &mut self,
         cx: &mut Context<'_>,
         around: &Around,
@@ -306,12 +314,12 @@ impl Wire {
 
     /// The descriptor, where what is sent there reaches the peer as it is.
     #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-    pub(super) fn bare(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+    pub(in crate::http) fn bare(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         self.stream.as_ref()?.bare()
     }
 
     /// Sends what was written before.
-    pub(super) fn poll_write_buffer(
+    pub(in crate::http) fn poll_write_buffer(
         &mut self,
         cx: &mut Context<'_>,
         shard: &Shard,
@@ -343,7 +351,7 @@ impl Wire {
         false
     }
 
-    pub(super) fn poll_write_vectored(
+    pub(in crate::http) fn poll_write_vectored(
         &mut self,
         cx: &mut Context<'_>,
         around: &Around,
@@ -364,7 +372,7 @@ impl Wire {
         wrote
     }
 
-    pub(super) fn poll_flush(
+    pub(in crate::http) fn poll_flush(
         &mut self,
         cx: &mut Context<'_>,
         around: &Around,

@@ -6,23 +6,9 @@ use std::rc::Rc;
 
 use ahash::AHashMap;
 
-use super::connection::{Io, Shared};
-use super::env::Env;
-use super::fullest::Fullest;
-use super::{Context, Goodbye, Liveness, Session, Taken, Traits};
-use crate::close::CloseReason;
-use crate::frame::Encodings;
-
-/// What becomes of a connection's message that is not complete.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Partial {
-    /// There is none, or next to nothing of it.
-    #[default]
-    None,
-    Counted,
-    /// It is the largest of too many, so its connection is not read.
-    HeldBack,
-}
+use super::Env;
+use crate::socket::connection::{Io, Partial, Shared};
+use crate::socket::fullest::Fullest;
 
 /// Those of one I/O shard.
 #[derive(Debug, Default)]
@@ -218,55 +204,13 @@ impl Env {
             self.hub.look_at_inbound(1 << self.index.get());
         }
     }
-
-    /// Ends a connection, and frees what there is of its message.
-    fn give_up(&self, connection: &Shared, io: &mut Io) {
-        if io.is_live() {
-            self.stats.inbound_closes.add(1);
-            tracing::warn!(
-                target: "millrace::connection",
-                socket = connection.socket.get(),
-                unfinished_bytes = self.unfinished_of(connection),
-                "closed because too much is being received"
-            );
-            self.close(connection, io, &CloseReason::INBOUND_OVERFLOW);
-        } else {
-            self.close(connection, io, &CloseReason::ABNORMAL);
-        }
-        // what still comes is nobody's
-        io.session = Box::new(Deaf);
-        self.count_unfinished(connection, io, 0);
-    }
-}
-
-/// What a connection speaks that was given up: it keeps nothing.
-#[derive(Debug)]
-struct Deaf;
-
-impl Session for Deaf {
-    fn traits(&self) -> Traits {
-        Traits {
-            liveness: Liveness::Kernel,
-            goodbye: Goodbye::None,
-            feeds_worker: false,
-            half_close: false,
-            encoding: Encodings::LEAD,
-        }
-    }
-
-    fn input(&mut self, bytes: &mut [u8], _cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
-        Ok(Taken {
-            bytes: bytes.len(),
-            unfinished: false,
-        })
-    }
 }
 
 /// Less of a message is not counted: its connection takes as much.
 const UNCOUNTED_BYTES: usize = 1024;
 
 /// How long the largest waits for room.
-pub(super) const HOLD_MS: u64 = 1000;
+const HOLD_MS: u64 = 1000;
 
 /// What others may take meanwhile, as a part of the limit.
 const LEEWAY_PART: usize = 8;

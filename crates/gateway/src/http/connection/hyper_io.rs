@@ -8,10 +8,10 @@ use std::task::{Context, Poll};
 use smallvec::SmallVec;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::connection::HttpConnection;
+use super::HttpConnection;
 
 /// See the module.
-pub(super) struct HyperIo(pub(super) Rc<HttpConnection>);
+pub(in crate::http) struct HyperIo(pub(in crate::http) Rc<HttpConnection>);
 
 impl AsyncRead for HyperIo {
     fn poll_read(

@@ -1,4 +1,12 @@
 //! One HTTP connection as its task, hyper and the shard share it, and the shard's list of all of them.
+//!
+//! [`wire`] holds its bytes, [`hyper_io`] is how hyper sees them, [`write_buffer`] what was written, [`pending_writes`] what
+//! leaves at the end of a turn.
+
+mod hyper_io;
+mod pending_writes;
+mod wire;
+mod write_buffer;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,12 +19,13 @@ use tokio::task::AbortHandle;
 use super::HttpService;
 use super::clock::{Due, pace};
 use super::h2::Session;
-use super::wire::Wire;
-use super::write_buffer::PendingWrites;
 use crate::listener::ListenerState;
 use crate::shard::{Part, Shard};
 use crate::socket::env::Env;
 use crate::socket::wheel::{Timed, Wheel};
+pub(super) use hyper_io::HyperIo;
+use pending_writes::PendingWrites;
+use wire::Wire;
 
 /// Where a connection lives.
 pub(super) struct Around {

@@ -1,84 +1,19 @@
 //! Answers that leave at the end of the turn: those of many connections go out with one system call, as messages do.
-//! Owns what a connection has written and the kernel has not taken, and the shard's list of such connections.
+//! Owns the shard's list of such connections, and memory for what they write.
 
 use std::cell::RefCell;
-use std::io::IoSlice;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use super::connection::HttpConnection;
+use super::HttpConnection;
 use super::wire::Wire;
+use super::write_buffer::WriteBuffer;
 use crate::shard::{Part, Shard};
 use crate::socket::env::Env;
 
-/// Bytes of one connection that were written and wait.
-#[derive(Debug, Default)]
-pub(super) struct WriteBuffer {
-    bytes: Vec<u8>,
-    /// How many of them are sent.
-    sent: usize,
-    /// The turn will send them; else they wait until the peer takes some.
-    pub(super) queued: bool,
-    /// It could not be sent: the connection is over.
-    pub(super) broken: bool,
-}
-
-impl WriteBuffer {
-    pub(super) fn is_empty(&self) -> bool {
-        self.sent == self.bytes.len()
-    }
-
-    /// What is left to be sent.
-    pub(super) fn rest(&self) -> &[u8] {
-        self.bytes.get(self.sent..).unwrap_or_default()
-    }
-
-    /// Takes all of it, or, where that is too much to be held, nothing.
-    pub(super) fn take(
-        &mut self,
-        slices: &[IoSlice<'_>],
-        buffer: impl FnOnce() -> Vec<u8>,
-    ) -> Option<usize> {
-        let length = slices.iter().map(|slice| slice.len()).sum::<usize>();
-        if self.bytes.len() + length > MOST_BYTES {
-            return None;
-        }
-        if self.bytes.capacity() == 0 {
-            self.bytes = buffer();
-        }
-        for slice in slices {
-            self.bytes.extend_from_slice(slice);
-        }
-        Some(length)
-    }
-
-    pub(super) fn advance(&mut self, count: usize) {
-        self.sent = (self.sent + count).min(self.bytes.len());
-    }
-
-    /// The memory of one that is empty now.
-    fn emptied(&mut self) -> Option<Vec<u8>> {
-        if !self.is_empty() {
-            return None;
-        }
-        self.sent = 0;
-        let mut buffer = std::mem::take(&mut self.bytes);
-        buffer.clear();
-        (buffer.capacity() > 0).then_some(buffer)
-    }
-
-    /// Forgets all of it, because it cannot be sent.
-    fn fail(&mut self) {
-        *self = Self {
-            broken: true,
-            ..Self::default()
-        };
-    }
-}
-
 /// The connections of a shard that wait for the end of its turn.
 #[derive(Default)]
-pub(super) struct PendingWrites {
+pub(in crate::http) struct PendingWrites {
     waiting: RefCell<Vec<Rc<HttpConnection>>>,
     spare: RefCell<Vec<Vec<u8>>>,
 }
@@ -172,9 +107,6 @@ fn send_together(shard: &Shard, waiting: &[Rc<HttpConnection>]) {
         outcome
     });
 }
-
-/// Bytes of one connection that may wait: more are written at once, where they lie.
-const MOST_BYTES: usize = 16 * 1024;
 
 /// Memory that is kept for the next answers: of how many, and how much each.
 const SPARES: usize = 256;

@@ -1,4 +1,9 @@
 //! What a connection needs of its thread. Made by a shard, or by a test: it has no task, no runtime and no socket of its own.
+//! What waits for something is in the files beside this: ends, messages that are not complete, reading.
+
+mod ending;
+mod inbound;
+mod read_queue;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -12,16 +17,16 @@ use slab::Slab;
 use tokio::sync::Notify;
 
 use super::connection::Shared;
-use super::ending::Endings;
 use super::fullest::Fullest;
-use super::inbound::Partials;
-use super::read_queue::ReadQueue;
 use super::stops::Stops;
 use super::transfers::Transfers;
 use super::wheel::{Due, Wheel};
 use crate::hub::{Hub, Poster, Worker};
 use crate::limits::GatewayLimits;
 use crate::stats::ShardStats;
+use ending::Endings;
+use inbound::Partials;
+use read_queue::ReadQueue;
 
 /// See the module. Lives on its thread.
 pub(crate) struct Env {

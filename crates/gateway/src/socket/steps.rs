@@ -1,0 +1,44 @@
+//! The steps of a session's transfers: what its worker wants reaches the session, and their room and their end the worker.
+
+use super::Wake;
+use super::connection::{Io, Shared};
+use super::env::Env;
+use crate::event::{Step, TransferId, Turn};
+
+impl Env {
+    /// A step of a transfer that the session of a connection opened.
+    pub(crate) fn step(&self, connection: &Shared, id: TransferId, step: Step) {
+        let io = &mut *connection.io.borrow_mut();
+        if let Step::Pull(bytes) = step
+            && let Some(extra) = io.extra.as_deref_mut()
+            && extra.bodies.pull(id, bytes)
+        {
+            self.restart_clocks(io);
+            connection.wake();
+        }
+        self.tell_session(connection, io, Wake::Transfer(id, step));
+    }
+
+    /// The outbox has room: tells the worker of the transfers that waited for it.
+    pub(super) fn tell_room(&self, connection: &Shared, io: &mut Io) {
+        let Some(extra) = io.extra.as_deref_mut() else {
+            return;
+        };
+        for id in extra.bodies.take_awaiting() {
+            connection.worker.queue().turn(id.get(), Turn::Room);
+            self.ring_later(&connection.worker);
+        }
+    }
+
+    /// Drops what few connections have: the session is asked nothing more. The worker hears that its transfers are over.
+    pub(super) fn drop_extra(&self, connection: &Shared, io: &mut Io) {
+        let Some(extra) = io.extra.take() else {
+            return;
+        };
+        for id in extra.bodies.into_ids() {
+            self.transfers.close(id);
+            connection.worker.queue().turn(id.get(), Turn::Aborted);
+            self.ring_later(&connection.worker);
+        }
+    }
+}
