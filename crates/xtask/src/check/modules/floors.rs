@@ -35,9 +35,6 @@ impl Crate {
 
 pub(super) const MODULES: [Crate; 3] = [GATEWAY, NODE, CORE];
 
-/// Crates where files of a floor import each other all round. Never add to it.
-pub(super) const WITH_CIRCLES: [&str; 1] = [GATEWAY.src];
-
 const GATEWAY: Crate = Crate {
     src: "crates/gateway/src/",
     floors: &[

@@ -1,7 +1,6 @@
-//! I15: inside a crate imports go downward only, floor by floor (`floors.rs`), and make no circle, except on the floors of
-//! a crate that is in the list of those that had some. An import that points upward is an error unless it is in the list of those that
-//! were there when floors were drawn, and a line of that list that holds no more is an error too: the list only
-//! shrinks. Tests may import what they like.
+//! I15: inside a crate imports go downward only, floor by floor (`floors.rs`), and make no circle. An import that points
+//! upward is an error unless it is in the list of those that were there when floors were drawn, and a line of that list
+//! that holds no more is an error too: the list only shrinks. Tests may import what they like.
 
 mod circles;
 mod floors;
@@ -12,7 +11,7 @@ use crate::finding::Finding;
 use crate::module_graph::ModuleGraph;
 use crate::tree::Tree;
 
-use floors::{Crate, MODULES, WITH_CIRCLES};
+use floors::{Crate, MODULES};
 
 /// Where the tables are.
 const TABLES: &str = "crates/xtask/src/check/modules/floors.rs";
@@ -20,7 +19,7 @@ const TABLES: &str = "crates/xtask/src/check/modules/floors.rs";
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings: Vec<Finding> = MODULES.iter().flat_map(|of| floors_of(tree, of)).collect();
     for src in sources(tree) {
-        findings.extend(circles_of(tree, &src, WITH_CIRCLES.contains(&src.as_str())));
+        findings.extend(circles::check(tree, &src));
     }
     findings
 }
@@ -29,17 +28,6 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 pub(crate) fn is_ground(src: &str, module: &str) -> bool {
     let of = MODULES.iter().find(|of| of.src == src);
     of.is_some_and(|of| of.floor(&format!("{module}.rs")) == Some(of.floors.len() - 1))
-}
-
-/// The circles of a crate; where they are let pass, that there are none any more.
-fn circles_of(tree: &Tree, src: &str, let_pass: bool) -> Vec<Finding> {
-    let circles = circles::check(tree, src);
-    if !let_pass {
-        return circles;
-    }
-    let gone = format!("{src} has no circle of imports any more: take it out of the list");
-    let finding = circles.is_empty().then(|| Finding::error(TABLES, 0, gone));
-    finding.into_iter().collect()
 }
 
 /// The folders with the sources of our crates.
@@ -157,18 +145,22 @@ mod tests {
     }
 
     #[test]
-    fn circles_are_let_pass_until_they_are_gone() {
-        let src = "crates/a/src/";
-        let root = ("crates/a/src/lib.rs", "mod a; mod b;");
-        let a = ("crates/a/src/a.rs", "use crate::b::B; pub struct A;");
-        let b = "use crate::a::A; pub struct B;";
-        let circle = Tree::of(&[root, a, ("crates/a/src/b.rs", b)]);
-        assert_eq!(circles_of(&circle, src, false).len(), 1);
-        assert!(circles_of(&circle, src, true).is_empty());
-        let none = Tree::of(&[root, a, ("crates/a/src/b.rs", "pub struct B;")]);
-        assert!(circles_of(&none, src, false).is_empty());
-        let gone = circles_of(&none, src, true);
-        assert!(gone[0].message.contains("take it out of the list"));
+    fn a_circle_is_found_on_every_floor() {
+        let root = ("crates/gateway/src/lib.rs", "mod hub;");
+        let hub = ("crates/gateway/src/hub/mod.rs", "mod a; mod b;");
+        let a = (
+            "crates/gateway/src/hub/a.rs",
+            "use super::b::B; pub struct A;",
+        );
+        let found = |b| {
+            let tree = Tree::of(&[root, hub, a, ("crates/gateway/src/hub/b.rs", b)]);
+            let messages = check(&tree).into_iter().map(|finding| finding.message);
+            messages
+                .filter(|message| message.contains("circle"))
+                .count()
+        };
+        assert_eq!(found("use super::a::A; pub struct B;"), 1);
+        assert_eq!(found("pub struct B;"), 0);
     }
 
     #[test]
