@@ -45,8 +45,12 @@ impl Outbox {
 
     /// Gives the chunk's buffer back once it is empty.
     pub(crate) fn reclaim(&mut self) -> Option<Vec<u8>> {
-        (self.chunk.is_empty() && self.chunk.capacity() > 0)
-            .then(|| std::mem::take(&mut self.chunk))
+        if !self.chunk.is_empty() {
+            return None;
+        }
+        // messages without a byte are through
+        self.chunk_messages = 0;
+        (self.chunk.capacity() > 0).then(|| std::mem::take(&mut self.chunk))
     }
 
     /// Appends one message, encoded by `encode`.

@@ -197,3 +197,18 @@ fn a_message_that_takes_no_byte_waits_for_nothing() {
     assert!(outbox.is_empty());
     assert_eq!(outbox.messages(), 0);
 }
+
+#[test]
+fn a_message_that_takes_no_byte_is_not_counted_with_the_next_one() {
+    let ledger = ledger();
+    let mut outbox = Outbox::default();
+    for spare in [Vec::new(), Vec::with_capacity(64)] {
+        outbox.lend(|| spare);
+        text(&mut outbox, &ledger, b"");
+        // the turn ends
+        outbox.reclaim();
+    }
+    outbox.lend(Vec::new);
+    text(&mut outbox, &ledger, b"abc");
+    assert_eq!(outbox.truncate(), 1);
+}
