@@ -46,8 +46,8 @@ function biome() {
 }
 
 /**
- * The models of our locks and atomics. The flag changes every crate, so they have target folders of their own. The
- * gateway's models are unit tests behind a flag of its own: `--cfg loom` would take the network out of tokio.
+ * The models of our locks and atomics. The flag changes every crate, so they have target folders of their own. Those of
+ * the gateway and the addon are unit tests behind a flag of ours: `--cfg loom` would take the network out of tokio.
  */
 async function loom() {
   const tests = loomTests();
@@ -57,8 +57,9 @@ async function loom() {
     const chosen = names.flatMap((name) => ['--test', name]);
     await run(['cargo', 'test', '--package', crate, ...LOCKED, ...chosen], { env });
   }
-  const gateway = ['--package', 'millrace-gateway', '--lib', ...LOCKED, 'loom_tests'];
-  await run(['cargo', 'test', ...gateway], { env: loomEnvironment('millrace_loom') });
+  const packages = ['--package', 'millrace-gateway', '--package', 'millrace-node'];
+  const units = [...packages, '--lib', ...LOCKED, 'loom_tests'];
+  await run(['cargo', 'test', ...units], { env: loomEnvironment('millrace_loom') });
 }
 
 function loomEnvironment(flag) {

@@ -3,13 +3,17 @@
 //! so a ring between the two is queued and wakes nobody until the next one. Owns the one thread that
 //! looks, which sleeps while nothing is unanswered; knows nothing of Node-API.
 
+mod signals;
+
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+
+use signals::Awake;
+pub(crate) use signals::Counts;
 
 /// See the module.
 #[derive(Clone, Debug, Default)]
@@ -20,8 +24,7 @@ struct Shared {
     /// Lines that the thread has not seen yet.
     new: Mutex<Vec<Weak<dyn Rung>>>,
     thread: OnceLock<Thread>,
-    /// Whether the thread looks, or will before it sleeps.
-    awake: AtomicBool,
+    awake: Awake,
 }
 
 /// Something that is rung.
@@ -34,31 +37,6 @@ pub(crate) trait Rung: std::fmt::Debug + Send + Sync {
 
     /// It will not be answered any more.
     fn is_over(&self) -> bool;
-}
-
-/// Counts the rings and the answers of one line.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    rings: AtomicU64,
-    answers: AtomicU64,
-}
-
-impl Counts {
-    /// To be called before each ring; [`RingAgain::rung`] comes after it.
-    pub(crate) fn ring(&self) {
-        self.rings.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// To be called for each ring that is answered.
-    pub(crate) fn answer(&self) {
-        self.answers.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// How many answers there were, if one is missing.
-    fn waiting(&self) -> Option<u64> {
-        let answers = self.answers.load(Ordering::SeqCst);
-        (self.rings.load(Ordering::SeqCst) != answers).then_some(answers)
-    }
 }
 
 /// A line, as the thread knows it.
@@ -88,11 +66,11 @@ impl RingAgain {
 
     /// Something watched was rung.
     pub(crate) fn rung(&self) {
-        if !self.0.awake.load(Ordering::SeqCst) && !self.0.awake.swap(true, Ordering::SeqCst) {
-            // there is a thread, since something is watched
-            if let Some(thread) = self.0.thread.get() {
-                thread.unpark();
-            }
+        // there is a thread, since something is watched
+        if self.0.awake.rung()
+            && let Some(thread) = self.0.thread.get()
+        {
+            thread.unpark();
         }
     }
 }
@@ -101,10 +79,9 @@ impl Shared {
     fn run(&self) {
         let mut watched = Vec::new();
         loop {
-            self.awake.store(false, Ordering::SeqCst);
-            // a ring before the store is seen here, one after it sets `awake` again
+            self.awake.look_begins();
             if !self.look(&mut watched) {
-                while !self.awake.load(Ordering::SeqCst) {
+                while !self.awake.is_rung() {
                     thread::park();
                 }
             }
@@ -151,6 +128,7 @@ const LOOK: Duration = Duration::from_millis(5);
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     use super::*;

@@ -104,7 +104,7 @@ const NODE: Crate = Crate {
                 "door.rs",
                 "log_sink.rs",
                 "memory.rs",
-                "ring_again.rs",
+                "ring_again",
                 "scratch.rs",
                 "shells.rs",
                 "slot.rs",
