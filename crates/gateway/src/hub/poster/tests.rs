@@ -131,3 +131,33 @@ fn a_shard_is_woken_once_its_inbox_is_above_its_high_water() {
         assert!(hub.inboxes().processed(shard, &mut mail));
     }
 }
+
+#[test]
+fn whoever_is_left_out_is_charged_with_the_publication() {
+    let hub = Hub::new(crate::frame::Encodings::new());
+    let bound = 1 << 20;
+    hub.inboxes().open(1, bound);
+    let shard = ShardIndex::new(0).unwrap();
+    let (mut dirty, mut ids) = (ShardSet::default(), Vec::new());
+    for slot in 0..5000 {
+        let info = SocketInfo {
+            address: None,
+            worker: 0,
+        };
+        let id = hub.core().open(shard, slot, info);
+        hub.subscribe(&[Target::Socket(id)], b"all", 1, &mut dirty)
+            .unwrap();
+        ids.push(id);
+    }
+    let mut mail = Mail::default();
+    hub.inboxes().take(shard, &mut mail);
+    hub.inboxes().processed(shard, &mut mail);
+    let (all, others) = ([Target::Channel(b"all")], &ids[1..]);
+    let most = bound / size_of_val(others);
+    let mut posted = 0;
+    while hub.send(&all, Kind::Text, b"x", others, &mut dirty) > 0 {
+        posted += 1;
+        assert!(posted <= most, "the list takes memory too");
+    }
+    assert!(posted > 0);
+}

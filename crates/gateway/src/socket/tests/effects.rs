@@ -3,6 +3,7 @@
 use super::harness::Harness;
 use super::probe::Probe;
 use crate::close::CloseReason;
+use crate::socket::env::millis;
 use crate::stats::Traffic;
 
 const OPEN: u32 = 1;
@@ -66,6 +67,18 @@ fn what_handle_open_tells_comes_before_anything_else() {
         "told early 1\nsent\ntold early 2\nopened\n"
     );
     assert_eq!(harness.handle_all(), [OPEN]);
+}
+
+#[test]
+fn a_session_that_ends_while_handle_open_is_asked_keeps_no_place() {
+    let harness = Harness::pending_with(|_| Box::new(Probe::default()));
+    harness.peer.borrow_mut().room = usize::MAX;
+    harness.tell("", "leave");
+    harness.take_posted();
+    harness.admit();
+    harness.pass(millis(harness.env.limits().close_timeout) + 1);
+    harness.handle_all();
+    harness.assert_gone();
 }
 
 #[test]
