@@ -4,8 +4,6 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
-use millrace_core::PatternError;
-
 use crate::net::tls::TlsError;
 
 /// A parsed bind address.
@@ -40,22 +38,6 @@ pub enum ListenError {
         /// The system's reason.
         source: io::Error,
     },
-    /// A directory whose files are to be served cannot be read.
-    #[error("static: the directory {} cannot be read: {source}", directory.display())]
-    Directory {
-        /// As the user wrote it.
-        directory: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
-    /// An option of a directory's files has no value that it can have.
-    #[error("static: {option} cannot be {value:?}")]
-    Static {
-        /// The option's name as JavaScript knows it.
-        option: &'static str,
-        /// What was given.
-        value: String,
-    },
     /// The gateway has not been started, or has been shut down.
     #[error("the gateway is not running")]
     NotRunning,
@@ -70,12 +52,17 @@ pub enum ListenError {
         /// What is wrong with it.
         problem: String,
     },
+    /// What an option of its protocol names cannot be used.
+    #[error("{option}: {problem}")]
+    Unusable {
+        /// The option's name.
+        option: &'static str,
+        /// What cannot be used, and why.
+        problem: String,
+    },
     /// Nothing here speaks it.
     #[error("protocol: there is no '{0}'")]
     Protocol(String),
-    /// A pattern of a user cannot be one.
-    #[error("users: {0}")]
-    Pattern(#[from] PatternError),
 }
 
 impl ListenError {
@@ -85,11 +72,9 @@ impl ListenError {
             Self::InvalidAddress(_) => "ERR_MILLRACE_INVALID_ADDRESS",
             Self::InUse { .. } => "ERR_MILLRACE_ADDRESS_IN_USE",
             Self::Bind { .. } => "ERR_MILLRACE_BIND_FAILED",
-            Self::Directory { .. }
-            | Self::Static { .. }
-            | Self::Option { .. }
-            | Self::Protocol(_)
-            | Self::Pattern(_) => "ERR_MILLRACE_INVALID_OPTION",
+            Self::Option { .. } | Self::Unusable { .. } | Self::Protocol(_) => {
+                "ERR_MILLRACE_INVALID_OPTION"
+            }
             Self::NotRunning => "ERR_MILLRACE_NOT_RUNNING",
             Self::Tls(error) => error.code(),
         }

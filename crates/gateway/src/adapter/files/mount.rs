@@ -41,9 +41,9 @@ impl Mount {
         limits: &ListenerLimits,
         share: usize,
     ) -> Result<Self, ListenError> {
-        let directory = absolute(&config.directory).map_err(|source| ListenError::Directory {
-            directory: config.directory.clone(),
-            source,
+        let directory = absolute(&config.directory).map_err(|error| {
+            let directory = config.directory.display();
+            unusable(format!("the directory {directory} cannot be read: {error}"))
         })?;
         let headers = headers(&config.headers)?;
         let cache_control = match &config.cache_control {
@@ -211,7 +211,7 @@ fn prefix(path: &str) -> Result<String, ListenError> {
 }
 
 /// The name of a page, with a slash in front.
-fn page(option: &'static str, name: Option<&str>) -> Result<Option<String>, ListenError> {
+fn page(option: &str, name: Option<&str>) -> Result<Option<String>, ListenError> {
     let Some(name) = name else {
         return Ok(None);
     };
@@ -224,10 +224,14 @@ fn page(option: &'static str, name: Option<&str>) -> Result<Option<String>, List
     }
 }
 
-fn wrong(option: &'static str, value: &str) -> ListenError {
-    ListenError::Static {
-        option,
-        value: value.to_owned(),
+fn wrong(option: &str, value: &str) -> ListenError {
+    unusable(format!("{option} cannot be {value:?}"))
+}
+
+fn unusable(problem: String) -> ListenError {
+    ListenError::Unusable {
+        option: "static",
+        problem,
     }
 }
 

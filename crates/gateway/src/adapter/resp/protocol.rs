@@ -47,7 +47,12 @@ impl Protocol for RespProtocol {
 
     fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError> {
         let options = RespOptions::read(&config.options)?;
-        let terms = Terms::new(&options, &config.limits, &self.0)?;
+        let terms = Terms::new(&options, &config.limits, &self.0).map_err(|error| {
+            ListenError::Unusable {
+                option: "users",
+                problem: error.to_string(),
+            }
+        })?;
         Ok(Arc::new(Listener(Arc::new(terms))))
     }
 }
