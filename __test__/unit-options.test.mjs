@@ -266,10 +266,14 @@ test('a listener has its own limits and origins over the common ones', (t) => {
       address: ':1',
       protocol: 'http',
       options: { origins: ['https://example.org'] },
-      messageBytes: 9,
-      pingIntervalMs: 0,
+      limits: { messageBytes: 9, pingIntervalMs: 0 },
     },
-    { address: ':2', protocol: 'http', options: { origins: 'same-host' }, messageBytes: 5, pingIntervalMs: 0 },
+    {
+      address: ':2',
+      protocol: 'http',
+      options: { origins: 'same-host' },
+      limits: { messageBytes: 5, pingIntervalMs: 0 },
+    },
   ]);
   t.is(
     messageOf({ bind: { address: ':0', limits: { connections: 3 } }, ...MODULE }),

@@ -39,7 +39,7 @@ test('a protocol reads its own options, and what it makes of them is the plan', 
   const bind = { address: ':1', protocol: 'echo', loud: 'yes', reusePort: true, limits: { messageBytes: 5 } };
   const { listeners } = parseStartOptions({ bind, workerPath: '/app/worker.js' }, true);
   t.deepEqual(listeners, [
-    { address: ':1', protocol: 'echo', options: { loud: 'yes' }, reusePort: true, messageBytes: 5 },
+    { address: ':1', protocol: 'echo', options: { loud: 'yes' }, reusePort: true, limits: { messageBytes: 5 } },
   ]);
 });
 

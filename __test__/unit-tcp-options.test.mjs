@@ -52,8 +52,7 @@ test('options that are for every listener, and limits, are for this one too', (t
       trustProxy: ['unix'],
       proxyProtocol: true,
       reusePort: false,
-      idleTimeoutMs: 1000,
-      messageBytes: 5,
+      limits: { messageBytes: 5, idleTimeoutMs: 1000 },
     },
   ]);
 });

@@ -11,6 +11,27 @@ export interface ListenerLimits {
    */
   handshakeTimeoutMs?: number;
   /**
+   * Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16. When met: closed with 1009. Default
+   * 16 MiB.
+   */
+  messageBytes?: number;
+  /**
+   * Time from a message's first byte to its last; a message that arrives with at least 1 KiB/s may take longer. When
+   * met: closed with 1008. Default 60,000.
+   */
+  messageDeadlineMs?: number;
+  /** Silence after which a ping is sent; zero is off. When met: a ping is sent. Default 25,000. */
+  pingIntervalMs?: number;
+  /**
+   * Time to answer a ping; only complete frames count as life, and the bytes of a long one while they arrive with at
+   * least 1 KiB/s. When met: closed with 1006. Default 10,000.
+   */
+  pongTimeoutMs?: number;
+  /** Time without a message in either direction; zero is off. When met: closed with 1000. Default 0. */
+  idleTimeoutMs?: number;
+  /** Messages per second of one connection; zero is off. When met: reading pauses. Default 0. */
+  messagesPerSecond?: number;
+  /**
    * Bytes of an HTTP request line with its headers, and of the trailers behind a chunked body. When met: HTTP 431.
    * Default 16 KiB.
    */
@@ -39,30 +60,6 @@ export interface ListenerLimits {
    */
   keepAliveRequests?: number;
   /**
-   * Time until the answer to a request begins, from when a worker is given the request or the last piece of its body;
-   * zero is off. When met: HTTP 503. Default 30,000.
-   */
-  answerTimeoutMs?: number;
-  /**
-   * Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16. When met: closed with 1009. Default
-   * 16 MiB.
-   */
-  messageBytes?: number;
-  /**
-   * Time from a message's first byte to its last; a message that arrives with at least 1 KiB/s may take longer. When
-   * met: closed with 1008. Default 60,000.
-   */
-  messageDeadlineMs?: number;
-  /** Silence after which a ping is sent; zero is off. When met: a ping is sent. Default 25,000. */
-  pingIntervalMs?: number;
-  /**
-   * Time to answer a ping; only complete frames count as life, and the bytes of a long one while they arrive with at
-   * least 1 KiB/s. When met: closed with 1006. Default 10,000.
-   */
-  pongTimeoutMs?: number;
-  /** Time without a message in either direction; zero is off. When met: closed with 1000. Default 0. */
-  idleTimeoutMs?: number;
-  /**
    * Requests and sockets at once on one HTTP/2 connection. When met: the stream is refused; the client may try again.
    * Default 128.
    */
@@ -79,18 +76,6 @@ export interface ListenerLimits {
    * code. Default 1,000.
    */
   controlFramesBurst?: number;
-  /** Messages per second of one connection; zero is off. When met: reading pauses. Default 0. */
-  messagesPerSecond?: number;
-  /**
-   * Channels and patterns that one connection is subscribed to by its own commands (RESP). When met: the command is
-   * refused whole with an error. Default 10,000.
-   */
-  subscriptionsPerSocket?: number;
-  /**
-   * Bytes of all keys and values of the gateway, each pair charged its length + 128, above which the listener's clients
-   * may not write (RESP). When met: the command is refused with `OOM`. Default 256 MiB.
-   */
-  keysBytes?: number;
   /**
    * Bytes that the listener keeps of static files in memory; zero is off. When met: what nobody asks for is dropped.
    * Default 32 MiB.
@@ -103,6 +88,21 @@ export interface ListenerLimits {
    * looked at again. Default 1,000.
    */
   staticCheckMs?: number;
+  /**
+   * Time until the answer to a request begins, from when a worker is given the request or the last piece of its body;
+   * zero is off. When met: HTTP 503. Default 30,000.
+   */
+  answerTimeoutMs?: number;
+  /**
+   * Channels and patterns that one connection is subscribed to by its own commands (RESP). When met: the command is
+   * refused whole with an error. Default 10,000.
+   */
+  subscriptionsPerSocket?: number;
+  /**
+   * Bytes of all keys and values of the gateway, each pair charged its length + 128, above which the listener's clients
+   * may not write (RESP). When met: the command is refused with `OOM`. Default 256 MiB.
+   */
+  keysBytes?: number;
 }
 
 /** Bounds of a gateway, fixed by its first start. */
@@ -215,8 +215,18 @@ export interface GatewayLimits {
 }
 
 /** What the numbers of `ListenerLimits` can be. */
-export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
+export const LISTENER_RANGES: Readonly<Record<string, Range>> = {
   handshakeTimeoutMs: { least: 1, most: 86_400_000 },
+  messageBytes: { least: 1, most: 2_147_483_647 },
+  messageDeadlineMs: { least: 1, most: 86_400_000 },
+  pingIntervalMs: { least: 0, most: 86_400_000 },
+  pongTimeoutMs: { least: 1, most: 86_400_000 },
+  idleTimeoutMs: { least: 0, most: 86_400_000 },
+  messagesPerSecond: { least: 0, most: 4_294_967_295 },
+};
+
+/** What the numbers of `HttpLimits` can be. */
+export const HTTP_RANGES: Readonly<Record<string, Range>> = {
   requestHeadBytes: { least: 256, most: 1_048_576 },
   requestHeaders: { least: 1, most: 10_000 },
   requestTargetBytes: { least: 1, most: 65_534 },
@@ -225,22 +235,28 @@ export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
   firstRequestTimeoutMs: { least: 1, most: 86_400_000 },
   keepAliveTimeoutMs: { least: 1, most: 86_400_000 },
   keepAliveRequests: { least: 1, most: 4_294_967_295 },
-  answerTimeoutMs: { least: 0, most: 86_400_000 },
-  messageBytes: { least: 1, most: 2_147_483_647 },
-  messageDeadlineMs: { least: 1, most: 86_400_000 },
-  pingIntervalMs: { least: 0, most: 86_400_000 },
-  pongTimeoutMs: { least: 1, most: 86_400_000 },
-  idleTimeoutMs: { least: 0, most: 86_400_000 },
   http2Streams: { least: 1, most: 10_000 },
   http2IdleTimeoutMs: { least: 1, most: 86_400_000 },
   controlFramesPerSecond: { least: 1, most: 4_294_967_295 },
   controlFramesBurst: { least: 1, most: 4_294_967_295 },
-  messagesPerSecond: { least: 0, most: 4_294_967_295 },
-  subscriptionsPerSocket: { least: 1, most: 4_294_967_295 },
-  keysBytes: { least: 1, most: 1_099_511_627_776 },
+};
+
+/** What the numbers of `FileLimits` can be. */
+export const FILE_RANGES: Readonly<Record<string, Range>> = {
   staticCacheBytes: { least: 0, most: 1_099_511_627_776 },
   staticCacheFileBytes: { least: 0, most: 2_147_483_647 },
   staticCheckMs: { least: 0, most: 86_400_000 },
+};
+
+/** What the numbers of `AnswerLimits` can be. */
+export const ANSWER_RANGES: Readonly<Record<string, Range>> = {
+  answerTimeoutMs: { least: 0, most: 86_400_000 },
+};
+
+/** What the numbers of `RespLimits` can be. */
+export const RESP_RANGES: Readonly<Record<string, Range>> = {
+  subscriptionsPerSocket: { least: 1, most: 4_294_967_295 },
+  keysBytes: { least: 1, most: 1_099_511_627_776 },
 };
 
 /** What the numbers of `GatewayLimits` can be. */

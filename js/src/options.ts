@@ -41,7 +41,7 @@ export interface ListenerOptions {
   tls?: TlsOptions | false;
   /** As in `StartOptions`, for this listener. */
   reusePort?: boolean;
-  /** Over those of `StartOptions`, for this listener. */
+  /** Over those of `StartOptions`, for this listener: those that every listener or its protocol has. */
   limits?: ListenerLimits;
 }
 
@@ -106,8 +106,9 @@ export type ListenerPlan = {
   options: object;
   reusePort?: boolean;
   tls?: TlsPlan;
-} & ProxyPlan &
-  ListenerLimits;
+  /** Those that its protocol has; the ones of `options.limits` where the listener says nothing. */
+  limits?: ListenerLimits;
+} & ProxyPlan;
 
 /** What the native side needs to start. Only what was given. */
 export type GatewayPlan = Record<string, number | string | boolean>;
@@ -189,6 +190,8 @@ export function parseReplaceOptions(options: unknown): AbortSignal | undefined {
 /** Default of `stop({ drain })`. */
 const DRAIN_MS = 5_000;
 
+type Protocol = (typeof PROTOCOLS)[number];
+
 const START_KEYS = [
   'bind',
   'workerPath',
@@ -209,8 +212,12 @@ const START_KEYS = [
 ];
 const PROTOCOL_KEYS = [...new Set(PROTOCOLS.flatMap(({ keys }) => keys))];
 const LISTENER_KEYS = ['address', 'protocol', 'reusePort', 'tls', ...PROXY_KEYS, 'limits', ...PROTOCOL_KEYS];
-const ALL_RANGES: Record<string, Range> = { ...LISTENER_RANGES, ...GATEWAY_RANGES };
-const LISTENER_LIMITS = Object.keys(LISTENER_RANGES) as (keyof ListenerLimits)[];
+/** Of every protocol. */
+const LISTENER_LIMITS: Record<string, Range> = Object.assign(
+  { ...LISTENER_RANGES },
+  ...PROTOCOLS.map(({ limits }) => limits),
+);
+const ALL_RANGES: Record<string, Range> = { ...LISTENER_LIMITS, ...GATEWAY_RANGES };
 const MOST_IO_THREADS = 64;
 
 function readBind(
@@ -235,20 +242,20 @@ function readBind(
     const listener: Fields = typeof entry === 'string' ? { address: entry } : readListener(entry, at, problems);
     const address = listener['address'];
     if (listener !== NOTHING) checkAddress(address, typeof entry === 'string' ? at : `${at}.address`, problems);
-    const own = readLimits(listener['limits'], `${at}.limits`, LISTENER_RANGES, problems);
+    const own = readLimits(listener['limits'], `${at}.limits`, LISTENER_LIMITS, problems);
+    const spoken = findProtocol(listener, at, problems);
     const plan: ListenerPlan = {
       address: address as string,
-      ...readProtocol(listener, at, defaults.protocols, problems),
+      protocol: spoken?.name ?? '',
+      options: spoken === undefined ? {} : readProtocol(spoken, listener, at, defaults.protocols, problems),
       ...readProxy(listener, at, defaults.proxy, problems),
     };
     const tls = readTls(listener['tls'], `${at}.tls`, problems) ?? defaults.tls;
     if (tls) plan.tls = tls;
     const reusePort = readFlag(listener['reusePort'], `${at}.reusePort`, problems) ?? defaults.reusePort;
     if (reusePort !== undefined) plan.reusePort = reusePort;
-    for (const name of LISTENER_LIMITS) {
-      const limit = own[name] ?? defaults.limits[name];
-      if (limit !== undefined) plan[name] = limit as number;
-    }
+    const limits = spoken && pickLimits(spoken, own, `${at}.limits`, defaults.limits, problems);
+    if (limits !== undefined) plan.limits = limits;
     return plan;
   });
 }
@@ -261,25 +268,48 @@ function readListener(value: unknown, at: string, problems: string[]): Fields {
   return readObject(value, at, LISTENER_KEYS, problems);
 }
 
-/** The protocol and its options; problems of those that belong to another. */
-function readProtocol(
-  listener: Fields,
-  at: string,
-  defaults: Defaults,
-  problems: string[],
-): Pick<ListenerPlan, 'protocol' | 'options'> {
+function findProtocol(listener: Fields, at: string, problems: string[]): Protocol | undefined {
   const { protocol = PROTOCOLS[0].name } = listener;
   const spoken = PROTOCOLS.find(({ name }) => name === protocol);
   if (spoken === undefined) {
     problems.push(`${at}.protocol must be ${choice(PROTOCOLS.map(({ name }) => name))}, not ${shown(protocol)}`);
-    return { protocol: '', options: {} };
   }
+  return spoken;
+}
+
+/** The options of the protocol; problems of those that belong to another. */
+function readProtocol(spoken: Protocol, listener: Fields, at: string, defaults: Defaults, problems: string[]): object {
   for (const key of PROTOCOL_KEYS) {
     if (listener[key] === undefined || spoken.keys.includes(key)) continue;
-    const owners = PROTOCOLS.filter(({ keys }) => keys.includes(key)).map(({ name }) => name);
-    problems.push(`${at}.${key} is for listeners with protocol ${choice(owners)}`);
+    problems.push(`${at}.${key} ${isFor(({ keys }) => keys.includes(key))}`);
   }
-  return { protocol: spoken.name, options: spoken.read(listener, at, listener['address'], defaults, problems) };
+  return spoken.read(listener, at, listener['address'], defaults, problems);
+}
+
+/** The limits that every listener or the protocol has, if some are given; problems of own ones that belong to another. */
+function pickLimits(
+  spoken: Protocol,
+  own: Fields,
+  at: string,
+  defaults: Fields,
+  problems: string[],
+): ListenerLimits | undefined {
+  const limits: Record<string, unknown> = {};
+  for (const name of Object.keys(LISTENER_LIMITS)) {
+    const isOf = ({ limits = {} }: Protocol) => name in limits;
+    if (name in LISTENER_RANGES || isOf(spoken)) {
+      const limit = own[name] ?? defaults[name];
+      if (limit !== undefined) limits[name] = limit;
+    } else if (own[name] !== undefined) {
+      problems.push(`${at}.${name} ${isFor(isOf)}`);
+    }
+  }
+  return Object.keys(limits).length > 0 ? limits : undefined;
+}
+
+/** Whose something is that another protocol was given. */
+function isFor(owns: (protocol: Protocol) => boolean): string {
+  return `is for listeners with protocol ${choice(PROTOCOLS.filter(owns).map(({ name }) => name))}`;
 }
 
 function checkAddress(value: unknown, at: string, problems: string[]): void {

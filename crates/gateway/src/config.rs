@@ -3,7 +3,7 @@
 
 use millrace_backplane::Config as BackplaneConfig;
 
-use crate::limits::{GatewayLimits, ListenerLimits};
+use crate::limits::{GatewayLimits, LimitError, LimitValues, ListenerLimits, Table as _};
 use crate::net::proxy::Trusted;
 use crate::net::tls::TlsConfig;
 use crate::options::Options;
@@ -43,6 +43,8 @@ pub struct ListenerConfig {
     pub address: String,
     /// Bounds of its connections.
     pub limits: ListenerLimits,
+    /// The protocol's own bounds. What it does not have is an error.
+    pub protocol_limits: LimitValues,
     /// Whether other processes may listen on the same TCP port, if they ask for it, too.
     pub reuse_port: bool,
     /// Encryption; `None` is plain.
@@ -62,6 +64,7 @@ impl Default for ListenerConfig {
         Self {
             address: String::new(),
             limits: ListenerLimits::default(),
+            protocol_limits: LimitValues::default(),
             reuse_port: false,
             tls: None,
             trusted: Trusted::default(),
@@ -69,5 +72,42 @@ impl Default for ListenerConfig {
             protocol: "http".to_owned(),
             options: Options::default(),
         }
+    }
+}
+
+impl ListenerConfig {
+    /// Sets the limit that an option names: one of every listener, or else one that its protocol has to have. A duration is
+    /// in milliseconds.
+    pub fn set_limit(&mut self, option: &str, value: u64) -> Result<(), LimitError> {
+        match self.limits.set(option, value) {
+            Err(LimitError::Unknown(_)) => {
+                self.protocol_limits.insert(option, value);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_of_every_listener_or_left_to_the_protocol() {
+        let mut config = ListenerConfig::default();
+        config.set_limit("messageBytes", 5).unwrap();
+        config.set_limit("keysBytes", 6).unwrap();
+        assert_eq!(config.limits.message_bytes, 5);
+        assert_eq!(
+            config.protocol_limits,
+            LimitValues::new().with("keysBytes", 6)
+        );
+        let error = config.set_limit("messageBytes", 0).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "messageBytes must be from 1 to 2147483647, not 0"
+        );
+        assert_eq!(config.limits.message_bytes, 5);
     }
 }

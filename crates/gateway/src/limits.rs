@@ -1,14 +1,17 @@
-//! Every bound of the gateway: its name, default, range and what happens when it is met. Owns no
-//! behaviour; `docs/limits.md` and `js/src/limits.generated.ts` are generated from the tables here and in
-//! the folders of protocols.
+//! The bounds that belong to no single protocol: their names, defaults, ranges and what happens when they are met. Owns no
+//! behaviour, and how a table is written and set. A protocol's own tables lie in its folder; of all of them
+//! `docs/limits.md` and `js/src/limits.generated.ts` are generated.
 
-mod table;
+pub(crate) mod table;
+mod values;
 
 use std::time::Duration;
 
 pub use millrace_backplane::BackplaneFull;
-pub use table::LimitError;
 pub(crate) use table::limits;
+pub use table::{LimitError, Table};
+pub(crate) use values::LimitReader;
+pub use values::LimitValues;
 
 /// What happens to a socket whose outbox is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,13 +26,13 @@ pub enum OutboxPolicy {
 }
 
 /// The most that a number of things can be.
-const COUNT: u64 = 4_294_967_295;
+pub(crate) const COUNT: u64 = 4_294_967_295;
 
 /// The most that a number of bytes can be.
-const BYTES: u64 = 1024 * 1024 * 1024 * 1024;
+pub(crate) const BYTES: u64 = 1024 * 1024 * 1024 * 1024;
 
 /// One day in milliseconds: longer than any sensible timeout, short enough for every timer.
-const DAY: u64 = 24 * 60 * 60 * 1000;
+pub(crate) const DAY: u64 = 24 * 60 * 60 * 1000;
 
 limits! {
     /// Bounds that hold for each listener on its own.
@@ -38,24 +41,6 @@ limits! {
     pub struct ListenerLimits {
         /// Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included; also for the head of any HTTP request, and for the password (RESP).
         handshake_timeout: Duration = Duration::from_secs(10), 1..=DAY, "a head gets HTTP 408, a handshake is closed";
-        /// Bytes of an HTTP request line with its headers, and of the trailers behind a chunked body.
-        request_head_bytes: usize = 16 * 1024, 256..=1024 * 1024, "HTTP 431";
-        /// Headers of an HTTP request.
-        request_headers: u32 = 100, 1..=10_000, "HTTP 431";
-        /// Bytes of an HTTP request's target.
-        request_target_bytes: usize = 8 * 1024, 1..=65_534, "HTTP 414";
-        /// Bytes of a request's body.
-        body_bytes: usize = 16 * 1024 * 1024, 1..=BYTES, "HTTP 413";
-        /// Time that an HTTP request's body may stand still; one that takes longer in all must come with at least 1 KiB/s.
-        body_timeout: Duration = Duration::from_secs(10), 1..=DAY, "HTTP 408";
-        /// Time from accepting a connection to the first byte of its first request; if that is one of HTTP/1.0, also silence in it.
-        first_request_timeout: Duration = Duration::from_secs(2), 1..=DAY, "the connection is closed";
-        /// Silence between two HTTP requests of one connection.
-        keep_alive_timeout: Duration = Duration::from_secs(5), 1..=DAY, "the connection is closed";
-        /// HTTP requests of one connection; one is no keep-alive.
-        keep_alive_requests: u32 = 1000, 1..=COUNT, "the answer says `Connection: close`";
-        /// Time until the answer to a request begins, from when a worker is given the request or the last piece of its body; zero is off.
-        answer_timeout: Duration = Duration::from_secs(30), 0..=DAY, "HTTP 503";
         /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16.
         message_bytes: usize = 16 * 1024 * 1024, 1..=2_147_483_647, "closed with 1009";
         /// Time from a message's first byte to its last; a message that arrives with at least 1 KiB/s may take longer.
@@ -66,26 +51,8 @@ limits! {
         pong_timeout: Duration = Duration::from_secs(10), 1..=DAY, "closed with 1006";
         /// Time without a message in either direction; zero is off.
         idle_timeout: Duration = Duration::ZERO, 0..=DAY, "closed with 1000";
-        /// Requests and sockets at once on one HTTP/2 connection.
-        http2_streams: u32 = 128, 1..=10_000, "the stream is refused; the client may try again";
-        /// Time without requests and sockets on an HTTP/2 connection.
-        http2_idle_timeout: Duration = Duration::from_secs(60), 1..=DAY, "the connection is closed";
-        /// Control frames (pings, pongs and closes) per second, sustained; also requests that an HTTP/2 client takes back before they are answered.
-        control_frames_per_second: u32 = 100, 1..=COUNT, "closed with 1008 once the burst is used up, HTTP/2 without a code";
-        /// Control frames above the sustained rate, and requests taken back.
-        control_frames_burst: u32 = 1000, 1..=COUNT, "closed with 1008, HTTP/2 without a code";
         /// Messages per second of one connection; zero is off.
         messages_per_second: u32 = 0, 0..=COUNT, "reading pauses";
-        /// Channels and patterns that one connection is subscribed to by its own commands (RESP).
-        subscriptions_per_socket: usize = 10_000, 1..=COUNT, "the command is refused whole with an error";
-        /// Bytes of all keys and values of the gateway, each pair charged its length + 128, above which the listener's clients may not write (RESP).
-        keys_bytes: u64 = 256 * 1024 * 1024, 1..=BYTES, "the command is refused with `OOM`";
-        /// Bytes that the listener keeps of static files in memory; zero is off.
-        static_cache_bytes: usize = 32 * 1024 * 1024, 0..=BYTES, "what nobody asks for is dropped";
-        /// Bytes of a static file that is kept in memory.
-        static_cache_file_bytes: usize = 64 * 1024, 0..=2_147_483_647, "it is read for each request";
-        /// Time for which is believed what was seen of a static file; zero looks for each request.
-        static_check: Duration = Duration::from_secs(1), 0..=DAY, "the file is looked at again";
     }
 }
 
@@ -164,20 +131,6 @@ limits! {
         patterns: usize = 65_536, "a further one is refused with `ERR_MILLRACE_TOO_MANY_PATTERNS`";
         /// Bytes of a token.
         token_bytes: usize = 1024 * 1024, "refused with a `TypeError`";
-        /// Bytes of an answer that its handler writes ahead of the client, without waiting for it, for ten seconds.
-        answer_ahead_bytes: usize = 16 * 1024 * 1024, "the answer is cut, and reported";
-        /// Arguments of one command, its name included (RESP).
-        arguments: usize = 1_048_576, "an error, and the connection is closed";
-        /// Bytes of a reply that is a list (RESP); any longer than 64 KiB also has to fit into `outboxes_total_bytes`.
-        reply_bytes: usize = 64 * 1024 * 1024, "the command is refused with an error and changes nothing";
-        /// Bytes of the name that a client gives itself, and of its library's and that one's version (RESP).
-        client_name_bytes: usize = 1024, "the command is refused with an error";
-        /// Time that the answer to a wrong password (RESP) waits, and with it all answers to further ones of that address.
-        wrong_password_delay: Duration = Duration::from_millis(500), "the answer waits that long";
-        /// Passwords of one address whose answers wait.
-        passwords_waiting: u32 = 20, "the connection is closed with an error";
-        /// Addresses that gave wrong passwords lately and are remembered.
-        addresses_remembered: usize = 10_000, "further ones count as one";
         /// Time that workers and Redis clients wait for a backplane that does not keep up.
         backplane_wait: Duration = Duration::from_secs(1), "they go on, and what does not fit into the queue is dropped and counted";
         /// Lines that the I/O threads log and JavaScript has not taken yet.
@@ -225,11 +178,5 @@ mod tests {
         let limits = FixedLimits::default();
         assert_eq!(limits.pattern_bytes, millrace_core::limits::PATTERN_BYTES);
         assert_eq!(limits.patterns, millrace_core::limits::PATTERNS);
-    }
-
-    #[test]
-    fn the_bound_of_arguments_is_the_decoder_s() {
-        let arguments = i64::try_from(FixedLimits::default().arguments);
-        assert_eq!(arguments, Ok(millrace_protocol::resp::MOST_ARGUMENTS));
     }
 }

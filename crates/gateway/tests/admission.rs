@@ -10,16 +10,16 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use millrace_gateway::limits::{GatewayLimits, ListenerLimits};
+use millrace_gateway::limits::GatewayLimits;
 use millrace_gateway::{GatewayConfig, ListenerConfig, ShardSet, Worker};
 use support::client::{Client, Received, request};
 use support::manual::{eventually, eventually_within, manual, send_all};
 use support::wire::{exchange, rest};
-use support::{ALL, Event, SOON, Server, echo, serve};
+use support::{ALL, Event, FIRST_REQUEST, SOON, Server, echo, serve};
 
 fn server(
     gateway: impl FnOnce(&mut GatewayLimits),
-    listener: impl FnOnce(&mut ListenerLimits),
+    listener: impl FnOnce(&mut ListenerConfig),
 ) -> Server {
     let mut config = GatewayConfig {
         io_threads: 1,
@@ -28,7 +28,7 @@ fn server(
     config.limits.worker_timeout = Duration::ZERO;
     gateway(&mut config.limits);
     let mut listening = ListenerConfig::default();
-    listener(&mut listening.limits);
+    listener(&mut listening);
     serve(config, listening)
 }
 
@@ -160,7 +160,7 @@ fn an_acceptance_with_a_strange_header_is_a_500_and_a_close() {
 fn no_answer_in_time_is_a_504_and_the_late_acceptance_a_close() {
     let server = server(
         |_| {},
-        |limits| limits.handshake_timeout = Duration::from_secs(4),
+        |listener| listener.limits.handshake_timeout = Duration::from_secs(4),
     );
     let worker = manual(&server.gateway, ALL);
     let mut stream = Client::connect_pending(&server.address);
@@ -176,7 +176,7 @@ fn no_answer_in_time_is_a_504_and_the_late_acceptance_a_close() {
 fn a_handshake_that_dawdles_is_closed() {
     let server = server(
         |_| {},
-        |limits| limits.handshake_timeout = Duration::from_secs(2),
+        |listener| listener.limits.handshake_timeout = Duration::from_secs(2),
     );
     let _worker = manual(&server.gateway, ALL);
     let (begun, mut silent, mut slow) = loop {
@@ -203,9 +203,9 @@ fn a_handshake_that_dawdles_is_closed() {
 fn too_many_from_one_address_are_refused_and_do_not_linger() {
     let server = server(
         |limits| limits.connections_per_address = 2,
-        |limits| {
-            limits.handshake_timeout = Duration::MAX;
-            limits.first_request_timeout = Duration::from_secs(1);
+        |listener| {
+            listener.limits.handshake_timeout = Duration::MAX;
+            listener.protocol_limits.insert(FIRST_REQUEST, 1_000);
         },
     );
     let _worker = echo(&server.gateway, ALL);

@@ -154,7 +154,6 @@ fn silence_is_allowed() {
         |_| {},
         |limits| {
             limits.handshake_timeout = Duration::from_millis(300);
-            limits.first_request_timeout = Duration::from_millis(300);
             limits.ping_interval = Duration::from_millis(100);
             limits.pong_timeout = Duration::from_millis(100);
         },

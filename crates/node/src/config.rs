@@ -1,5 +1,6 @@
 //! Configuration objects from JavaScript, which has checked them: every number is whole and in range.
-//! Owns the names of the options, but for the limits: their names and all defaults are the gateway's.
+//! Owns the names of the options, but for the limits: their names and all defaults are the gateway's. Those of a listener are
+//! handed over as they come, for only its protocol knows all of them.
 
 mod backplane;
 mod plain;
@@ -8,7 +9,7 @@ mod tls;
 use std::ffi::{CStr, CString};
 
 use millrace_gateway::limits::{
-    BackplaneFull, GatewayLimits, LimitError, ListenerLimits, OutboxPolicy,
+    BackplaneFull, GatewayLimits, LimitError, OutboxPolicy, Table as _,
 };
 use millrace_gateway::{GatewayConfig, ListenerConfig, Trusted};
 
@@ -75,10 +76,13 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
     }
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
     options.boolean(c"reusePort", &mut config.reuse_port)?;
-    let limits = &mut config.limits;
-    options.limits(ListenerLimits::options(), |name, value| {
-        limits.set(name, value)
-    })?;
+    let own = js.get(options.object, c"limits")?;
+    if !arguments::is_undefined(js, own)? {
+        let limits = Options { js, object: own };
+        limits.limits(limits.names("limits")?, |name, value| {
+            config.set_limit(name, value)
+        })?;
+    }
     Ok(config)
 }
 
@@ -135,6 +139,15 @@ impl Options<'_> {
         ))
     }
 
+    /// What is given there.
+    fn names(&self, at: &str) -> Outcome<Vec<String>> {
+        let names = self.js.names(self.object)?;
+        let length = self.js.array_length(names)?;
+        (0..length)
+            .map(|index| arguments::text(self.js, self.js.element(names, index)?, at))
+            .collect()
+    }
+
     /// Sets `place` if the option is given.
     fn boolean(&self, name: &CStr, place: &mut bool) -> Outcome<()> {
         let value = self.js.get(self.object, name)?;
@@ -163,33 +176,5 @@ impl Options<'_> {
             return Ok(None);
         }
         arguments::text(self.js, value, &name.to_string_lossy()).map(Some)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use millrace_gateway::limits::ScriptLimits;
-
-    use super::*;
-
-    /// Two programs make the options' names of those of the limits: this crate, and what generates the types.
-    #[test]
-    fn the_limits_of_javascript_are_those_of_the_gateway() {
-        let generated = include_str!("../../../js/src/limits.generated.ts");
-        let of_javascript: BTreeSet<&str> = generated
-            .lines()
-            .filter_map(|line| line.trim().split_once(": { least: "))
-            .map(|(option, _)| option)
-            .collect();
-        let options = [
-            ListenerLimits::options(),
-            GatewayLimits::options(),
-            ScriptLimits::options(),
-        ]
-        .concat();
-        let options: BTreeSet<&str> = options.iter().map(String::as_str).collect();
-        assert_eq!(options, of_javascript);
     }
 }

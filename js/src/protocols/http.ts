@@ -1,6 +1,7 @@
 /** The options of a listener that speaks HTTP: their types and their parser. Answers nothing: the native side does. */
 
 import { type Fields, readFlag, shown } from '../fields.js';
+import { ANSWER_RANGES, FILE_RANGES, HTTP_RANGES } from '../limits.generated.js';
 import { readStatic, type StaticOptions, type StaticPlan } from '../static.js';
 import type { ProtocolModule } from './protocol.js';
 
@@ -70,6 +71,7 @@ export const HTTP_KEYS = ['origins', 'websocketPath', 'static', 'events', 'stats
 export const http = {
   name: 'http',
   keys: [...HTTP_KEYS, 'rawMethods'],
+  limits: { ...HTTP_RANGES, ...FILE_RANGES, ...ANSWER_RANGES },
   read(listener, at, _address, defaults, problems) {
     const plan = readHttp(listener, at, defaults.http, problems);
     const rawMethods = readFlag(listener['rawMethods'], `${at}.rawMethods`, problems);

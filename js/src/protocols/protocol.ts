@@ -1,6 +1,7 @@
 /** What a protocol is to the options and to the workers. Owns the types only. */
 
 import type { Fields } from '../fields.js';
+import type { Range } from '../limits.js';
 import type { HttpPlan } from './http.js';
 
 /** A protocol of listeners. `Plan` is what the native side is told of a listener that speaks it. */
@@ -9,6 +10,8 @@ export interface ProtocolModule<Plan> {
   readonly name: string;
   /** Its options of a listener, beside those that every listener has. */
   readonly keys: readonly string[];
+  /** Its own limits of a listener, beside those that every listener has, and what their numbers can be. Default: none. */
+  readonly limits?: Readonly<Record<string, Range>>;
   /**
    * Checks them, all problems at once, and makes the plan.
    *

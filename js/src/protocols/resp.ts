@@ -2,6 +2,7 @@
 
 import { isIPv4 } from 'node:net';
 import { NOTHING, readFlag, readObject, shown } from '../fields.js';
+import { RESP_RANGES } from '../limits.generated.js';
 import type { ProtocolModule } from './protocol.js';
 
 /** Options of a listener with `protocol: 'resp'`. */
@@ -52,6 +53,7 @@ export interface RespPlan {
 export const resp = {
   name: 'resp',
   keys: ['password', 'users', 'publishAs', 'allowAnyone'],
+  limits: RESP_RANGES,
   read(listener, at, address, _defaults, problems) {
     const { password, users, publishAs } = listener;
     const plan: RespPlan = { users: readUsers(users, `${at}.users`, problems), publishAs: 'auto' };

@@ -10,8 +10,7 @@ mod tcp;
 pub(crate) mod websocket;
 
 use crate::frame::{Encoding, Encodings};
-use crate::http::{Endpoints, HttpProtocol};
-use crate::limits::ListenerLimits;
+use crate::http::{EndpointLimits, Endpoints, HttpProtocol};
 use crate::net::address::ListenError;
 use crate::options::Reader;
 use crate::shard::protocol::Protocol;
@@ -37,7 +36,7 @@ pub(crate) fn protocols(encodings: &mut Encodings) -> Vec<Box<dyn Protocol>> {
 /// What answers the requests of a listener, in the order of their precedence.
 fn endpoints(
     options: &Reader<'_>,
-    limits: &ListenerLimits,
+    limits: &EndpointLimits<'_>,
     events: Encoding,
 ) -> Result<Endpoints, ListenError> {
     let mut all = Endpoints::default();
@@ -45,7 +44,7 @@ fn endpoints(
     all.add(Status::new(options)?);
     all.add(EventStreams::new(options, events)?);
     all.add(Files::open(options, limits)?);
-    all.add(Some(WorkerRequests));
+    all.add(Some(WorkerRequests::new(limits)?));
     Ok(all)
 }
 
@@ -60,8 +59,27 @@ pub(crate) use tcp::TcpProtocol as TcpOnStage;
 mod tests {
     use super::*;
     use crate::config::ListenerConfig;
-    use crate::limits::FixedLimits;
+    use crate::limits::{
+        FixedLimits, GatewayLimits, LimitError, ListenerLimits, ScriptLimits, Table,
+    };
     use crate::options::Options;
+
+    /// What a protocol says to limits of a listener.
+    fn said(protocol: &dyn Protocol, limits: &[(&str, u64)]) -> Result<(), ListenError> {
+        let mut config = ListenerConfig::default();
+        for (option, value) in limits {
+            config.set_limit(option, *value)?;
+        }
+        protocol.service(&config).map(drop)
+    }
+
+    fn takes(protocol: &dyn Protocol, option: &str) -> bool {
+        // what else it says is not about this
+        !matches!(
+            said(protocol, &[(option, 1_000)]),
+            Err(ListenError::Limit(LimitError::OfNoTable(_)))
+        )
+    }
 
     fn all() -> Vec<Box<dyn Protocol>> {
         protocols(&mut Encodings::new())
@@ -70,6 +88,13 @@ mod tests {
     fn named(name: &str) -> Box<dyn Protocol> {
         let found = all().into_iter().find(|protocol| protocol.name() == name);
         found.unwrap()
+    }
+
+    /// What it says to one limit that it does not like.
+    fn told(protocol: &str, option: &str, value: u64) -> String {
+        let error = said(&*named(protocol), &[(option, value)]).unwrap_err();
+        assert_eq!(error.code(), "ERR_MILLRACE_INVALID_OPTION", "{error}");
+        error.to_string()
     }
 
     #[test]
@@ -99,6 +124,87 @@ mod tests {
             let error = named(protocol).service(&config).unwrap_err();
             assert_eq!(error.code(), "ERR_MILLRACE_INVALID_OPTION");
             assert!(error.to_string().starts_with(problem), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_limit_out_of_range_is_named_with_its_range() {
+        for (protocol, option, most) in [
+            ("http", "http2Streams", 10_000),
+            ("http", "keepAliveTimeoutMs", 86_400_000),
+            ("http", "messageBytes", 2_147_483_647),
+            ("resp", "keysBytes", 1_099_511_627_776),
+            ("tcp", "messageBytes", 2_147_483_647),
+        ] {
+            for value in [0, most + 1] {
+                let problem = format!("{option} must be from 1 to {most}, not {value}");
+                assert_eq!(told(protocol, option, value), problem);
+            }
+        }
+        // of endpoints
+        for option in ["staticCheckMs", "answerTimeoutMs"] {
+            let problem = format!("{option} must be from 0 to 86400000, not 86400001");
+            assert_eq!(told("http", option, 86_400_001), problem);
+        }
+    }
+
+    #[test]
+    fn a_limit_of_another_protocol_or_of_none_is_named() {
+        for (protocol, option) in [
+            ("http", "keysBytes"),
+            ("resp", "bodyBytes"),
+            ("resp", "staticCheckMs"),
+            ("tcp", "bodyBytes"),
+            ("tcp", "keysBytes"),
+            // of the gateway, of nobody, or misspelt
+            ("resp", "connections"),
+            ("resp", "replyBytes"),
+            ("http", "body_bytes"),
+        ] {
+            let problem = format!("{option} is no limit of this protocol");
+            assert_eq!(told(protocol, option, 1), problem, "{protocol}");
+        }
+    }
+
+    #[test]
+    fn a_protocol_takes_its_own_limits_beside_those_of_every_listener() {
+        let limits = [("keysBytes", 5), ("idleTimeoutMs", 0), ("messageBytes", 7)];
+        said(&*named("resp"), &limits).unwrap();
+        let limits = [
+            ("bodyBytes", 5),
+            ("staticCacheBytes", 0),
+            ("answerTimeoutMs", 0),
+        ];
+        said(&*named("http"), &limits).unwrap();
+    }
+
+    /// Two programs make the options' names of those of the limits: this crate, and what generates the types.
+    #[test]
+    fn each_limit_of_javascript_is_of_one_table() {
+        let generated = include_str!("../../../../js/src/limits.generated.ts");
+        let of_javascript: Vec<&str> = generated
+            .lines()
+            .filter_map(|line| line.trim().split_once(": { least: "))
+            .map(|(option, _)| option)
+            .collect();
+        let common = [
+            ListenerLimits::options(),
+            GatewayLimits::options(),
+            ScriptLimits::options(),
+        ]
+        .concat();
+        let is_common = |option: &str| common.iter().any(|known| known == option);
+        let of_protocols = of_javascript.iter().filter(|option| !is_common(option));
+        let mut count = common.len();
+        for option in of_protocols {
+            let protocols = all();
+            let takers = protocols.iter().filter(|one| takes(&***one, option));
+            assert_eq!(takers.count(), 1, "{option}");
+            count += 1;
+        }
+        assert_eq!(of_javascript.len(), count);
+        for protocol in all() {
+            assert!(!takes(&*protocol, "nothing"), "{}", protocol.name());
         }
     }
 }

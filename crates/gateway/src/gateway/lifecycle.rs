@@ -14,7 +14,7 @@ use crate::doorbell::Doorbell;
 use crate::event::Handlers;
 use crate::hub::Worker;
 use crate::inbox::Command;
-use crate::limits::MAX_SHARDS;
+use crate::limits::{LimitValues, MAX_SHARDS};
 use crate::listener::{ListenerState, Listening as Accepting, Stopping};
 use crate::net::address::{self, ListenError};
 use crate::net::tls::{Terms, TlsConfig, TlsError};
@@ -181,6 +181,7 @@ impl Gateway {
         let tls = tls.map(|tls| Terms::new(&tls, needs.alpn)).transpose()?;
         let service = protocol.service(&config)?;
         config.options = Options::default();
+        config.protocol_limits = LimitValues::default();
         // not under the lock: looking for a unix socket's owner may take a moment
         let (bound, address) = address::bind(&config.address, config.reuse_port)?;
         let mut state = self.state.lock();

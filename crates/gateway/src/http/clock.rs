@@ -5,7 +5,17 @@ use std::time::Duration;
 
 use millrace_protocol::http::Refusal;
 
+use super::HttpLimits;
 use crate::limits::{ListenerLimits, MESSAGE_RATE_FLOOR};
+
+/// How long the connections of a listener may take, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timeouts {
+    head: u64,
+    first_request: u64,
+    keep_alive: u64,
+    pub(super) body: u64,
+}
 
 /// What the connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +77,27 @@ pub(super) struct Course {
     waited: u64,
 }
 
+impl Timeouts {
+    pub(super) fn new(listener: &ListenerLimits, http: &HttpLimits) -> Self {
+        Self {
+            head: millis(listener.handshake_timeout),
+            first_request: millis(http.first_request_timeout),
+            keep_alive: millis(http.keep_alive_timeout),
+            body: millis(http.body_timeout),
+        }
+    }
+
+    /// How often a connection is looked at: about once a second, more often where a deadline is shorter than that.
+    pub(super) fn pace(&self) -> u64 {
+        let shortest = self
+            .head
+            .min(self.first_request)
+            .min(self.keep_alive)
+            .min(self.body);
+        (shortest / 4).clamp(20, 1000)
+    }
+}
+
 impl Course {
     /// Bytes came after the peer was waited for.
     pub(super) fn go_on(&mut self, waited: u64, bytes: usize) {
@@ -75,9 +106,8 @@ impl Course {
         self.received = self.received.saturating_add(bytes);
     }
 
-    /// When it is too slow, if nothing comes from `since` on.
-    pub(super) fn late_at(&self, since: u64, limits: &ListenerLimits) -> u64 {
-        let timeout = millis(limits.body_timeout);
+    /// When it is too slow, if nothing comes from `since` on. It may pause for `timeout`.
+    pub(super) fn late_at(&self, since: u64, timeout: u64) -> u64 {
         let earned = self.received.saturating_mul(1000) / MESSAGE_RATE_FLOOR;
         let left = timeout.saturating_add(earned).saturating_sub(self.waited);
         since.saturating_add(left.min(timeout))
@@ -171,41 +201,41 @@ impl Clock {
         self.waits.is_some()
     }
 
-    pub(super) fn due(&self, now: u64, limits: &ListenerLimits, write: Duration) -> Due {
-        let (at, outcome) = self.next(limits, write);
+    pub(super) fn due(&self, now: u64, timeouts: &Timeouts, write: Duration) -> Due {
+        let (at, outcome) = self.next(timeouts, write);
         if at <= now { outcome } else { Due::Later(at) }
     }
 
-    fn next(&self, limits: &ListenerLimits, write: Duration) -> (u64, Due) {
+    fn next(&self, timeouts: &Timeouts, write: Duration) -> (u64, Due) {
         if self.cut != u64::MAX {
             return (self.cut, Due::Cut);
         }
         if let Some(since) = self.blocked {
             return (since.saturating_add(millis(write)), Due::Cut);
         }
-        let head = millis(limits.handshake_timeout);
         match self.waits {
             None => (u64::MAX, Due::Cut),
             Some((Waits::Request, _)) if self.first => {
-                let first = millis(limits.first_request_timeout);
-                let at = self.active.saturating_add(first);
-                (at.min(self.accepted.saturating_add(head)), Due::End)
+                let at = self.active.saturating_add(timeouts.first_request);
+                (
+                    at.min(self.accepted.saturating_add(timeouts.head)),
+                    Due::End,
+                )
             }
             Some((Waits::Request, _)) => {
-                let idle = millis(limits.keep_alive_timeout);
-                (self.active.saturating_add(idle), Due::End)
+                (self.active.saturating_add(timeouts.keep_alive), Due::End)
             }
             Some((Waits::Head, since)) => {
-                let at = self.head.saturating_add(head);
-                match self.silent_at(since, limits) {
+                let at = self.head.saturating_add(timeouts.head);
+                match self.silent_at(since, timeouts) {
                     Some(silent) if silent < at => (silent, Due::End),
                     _ => (at, Due::Refuse(Refusal::HeadTooSlow)),
                 }
             }
             Some((Waits::Body(_), since)) => {
-                let at = self.body.course.late_at(since, limits);
+                let at = self.body.course.late_at(since, timeouts.body);
                 let at = self
-                    .silent_at(since, limits)
+                    .silent_at(since, timeouts)
                     .map_or(at, |silent| silent.min(at));
                 (at, Due::Refuse(Refusal::BodyTooSlow))
             }
@@ -213,21 +243,10 @@ impl Clock {
     }
 
     /// When a peer that has sent nothing `since` then has been silent for too long to be waited for.
-    fn silent_at(&self, since: u64, limits: &ListenerLimits) -> Option<u64> {
-        let first = millis(limits.first_request_timeout);
-        self.hasty.then(|| since.saturating_add(first))
+    fn silent_at(&self, since: u64, timeouts: &Timeouts) -> Option<u64> {
+        self.hasty
+            .then(|| since.saturating_add(timeouts.first_request))
     }
-}
-
-/// How often a connection with these limits is looked at: about once a second, more often where a deadline is
-/// shorter than that.
-pub(super) fn pace(limits: &ListenerLimits) -> u64 {
-    let shortest = limits
-        .handshake_timeout
-        .min(limits.first_request_timeout)
-        .min(limits.keep_alive_timeout)
-        .min(limits.body_timeout);
-    (millis(shortest) / 4).clamp(20, 1000)
 }
 
 fn millis(duration: Duration) -> u64 {
@@ -241,7 +260,8 @@ mod tests {
     const WRITE: Duration = Duration::from_secs(30);
 
     fn due(clock: &Clock, now: u64) -> Due {
-        clock.due(now, &ListenerLimits::default(), WRITE)
+        let timeouts = Timeouts::new(&ListenerLimits::default(), &HttpLimits::default());
+        clock.due(now, &timeouts, WRITE)
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! [`clock`] keeps the times, [`connection`] is what a connection, hyper and its shard share, with its bytes, [`service`]
 //! what those of a listener share, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2, [`answer`] what
 //! is common to answers, [`answer_head`] what a worker says of one, [`endpoint`] who answers, [`methods`] are those that no
-//! endpoint gets, [`incoming`] and [`body`] are what requests and answers carry.
+//! endpoint gets, [`incoming`] and [`body`] are what requests and answers carry, [`limits`] the bounds of all that.
 
 mod answer;
 mod answer_head;
@@ -14,6 +14,7 @@ mod connection;
 mod endpoint;
 mod h2;
 mod incoming;
+mod limits;
 mod methods;
 pub(crate) mod open;
 mod options;
@@ -43,6 +44,7 @@ pub(crate) use body::{Body, BodyError};
 pub(crate) use endpoint::{Answering, Claim, Endpoint, Endpoints};
 pub(crate) use h2::Place;
 pub(crate) use incoming::Incoming;
+pub(crate) use limits::{EndpointLimits, HttpLimits};
 use methods::refuse_method;
 pub(crate) use protocol::HttpProtocol;
 use serve::adopt;

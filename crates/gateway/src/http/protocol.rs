@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use millrace_protocol::http::InspectorConfig;
 
+use super::clock::Timeouts;
 use super::options::Origins;
-use super::{Endpoints, HttpService, adopt, answer};
+use super::{EndpointLimits, Endpoints, HttpLimits, HttpService, adopt, answer};
 use crate::config::ListenerConfig;
-use crate::limits::ListenerLimits;
 use crate::listener::Peer;
 use crate::net::address::ListenError;
 use crate::net::stream::Stream;
@@ -23,11 +23,11 @@ pub(crate) struct HttpProtocol(Box<MakeEndpoints>);
 
 /// Makes the endpoints of a listener of its options and limits.
 type MakeEndpoints =
-    dyn Fn(&Reader<'_>, &ListenerLimits) -> Result<Endpoints, ListenError> + Send + Sync;
+    dyn Fn(&Reader<'_>, &EndpointLimits<'_>) -> Result<Endpoints, ListenError> + Send + Sync;
 
 impl HttpProtocol {
     pub(crate) fn new(
-        endpoints: impl Fn(&Reader<'_>, &ListenerLimits) -> Result<Endpoints, ListenError>
+        endpoints: impl Fn(&Reader<'_>, &EndpointLimits<'_>) -> Result<Endpoints, ListenError>
         + Send
         + Sync
         + 'static,
@@ -60,11 +60,16 @@ impl Protocol for HttpProtocol {
     }
 
     fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError> {
-        let limits = &config.limits;
+        let given = config.protocol_limits.reader();
+        let limits: HttpLimits = given.table()?;
         let options = config.options.reader();
+        let endpoints = EndpointLimits::new(&config.limits, &limits, &given);
+        let endpoints = (self.0)(&options, &endpoints)?;
+        given.finish()?;
         let service = HttpService {
             origins: Origins::read(&options)?,
             raw_methods: options.flag("rawMethods")?.unwrap_or_default(),
+            timeouts: Timeouts::new(&config.limits, &limits),
             inspector: InspectorConfig {
                 head_bytes: limits.request_head_bytes,
                 headers: usize::try_from(limits.request_headers).unwrap_or(usize::MAX),
@@ -75,7 +80,8 @@ impl Protocol for HttpProtocol {
                 limits.keep_alive_timeout,
                 limits.keep_alive_requests,
             ),
-            endpoints: (self.0)(&options, limits)?,
+            limits,
+            endpoints,
         };
         options.finish()?;
         Ok(Arc::new(service))

@@ -100,7 +100,7 @@ fn serve(
 
 /// Lets hyper read requests and write answers. False: the connection is broken.
 async fn converse(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> bool {
-    let limits = &connection.around.listener.config.limits;
+    let limits = &connection.around.service.limits;
     let mut builder = http1::Builder::new();
     builder
         // it is seen here when a peer leaves, and one that only stops sending gets its answer
@@ -164,7 +164,6 @@ async fn answer_to(
     client: &Rc<Client>,
     (wishes, asked): (Wishes, &mut Asked),
 ) -> Answer {
-    let limits = &connection.around.listener.config.limits;
     let serial = connection.asked.get() + 1;
     connection.asked.set(serial);
     let upgrades = {
@@ -172,6 +171,7 @@ async fn answer_to(
         let inspector = wire.inspector();
         let upgrades = inspector.is_at_upgrade() && inspector.requests() == serial;
         if upgrades {
+            let limits = &connection.around.listener.config.limits;
             wire.clock.begin_handshake(limits.handshake_timeout);
         }
         upgrades
@@ -200,7 +200,7 @@ async fn answer_to(
         && !over_limit
         // what became a socket, or nearly did, took the connection's permit along
         && client.permit.borrow().is_some()
-        && serial < u64::from(limits.keep_alive_requests)
+        && serial < u64::from(client.service.limits.keep_alive_requests)
         && !connection.around.listener.is_stopping()
         && !answer::closes(&answer)
         && wishes.can_see_the_end_of(&answer);

@@ -21,17 +21,17 @@ macro_rules! limits {
             $($(#[$doc])* $field: $type = $default, $crate::limits::limits!(@met $range $(, $met)?);)*
         } }
 
-        impl $name {
-            /// The options that [`Self::set`] takes, as JavaScript names them.
-            $vis fn options() -> Vec<String> {
+        impl $crate::limits::Table for $name {
+            fn options() -> Vec<String> {
                 Self::default().rows().map(|row| row.option()).collect()
             }
 
-            /// Sets the limit that an option names; a duration is in milliseconds.
-            $vis fn set(&mut self, option: &str, value: u64) -> Result<(), $crate::limits::LimitError> {
+            fn set(&mut self, option: &str, value: u64) -> Result<(), $crate::limits::LimitError> {
                 $crate::limits::table::set(self.rows(), option, value)
             }
+        }
 
+        impl $name {
             fn rows(&mut self) -> impl Iterator<Item = $crate::limits::table::Row<'_>> {
                 let rows = [$($crate::limits::limits!(@row $field, self.$field, $range $(, $met)?)),*];
                 rows.into_iter().flatten()
@@ -43,7 +43,7 @@ macro_rules! limits {
     }) => {
         $(#[$meta])*
         $vis struct $name {
-            $($(#[$doc])* #[doc = concat!("\n\nWhen met: ", $met, ".")] pub $field: $type,)*
+            $($(#[$doc])* #[doc = concat!("\n\nWhen met: ", $met, ".")] $vis $field: $type,)*
         }
 
         impl Default for $name {
@@ -62,6 +62,15 @@ macro_rules! limits {
 
 pub(crate) use limits;
 
+/// A table of limits that options set by their names. The macro implements it where a row has a range.
+pub trait Table: Default {
+    /// The options that [`Self::set`] takes, as JavaScript names them.
+    fn options() -> Vec<String>;
+
+    /// Sets the limit that an option names; a duration is in milliseconds.
+    fn set(&mut self, option: &str, value: u64) -> Result<(), LimitError>;
+}
+
 /// Why an option sets no limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -69,6 +78,9 @@ pub enum LimitError {
     /// The table has no such limit.
     #[error("no limit is called {0}")]
     Unknown(String),
+    /// No table of the protocol has such limits: their names.
+    #[error("{0} is no limit of this protocol")]
+    OfNoTable(String),
     /// It is less than the least it can be, or more than the most.
     #[error("{option} must be from {least} to {most}, not {value}")]
     OutOfRange {

@@ -4,6 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
+use crate::limits::LimitError;
 use crate::net::tls::TlsError;
 
 /// A parsed bind address.
@@ -60,6 +61,9 @@ pub enum ListenError {
         /// What cannot be used, and why.
         problem: String,
     },
+    /// A limit of its protocol is none, or out of range.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// Nothing here speaks it.
     #[error("protocol: there is no '{0}'")]
     Protocol(String),
@@ -72,7 +76,7 @@ impl ListenError {
             Self::InvalidAddress(_) => "ERR_MILLRACE_INVALID_ADDRESS",
             Self::InUse { .. } => "ERR_MILLRACE_ADDRESS_IN_USE",
             Self::Bind { .. } => "ERR_MILLRACE_BIND_FAILED",
-            Self::Option { .. } | Self::Unusable { .. } | Self::Protocol(_) => {
+            Self::Option { .. } | Self::Unusable { .. } | Self::Limit(_) | Self::Protocol(_) => {
                 "ERR_MILLRACE_INVALID_OPTION"
             }
             Self::NotRunning => "ERR_MILLRACE_NOT_RUNNING",

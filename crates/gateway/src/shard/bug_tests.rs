@@ -48,7 +48,12 @@ fn serve_with(mut listener: ListenerConfig) -> Server {
     let door: Arc<dyn Doorbell> = Arc::<Bell>::clone(&bell);
     gateway.start(config, door).unwrap();
     "127.0.0.1:0".clone_into(&mut listener.address);
-    listener.limits.first_request_timeout = TIMEOUT;
+    if listener.protocol == "http" {
+        let timeout = TIMEOUT.as_millis().try_into().unwrap();
+        listener
+            .protocol_limits
+            .insert("firstRequestTimeoutMs", timeout);
+    }
     let listening = gateway.listen(listener).unwrap();
     Server {
         gateway,

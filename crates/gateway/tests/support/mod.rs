@@ -8,7 +8,6 @@ pub(crate) mod wire;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use millrace_gateway::limits::ListenerLimits;
 use millrace_gateway::{
     Acceptance, Doorbell, Gateway, GatewayConfig, Handlers, Kind, ListenerConfig, Notice, ShardSet,
     Sidecar, SocketId, Target, Worker,
@@ -17,6 +16,9 @@ use millrace_gateway::{
 /// How long is waited for something that should happen at once. It only bounds a hang: a busy machine may leave a thread
 /// alone for seconds.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
+
+/// The limit of HTTP that says how long a client may be silent before its first request.
+pub(crate) const FIRST_REQUEST: &str = "firstRequestTimeoutMs";
 
 /// A doorbell that wakes a waiting thread.
 #[derive(Default)]
@@ -131,8 +133,9 @@ pub(crate) struct Server {
 
 /// Starts one. Clients may take their time to speak, unless the handshake's time is shorter.
 pub(crate) fn serve(config: GatewayConfig, mut listener: ListenerConfig) -> Server {
-    if listener.limits.first_request_timeout == ListenerLimits::default().first_request_timeout {
-        listener.limits.first_request_timeout = SOON;
+    if listener.protocol == "http" && !listener.protocol_limits.has(FIRST_REQUEST) {
+        let soon = SOON.as_millis().try_into().unwrap();
+        listener.protocol_limits.insert(FIRST_REQUEST, soon);
     }
     let gateway = Gateway::new();
     let notices = Arc::new(Bell::default());

@@ -31,18 +31,23 @@ pub(crate) fn module(tables: &[Table]) -> Result<String, SourceError> {
     for (name, takers) in INTERFACES {
         module.push_str(&interface(name, takers, tables)?);
     }
-    for (name, takers) in INTERFACES {
-        module.push_str(&ranges(name, takers, tables));
+    // of a listener's, the common ones and those of each protocol are told apart
+    for table in of(&[Taker::Listener], tables) {
+        let kind = "Readonly<Record<string, Range>>";
+        module.push_str(&ranges(&table.name, kind, &[table]));
     }
+    let (name, takers) = GATEWAY;
+    let of_gateway = of(takers, tables);
+    let kind = exact(name, &of_gateway);
+    module.push_str(&ranges(name, &kind, &of_gateway));
     module.push_str(&kept(tables)?);
     Ok(module)
 }
 
 /// Which tables make which interface.
-const INTERFACES: [(&str, &[Taker]); 2] = [
-    ("ListenerLimits", &[Taker::Listener]),
-    ("GatewayLimits", &[Taker::Gateway, Taker::Script]),
-];
+const INTERFACES: [(&str, &[Taker]); 2] = [("ListenerLimits", &[Taker::Listener]), GATEWAY];
+
+const GATEWAY: (&str, &[Taker]) = ("GatewayLimits", &[Taker::Gateway, Taker::Script]);
 
 fn of<'a>(takers: &[Taker], tables: &'a [Table]) -> Vec<&'a Table> {
     tables
@@ -105,9 +110,8 @@ fn comment(text: &str, indent: &str) -> String {
     format!("{indent}/**\n{}\n{indent} */\n", lines.join("\n"))
 }
 
-/// `LISTENER_RANGES` of `ListenerLimits`.
-fn ranges(name: &str, takers: &[Taker], tables: &[Table]) -> String {
-    let of = of(takers, tables);
+/// The type of the ranges of an interface, every number of it.
+fn exact(name: &str, of: &[&Table]) -> String {
     let words: Vec<String> = of
         .iter()
         .flat_map(|table| worded(&table.limits))
@@ -118,9 +122,14 @@ fn ranges(name: &str, takers: &[Taker], tables: &[Table]) -> String {
     } else {
         format!("Exclude<keyof {name}, {}>", words.join(" | "))
     };
-    let constant = name.replace("Limits", "_RANGES").to_uppercase();
+    format!("Record<{keys}, Range>")
+}
+
+/// `LISTENER_RANGES` of `ListenerLimits`.
+fn ranges(name: &str, kind: &str, of: &[&Table]) -> String {
+    let constant = constant(name);
     let mut text = format!(
-        "\n/** What the numbers of `{name}` can be. */\nexport const {constant}: Record<{keys}, Range> = {{\n"
+        "\n/** What the numbers of `{name}` can be. */\nexport const {constant}: {kind} = {{\n"
     );
     for limit in of.iter().flat_map(|table| &table.limits) {
         if let Some(Range { least, most }) = limit.range {
@@ -131,6 +140,18 @@ fn ranges(name: &str, takers: &[Taker], tables: &[Table]) -> String {
     }
     text.push_str("};\n");
     text
+}
+
+/// `FileLimits` is `FILE_RANGES`.
+fn constant(name: &str) -> String {
+    let mut constant = String::new();
+    for letter in name.strip_suffix("Limits").unwrap_or(name).chars() {
+        if letter.is_ascii_uppercase() && !constant.is_empty() {
+            constant.push('_');
+        }
+        constant.push(letter.to_ascii_uppercase());
+    }
+    constant + "_RANGES"
 }
 
 /// The defaults of what JavaScript keeps.
@@ -168,6 +189,14 @@ limits! {
 }
 
 limits! {
+    /// Bounds of a protocol.
+    pub(crate) struct MailBoxLimits {
+        /// Bytes of a box.
+        box_bytes: u32 = 8, 1..=16, "refused";
+    }
+}
+
+limits! {
     /// Bounds of a gateway.
     pub struct GatewayLimits {
         /// Bytes; zero is off.
@@ -201,6 +230,8 @@ import type { OutboxPolicy, Range } from './limits.js';
 export interface ListenerLimits {
   /** Time for a handshake. When met: closed. Default 10,000. */
   handshakeTimeoutMs?: number;
+  /** Bytes of a box. When met: refused. Default 8. */
+  boxBytes?: number;
 }
 
 /** Bounds of a gateway. */
@@ -214,8 +245,13 @@ export interface GatewayLimits {
 }
 
 /** What the numbers of `ListenerLimits` can be. */
-export const LISTENER_RANGES: Record<keyof ListenerLimits, Range> = {
+export const LISTENER_RANGES: Readonly<Record<string, Range>> = {
   handshakeTimeoutMs: { least: 1, most: 86_400_000 },
+};
+
+/** What the numbers of `MailBoxLimits` can be. */
+export const MAIL_BOX_RANGES: Readonly<Record<string, Range>> = {
+  boxBytes: { least: 1, most: 16 },
 };
 
 /** What the numbers of `GatewayLimits` can be. */

@@ -29,6 +29,8 @@ pub(crate) enum Taker {
 /// A table of limits with what its struct's doc comment says.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Table {
+    /// Of its struct.
+    pub(crate) name: String,
     pub(crate) taker: Taker,
     pub(crate) about: String,
     pub(crate) limits: Vec<Limit>,
@@ -84,13 +86,16 @@ pub(crate) fn translate(tables: &[Table], text: &str) -> String {
     })
 }
 
-/// Every table of the gateway: those of listeners first, and of each taker's the common one.
+/// Every table of the gateway: those of listeners first, and of each taker's the common one, then those of protocols, then
+/// those of endpoints, which lie deeper.
 pub(crate) fn tables(tree: &Tree) -> Result<Vec<Table>, SourceError> {
     let source = tree.text(SOURCE).ok_or(SourceError::Missing)?;
     let mut tables = parse(source, source)?;
     let others = tree
         .rust()
         .filter(|file| file.path.starts_with(FOLDER) && file.path != SOURCE);
+    let mut others: Vec<_> = others.collect();
+    others.sort_by_key(|file| (file.path.matches('/').count(), &file.path));
     for file in others {
         tables.extend(parse(&file.text, source)?);
     }
@@ -143,6 +148,7 @@ fn table(text: &str, constants: &str) -> Result<Table, SourceError> {
         _ => Taker::Listener,
     };
     Ok(Table {
+        name: name.to_owned(),
         taker,
         about,
         limits,
@@ -218,9 +224,11 @@ mod tests {
     fn tables_are_found_in_every_file_and_told_apart() {
         let common = "const DAY: u64 = 24 * 60;\n\nlimits! {\n/// F.\npub struct FixedLimits {\n/// A.\na: u32 = 1, \"x\";\n}\n}\n\nlimits! {\n/// G.\npub struct GatewayLimits {\n/// B.\nb_timeout: Duration = Duration::from_millis(5), 1..=DAY, \"x\";\n}\n}\n\nlimits! {\n/// S.\npub struct ScriptLimits {\n/// C.\nc: u32 = 1, 1..=5, \"x\";\n}\n}\n\nlimits! {\n/// L.\npub struct ListenerLimits {\n/// D.\nd: u32 = 1, 0..=4, \"x\";\n}\n}\n";
         let own = "\nlimits! {\n/// Of RESP.\npub(crate) struct RespLimits {\n/// E.\ne: u64 = 2 * 1024, 1..=3 * 1024, \"x\";\n}\n}\n";
+        let http = "\n#[cfg(test)]\nlimits! {\n/// Of HTTP.\npub(crate) struct HttpLimits {\n/// H.\nh: u32 = 2, 0..=3, \"x\";\n}\n}\n";
         let tables = read(&[
             (SOURCE, common),
             ("crates/gateway/src/adapter/resp/limits.rs", own),
+            ("crates/gateway/src/http/limits.rs", http),
         ])
         .unwrap();
         let found: Vec<_> = tables
@@ -228,6 +236,7 @@ mod tests {
             .map(|table| {
                 (
                     table.taker,
+                    table.name.as_str(),
                     table.about.as_str(),
                     table.limits[0]
                         .range
@@ -236,11 +245,12 @@ mod tests {
             })
             .collect();
         let expected = [
-            (Taker::Listener, "L.", Some((0, 4))),
-            (Taker::Listener, "Of RESP.", Some((1, 3072))),
-            (Taker::Gateway, "G.", Some((1, 1440))),
-            (Taker::Script, "S.", Some((1, 5))),
-            (Taker::Nobody, "F.", None),
+            (Taker::Listener, "ListenerLimits", "L.", Some((0, 4))),
+            (Taker::Listener, "HttpLimits", "Of HTTP.", Some((0, 3))),
+            (Taker::Listener, "RespLimits", "Of RESP.", Some((1, 3072))),
+            (Taker::Gateway, "GatewayLimits", "G.", Some((1, 1440))),
+            (Taker::Script, "ScriptLimits", "S.", Some((1, 5))),
+            (Taker::Nobody, "FixedLimits", "F.", None),
         ];
         assert_eq!(found, expected);
     }

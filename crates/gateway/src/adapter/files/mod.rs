@@ -6,6 +6,7 @@ mod cache;
 mod coding;
 mod conditions;
 mod immutable;
+mod limits;
 mod mime;
 mod mount;
 mod options;
@@ -28,12 +29,14 @@ use http::{HeaderMap, Method, Response, StatusCode};
 use self::body::FileBody;
 use self::coding::{Accepted, Coding};
 use self::conditions::Verdict;
+use self::limits::FileLimits;
 use self::mount::Mount;
 use self::options::DirectoryOptions;
 use self::resource::{Content, Found, Resource, Variant};
 use crate::contract::{ListenError, Reader};
-use crate::http::{Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, OVER_LIMIT, plain};
-use crate::limits::ListenerLimits;
+use crate::http::{
+    Answer, Answering, Asked, Body, Claim, Endpoint, EndpointLimits, Exchange, OVER_LIMIT, plain,
+};
 
 /// The directories that a listener serves, in the order in which they are looked into.
 #[derive(Debug)]
@@ -45,15 +48,16 @@ impl Files {
     /// Opens the directories; `None`, if there are none.
     pub(crate) fn open(
         options: &Reader<'_>,
-        limits: &ListenerLimits,
+        limits: &EndpointLimits<'_>,
     ) -> Result<Option<Self>, ListenError> {
+        let limits: FileLimits = limits.own()?;
         let directories = options.each("static", DirectoryOptions::read)?;
         let Some(share) = limits.static_cache_bytes.checked_div(directories.len()) else {
             return Ok(None);
         };
         let mounts = directories
             .iter()
-            .map(|directory| Mount::new(directory, limits, share).map(Arc::new))
+            .map(|directory| Mount::new(directory, &limits, share).map(Arc::new))
             .collect::<Result<_, _>>()?;
         Ok(Some(Self { mounts }))
     }

@@ -11,12 +11,12 @@ use http::{HeaderMap, HeaderValue};
 
 use super::cache::Cache;
 use super::immutable;
+use super::limits::FileLimits;
 use super::options::{DirectoryOptions, Immutable};
 use super::path;
 use super::resource::{Found, Recipe};
 use super::root::{self, Blocking, Entry, Version};
 use crate::contract::ListenError;
-use crate::limits::ListenerLimits;
 
 /// See the module.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Mount {
     /// Checks a configuration. `share`: the part of the cache that is this mount's.
     pub(super) fn new(
         config: &DirectoryOptions,
-        limits: &ListenerLimits,
+        limits: &FileLimits,
         share: usize,
     ) -> Result<Self, ListenError> {
         let directory = absolute(&config.directory).map_err(|error| {

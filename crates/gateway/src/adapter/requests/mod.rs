@@ -2,6 +2,7 @@
 //! id. Owns the way there and back; judges nothing of HTTP itself.
 
 mod answer_body;
+mod limits;
 mod pending;
 mod ticket;
 mod upload;
@@ -12,13 +13,14 @@ use hyper::body::Body as _;
 use hyper::header::HOST;
 use hyper::{Response, StatusCode, Version};
 
-use crate::contract::{Asking, Shard, queue::Taken};
+use crate::contract::{Asking, ListenError, Shard, queue::Taken};
 use crate::http::{
-    Answer, AnswerHead, Answering, Asked, Body, Claim, Endpoint, Exchange, Incoming, OVER_LIMIT,
-    plain,
+    Answer, AnswerHead, Answering, Asked, Body, Claim, Endpoint, EndpointLimits, Exchange,
+    Incoming, OVER_LIMIT, plain,
 };
 use crate::limits::SIDECAR_BYTES;
 use answer_body::AnswerBody;
+use limits::AnswerLimits;
 use pending::Outcome;
 use ticket::{Ticket, room};
 
@@ -32,7 +34,23 @@ enum Content {
 
 /// Requests for workers: all that come while one takes some.
 #[derive(Debug)]
-pub(crate) struct WorkerRequests;
+pub(crate) struct WorkerRequests {
+    /// Bytes of a request's body.
+    body_bytes: usize,
+    /// Milliseconds until an answer begins; `None`: it may take any time.
+    timeout: Option<u64>,
+}
+
+impl WorkerRequests {
+    pub(crate) fn new(limits: &EndpointLimits<'_>) -> Result<Self, ListenError> {
+        let own: AnswerLimits = limits.own()?;
+        let timeout = u64::try_from(own.answer_timeout.as_millis()).unwrap_or(u64::MAX);
+        Ok(Self {
+            body_bytes: limits.http.body_bytes,
+            timeout: (timeout > 0).then_some(timeout),
+        })
+    }
+}
 
 impl Endpoint for WorkerRequests {
     fn claim(&self, exchange: &Exchange, _: &Asked) -> Claim {
@@ -44,18 +62,21 @@ impl Endpoint for WorkerRequests {
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
-        Box::pin(answer(exchange, asked))
+        Box::pin(answer(self, exchange, asked))
     }
 }
 
 /// Answers a request by way of a worker.
-async fn answer(exchange: &Exchange, request: &mut Asked) -> Option<Answer> {
+async fn answer(
+    terms: &WorkerRequests,
+    exchange: &Exchange,
+    request: &mut Asked,
+) -> Option<Answer> {
     let Exchange { shard, client, .. } = exchange;
     if client.over_limit {
         return Some(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
     }
-    let limits = &client.listener.config.limits;
-    let content = match receive(request.body_mut(), limits.body_bytes).await {
+    let content = match receive(request.body_mut(), terms.body_bytes).await {
         Ok(content) => content,
         Err(answer) => return Some(answer),
     };
@@ -66,8 +87,7 @@ async fn answer(exchange: &Exchange, request: &mut Asked) -> Option<Answer> {
             "No worker available",
         ));
     };
-    let late = u64::try_from(limits.answer_timeout.as_millis()).unwrap_or(u64::MAX);
-    let ticket = Ticket::open(shard, worker, (late > 0).then_some(late));
+    let ticket = Ticket::open(shard, worker, terms.timeout);
     // where the worker has too much to do, the request waits: at most until it is late
     loop {
         match ask(shard, &ticket, request, exchange, &content) {
@@ -83,7 +103,7 @@ async fn answer(exchange: &Exchange, request: &mut Asked) -> Option<Answer> {
         }
     }
     if let Content::Stream(body, begun) = content {
-        upload::start(shard, &ticket, (begun, body), limits.body_bytes);
+        upload::start(shard, &ticket, (begun, body), terms.body_bytes);
     }
     Some(match ticket.outcome(client.half_closed.wait()).await {
         Outcome::Whole(mut whole) => {

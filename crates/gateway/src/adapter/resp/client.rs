@@ -6,9 +6,9 @@ use millrace_protocol::resp::parse_integer;
 
 use super::call::{Call, Flow};
 use super::clients::Client;
+use super::limits::FixedRespLimits;
 use super::session::Silence;
 use super::table::shown;
-use crate::limits::FixedLimits;
 
 pub(super) fn id(call: &mut Call<'_, '_>) -> Flow {
     let id = call.session.client.number();
@@ -275,7 +275,7 @@ fn is_name(name: &[u8]) -> bool {
 }
 
 fn is_long(name: &[u8]) -> bool {
-    name.len() > FixedLimits::default().client_name_bytes
+    name.len() > FixedRespLimits::default().client_name_bytes
 }
 
 const TOO_LONG: &str = "ERR the name is too long";

@@ -3,8 +3,8 @@
 
 use millrace_protocol::resp::{Reply, Version};
 
+use super::limits::FixedRespLimits;
 use crate::contract::{Charge, Frame};
-use crate::limits::FixedLimits;
 
 /// A reply that grows: everything behind its head, whose counts are known last.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Long {
             version,
             bytes: Vec::new(),
             charge,
-            most: FixedLimits::default().reply_bytes,
+            most: FixedRespLimits::default().reply_bytes,
         }
     }
 

@@ -12,6 +12,7 @@ mod dispatch;
 mod expiry;
 mod help;
 mod keys;
+mod limits;
 mod long;
 mod options;
 mod protocol;

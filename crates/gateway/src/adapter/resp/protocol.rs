@@ -8,6 +8,7 @@ use millrace_core::{SocketId, Tally};
 use millrace_protocol::resp::{Decoder, Version};
 
 use super::clients::{Client, Clients};
+use super::limits::RespLimits;
 use super::options::RespOptions;
 use super::session::{Common, Session, Silence, Terms};
 use super::throttle::Throttle;
@@ -46,8 +47,11 @@ impl Protocol for RespProtocol {
     }
 
     fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError> {
+        let given = config.protocol_limits.reader();
+        let limits: RespLimits = given.table()?;
+        given.finish()?;
         let options = RespOptions::read(&config.options)?;
-        let terms = Terms::new(&options, &config.limits, &self.0).map_err(|error| {
+        let terms = Terms::new(&options, (&config.limits, &limits), &self.0).map_err(|error| {
             ListenError::Unusable {
                 option: "users",
                 problem: error.to_string(),
@@ -102,7 +106,8 @@ impl RespProtocol {
     ) -> Box<dyn contract::Session> {
         let config = &peer.listener.config;
         let options = RespOptions::read(&config.options).unwrap();
-        let terms = Terms::new(&options, &config.limits, &self.0).unwrap();
+        let limits = (&config.limits, &RespLimits::default());
+        let terms = Terms::new(&options, limits, &self.0).unwrap();
         Listener(Arc::new(terms)).session(socket, peer)
     }
 }

@@ -7,6 +7,7 @@ use millrace_protocol::resp::{RequestLimits, Version};
 
 use super::access::{Access, User};
 use super::clients::{Client, Clients};
+use super::limits::RespLimits;
 use super::options::{PublishAs, RespOptions};
 use super::throttle::Throttle;
 use crate::contract::Encoding;
@@ -86,7 +87,7 @@ impl Terms {
     /// As configured; patterns that are too long are refused.
     pub(super) fn new(
         config: &RespOptions,
-        limits: &ListenerLimits,
+        (limits, own): (&ListenerLimits, &RespLimits),
         common: &Arc<Common>,
     ) -> Result<Self, millrace_core::PatternError> {
         Ok(Self {
@@ -94,8 +95,8 @@ impl Terms {
             access: Access::new(config)?,
             publish_as: config.publish_as,
             argument_bytes: limits.message_bytes,
-            subscriptions: limits.subscriptions_per_socket,
-            keys_bytes: limits.keys_bytes,
+            subscriptions: own.subscriptions_per_socket,
+            keys_bytes: own.keys_bytes,
             password_timeout: u64::try_from(limits.handshake_timeout.as_millis())
                 .unwrap_or(u64::MAX),
         })

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ahash::AHashMap;
 
-use crate::limits::FixedLimits;
+use super::limits::FixedRespLimits;
 use crate::sync::Mutex;
 
 /// See the module. Times are milliseconds since the gateway was made.
@@ -29,7 +29,7 @@ pub(super) enum Wait {
 
 impl Throttle {
     pub(super) fn new() -> Self {
-        let limits = FixedLimits::default();
+        let limits = FixedRespLimits::default();
         Self {
             until: Mutex::new(AHashMap::new()),
             delay: u64::try_from(limits.wrong_password_delay.as_millis()).unwrap_or(u64::MAX),

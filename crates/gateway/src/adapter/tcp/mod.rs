@@ -43,6 +43,7 @@ impl Protocol for TcpProtocol {
     }
 
     fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError> {
+        config.protocol_limits.reader().finish()?;
         let options = TcpOptions::read(&config.options)?;
         Ok(Arc::new(self.listener(options, config)))
     }

@@ -16,7 +16,10 @@ use millrace_protocol::websocket::{DecoderConfig, Role};
 use super::session::WebSocket;
 use crate::contract::{Acceptance, ListenError, Opened, Reader, Transport};
 use crate::http::open;
-use crate::http::{Answer, Answering, Asked, Body, Claim, Client, Endpoint, Exchange, plain};
+use crate::http::{
+    Answer, Answering, Asked, Body, Claim, Client, Endpoint, EndpointLimits, Exchange, HttpLimits,
+    plain,
+};
 use crate::limits::ListenerLimits;
 
 /// WebSockets on one listener.
@@ -29,10 +32,13 @@ pub(crate) struct WebSockets {
 
 impl WebSockets {
     /// Reads the option `websocketPaths`.
-    pub(crate) fn new(options: &Reader<'_>, limits: &ListenerLimits) -> Result<Self, ListenError> {
+    pub(crate) fn new(
+        options: &Reader<'_>,
+        limits: &EndpointLimits<'_>,
+    ) -> Result<Self, ListenError> {
         Ok(Self {
             paths: options.texts("websocketPaths")?,
-            decoder: decoder(limits),
+            decoder: decoder(limits.listener, limits.http),
         })
     }
 
@@ -60,13 +66,19 @@ impl Endpoint for WebSockets {
 }
 
 /// The bounds of a listener as the decoder wants them.
-pub(crate) fn decoder(limits: &ListenerLimits) -> Arc<DecoderConfig> {
+fn decoder(limits: &ListenerLimits, http: &HttpLimits) -> Arc<DecoderConfig> {
     Arc::new(DecoderConfig {
         message_bytes: limits.message_bytes,
         role: Role::Server,
-        control_per_second: limits.control_frames_per_second,
-        control_burst: limits.control_frames_burst,
+        control_per_second: http.control_frames_per_second,
+        control_burst: http.control_frames_burst,
     })
+}
+
+/// A session without its stream, on a listener that says nothing of HTTP.
+#[cfg(test)]
+pub(crate) fn session_on_stage(limits: &ListenerLimits) -> Box<dyn crate::contract::Session> {
+    Box::new(WebSocket::new(decoder(limits, &HttpLimits::default())))
 }
 
 /// Whether a request asks for a WebSocket, well or badly.

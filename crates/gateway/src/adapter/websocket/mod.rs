@@ -5,6 +5,4 @@ mod session;
 
 pub(crate) use endpoint::WebSockets;
 #[cfg(test)]
-pub(crate) use endpoint::decoder;
-#[cfg(test)]
-pub(crate) use session::WebSocket;
+pub(crate) use endpoint::session_on_stage;

@@ -17,7 +17,7 @@ use slab::Slab;
 use tokio::task::AbortHandle;
 
 use super::HttpService;
-use super::clock::{Due, pace};
+use super::clock::Due;
 use super::h2::Session;
 use crate::listener::ListenerState;
 use crate::shard::{Part, Shard};
@@ -172,18 +172,18 @@ impl HttpConnection {
             return at;
         }
         let mut wire = self.wire.borrow_mut();
-        let limits = &self.around.listener.config.limits;
+        let timeouts = &self.around.service.timeouts;
         match wire
             .clock
-            .due(now, limits, self.around.shard.write_timeout())
+            .due(now, timeouts, self.around.shard.write_timeout())
         {
-            Due::Later(at) => return Ok(at.min(now + pace(limits))),
+            Due::Later(at) => return Ok(at.min(now + timeouts.pace())),
             Due::End => wire.ended = true,
             Due::Refuse(refusal) => wire.refuse(refusal),
             Due::Cut => return Err(()),
         }
         self.wake();
-        Ok(now + pace(limits))
+        Ok(now + timeouts.pace())
     }
 }
 

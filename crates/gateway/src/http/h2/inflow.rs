@@ -13,7 +13,6 @@ use millrace_protocol::http::Refusal;
 use tokio::task::AbortHandle;
 
 use crate::http::clock::Course;
-use crate::limits::ListenerLimits;
 use crate::shard::Shard;
 
 /// See the module.
@@ -81,10 +80,10 @@ impl Inflow {
         self.since.set(None);
     }
 
-    /// Looks whether the peer is too slow.
-    pub(super) fn look(&self, now: u64, limits: &ListenerLimits) {
+    /// Looks whether the peer is too slow. It may pause for `timeout` milliseconds.
+    pub(super) fn look(&self, now: u64, timeout: u64) {
         if let Some(since) = self.since.get()
-            && now >= self.course.get().late_at(since, limits)
+            && now >= self.course.get().late_at(since, timeout)
         {
             self.refuse(Refusal::BodyTooSlow);
         }

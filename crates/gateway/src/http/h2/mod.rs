@@ -43,7 +43,7 @@ use tunnel::Tunnel;
 pub(super) async fn converse(connection: &Rc<HttpConnection>, client: Client, stream: Stream) {
     let session = Session::new(Rc::clone(&connection.around.shard), client);
     connection.set_session(&session);
-    let limits = &connection.around.listener.config.limits;
+    let limits = &connection.around.service.limits;
     let head = u32::try_from(limits.request_head_bytes).unwrap_or(u32::MAX);
     let mut builder = http2::Builder::new(Tasks(Rc::clone(&session)));
     builder
@@ -99,8 +99,7 @@ async fn respond(
     request: Request<hyper::body::Incoming>,
 ) -> Response<Paced> {
     let html = answer::likes_html(request.headers());
-    let listener = session.listener();
-    let most = u64::try_from(listener.config.limits.body_bytes).unwrap_or(u64::MAX);
+    let most = session.inspector().body_bytes;
     let refused = |refusal: Refusal| {
         session.log_refusal(refusal);
         answer::refusal(refusal, html)

@@ -20,7 +20,6 @@ use tokio::task::AbortHandle;
 
 use super::inflow::Inflow;
 use crate::http::{Body, BodyError, Client, OVER_LIMIT};
-use crate::listener::ListenerState;
 use crate::permits::Permit;
 use crate::shard::Shard;
 
@@ -104,10 +103,6 @@ impl Session {
         &self.peer.service.inspector
     }
 
-    pub(super) fn listener(&self) -> &ListenerState {
-        &self.peer.listener
-    }
-
     pub(in crate::http) fn is_leaving(&self) -> bool {
         self.leaving.get().is_some()
     }
@@ -156,7 +151,7 @@ impl Session {
     }
 
     fn count_taken_back(&self) {
-        let limits = &self.peer.listener.config.limits;
+        let limits = &self.peer.service.limits;
         let (count, since) = self.taken_back.get();
         let now = self.shard.now();
         let per_second = u64::from(limits.control_frames_per_second);
@@ -218,7 +213,7 @@ impl Session {
 
     /// Looks at its deadlines and says when to look again. `Err`: it is to be dropped.
     pub(in crate::http) fn look(&self, now: u64) -> Result<u64, ()> {
-        let limits = &self.peer.listener.config.limits;
+        let service = &self.peer.service;
         let write = millis(self.shard.write_timeout());
         let late = |since: u64| now >= since.saturating_add(write);
         if self.blocked.get().is_some_and(late) {
@@ -226,7 +221,7 @@ impl Session {
         }
         for (_, entry) in &*self.streams.borrow() {
             if let Some(inflow) = &entry.inflow {
-                inflow.look(now, limits);
+                inflow.look(now, service.timeouts.body);
             }
             if entry.blocked.is_some_and(late)
                 && let Some(task) = &entry.task
@@ -248,9 +243,9 @@ impl Session {
         let timeout = if self.peer.over_limit {
             OVER_LIMIT_IDLE
         } else if self.used.get() {
-            limits.http2_idle_timeout
+            service.limits.http2_idle_timeout
         } else {
-            limits.handshake_timeout
+            self.peer.listener.config.limits.handshake_timeout
         };
         let at = self.idle_since.get().saturating_add(millis(timeout));
         if now >= at {

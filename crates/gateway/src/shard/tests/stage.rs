@@ -9,7 +9,7 @@ use std::task::{Context, Wake, Waker};
 use bytes::Bytes;
 use millrace_core::{Kind, Name, ShardIndex, ShardSet, SocketId, Space, Target};
 
-use crate::adapter::websocket::{WebSocket, decoder};
+use crate::adapter::websocket::session_on_stage as websocket_session;
 use crate::adapter::{RespOnStage, TcpOnStage, sse_encoding, sse_session};
 use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
@@ -187,7 +187,7 @@ impl Stage {
 
     fn session(&self, speaks: Speaks, socket: SocketId) -> Box<dyn Session> {
         match speaks {
-            Speaks::WebSocket => Box::new(WebSocket::new(decoder(&self.listener.config.limits))),
+            Speaks::WebSocket => websocket_session(&self.listener.config.limits),
             Speaks::Events => sse_session(self.events),
             Speaks::Resp => self.resp.session_on_stage(socket, &self.peer()),
             Speaks::Tcp => self.tcp.session_on_stage(socket, &self.peer()),

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::pipe::{Ends, Pipe};
 use super::probe::Probe;
-use crate::adapter::websocket::WebSocket;
+use crate::adapter::websocket::session_on_stage;
 use crate::close::CloseReason;
 use crate::config::ListenerConfig;
 use crate::doorbell::Doorbell;
@@ -50,10 +50,7 @@ pub(super) struct Harness {
 impl Harness {
     /// A WebSocket whose `handleOpen` has not answered.
     pub(super) fn pending() -> Self {
-        Self::pending_with(|listener| {
-            let decoder = crate::adapter::websocket::decoder(&listener.config.limits);
-            Box::new(WebSocket::new(decoder))
-        })
+        Self::pending_with(|listener| session_on_stage(&listener.config.limits))
     }
 
     /// Something else.

@@ -1,0 +1,46 @@
+//! The bounds of RESP.
+
+use std::time::Duration;
+
+use crate::limits::{BYTES, COUNT, limits};
+
+limits! {
+    /// Bounds of a listener that speaks RESP.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub(super) struct RespLimits {
+        /// Channels and patterns that one connection is subscribed to by its own commands (RESP).
+        subscriptions_per_socket: usize = 10_000, 1..=COUNT, "the command is refused whole with an error";
+        /// Bytes of all keys and values of the gateway, each pair charged its length + 128, above which the listener's clients may not write (RESP).
+        keys_bytes: u64 = 256 * 1024 * 1024, 1..=BYTES, "the command is refused with `OOM`";
+    }
+}
+
+limits! {
+    /// Bounds of RESP that no option changes.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub(super) struct FixedRespLimits {
+        /// Arguments of one command, its name included (RESP).
+        arguments: usize = 1_048_576, "an error, and the connection is closed";
+        /// Bytes of a reply that is a list (RESP); any longer than 64 KiB also has to fit into `outboxes_total_bytes`.
+        reply_bytes: usize = 64 * 1024 * 1024, "the command is refused with an error and changes nothing";
+        /// Bytes of the name that a client gives itself, and of its library's and that one's version (RESP).
+        client_name_bytes: usize = 1024, "the command is refused with an error";
+        /// Time that the answer to a wrong password (RESP) waits, and with it all answers to further ones of that address.
+        wrong_password_delay: Duration = Duration::from_millis(500), "the answer waits that long";
+        /// Passwords of one address whose answers wait.
+        passwords_waiting: u32 = 20, "the connection is closed with an error";
+        /// Addresses that gave wrong passwords lately and are remembered.
+        addresses_remembered: usize = 10_000, "further ones count as one";
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_of_arguments_is_the_decoder_s() {
+        let arguments = i64::try_from(FixedRespLimits::default().arguments);
+        assert_eq!(arguments, Ok(millrace_protocol::resp::MOST_ARGUMENTS));
+    }
+}
