@@ -10,5 +10,6 @@ pub mod framing;
 pub mod http;
 pub mod proxy;
 pub mod resp;
+pub mod sockety;
 pub mod sse;
 pub mod websocket;

@@ -1,0 +1,115 @@
+//! Values by channel. Holds memory for those channels that have one, whichever numbers they are.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A map whose keys are channels. Empty, it holds next to nothing.
+#[derive(Debug)]
+pub(super) struct ChannelMap<T> {
+    values: HashMap<u16, T, BuildHasherDefault<ChannelHasher>>,
+}
+
+impl<T> Default for ChannelMap<T> {
+    fn default() -> Self {
+        Self {
+            values: HashMap::default(),
+        }
+    }
+}
+
+impl<T> ChannelMap<T> {
+    #[inline]
+    pub(super) fn insert(&mut self, channel: u16, value: T) {
+        self.values.insert(channel, value);
+    }
+
+    /// Takes a channel's value out. Room that a crowd needed goes with the last of it.
+    #[inline]
+    pub(super) fn remove(&mut self, channel: u16) -> Option<T> {
+        if self.values.is_empty() {
+            return None;
+        }
+        let value = self.values.remove(&channel);
+        if self.values.is_empty() && self.values.capacity() > KEPT {
+            self.values = HashMap::default();
+        }
+        value
+    }
+
+    #[inline]
+    pub(super) fn get(&self, channel: u16) -> Option<&T> {
+        self.values.get(&channel)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, channel: u16) -> Option<&mut T> {
+        self.values.get_mut(&channel)
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, channel: u16) -> bool {
+        !self.values.is_empty() && self.values.contains_key(&channel)
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.values.values()
+    }
+
+    /// Bytes of the table itself, about.
+    pub(super) fn held_bytes(&self) -> usize {
+        // its load is at most seven eighths, and every place has a byte of its own
+        let places = self.values.capacity().saturating_mul(8) / 7;
+        places.saturating_mul(size_of::<(u16, T)>() + 1)
+    }
+}
+
+/// Room that is kept when no channel has a value.
+const KEPT: usize = 14;
+
+/// Spreads twelve bits over a word. Multiplied by an odd number, all lowest twelve stay different, which is what a
+/// table looks at first: no choice of channels makes it slow.
+#[derive(Debug, Default)]
+pub(super) struct ChannelHasher(u64);
+
+impl Hasher for ChannelHasher {
+    #[inline]
+    fn write_u16(&mut self, channel: u16) {
+        self.0 = u64::from(channel).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_leaves_no_room_behind() {
+        let mut map = ChannelMap::default();
+        assert_eq!(map.held_bytes(), 0);
+        for channel in 0..4096 {
+            map.insert(channel, channel);
+        }
+        assert_eq!((map.len(), map.get(4095)), (4096, Some(&4095)));
+        for channel in 0..4096 {
+            assert_eq!(map.remove(channel), Some(channel));
+            assert!(!map.contains(channel));
+        }
+        assert_eq!((map.len(), map.held_bytes()), (0, 0));
+    }
+}

@@ -1,0 +1,244 @@
+//! Heads as they come: how far one is understood, and the bytes of one that did not come in one piece.
+//!
+//! Looks at every byte once, however it is cut. Never claims memory for a size that was announced.
+
+use super::config::DecoderConfig;
+use super::contents::{Contents, Files};
+use super::error::DecodeError;
+use super::files::FileHeader;
+use super::head::{Front, Head};
+use super::packet::Start;
+
+/// How far a head is understood. Its bytes lie elsewhere.
+#[derive(Debug)]
+pub(super) struct Scan {
+    start: Start,
+    front: Option<Front>,
+    /// Bytes understood.
+    at: usize,
+    /// Bytes that its packets have said to carry.
+    announced: usize,
+    /// Files whose headers are understood.
+    files: Files,
+}
+
+impl Scan {
+    pub(super) fn new(start: Start) -> Self {
+        Self {
+            start,
+            front: None,
+            at: 0,
+            announced: 0,
+            files: Files::default(),
+        }
+    }
+
+    /// A packet with so many bytes more. `room` is what the head may be charged with.
+    #[inline]
+    pub(super) fn announce(
+        &mut self,
+        size: u32,
+        config: &DecoderConfig,
+        room: usize,
+    ) -> Result<(), DecodeError> {
+        let announced = usize::try_from(size)
+            .ok()
+            .and_then(|size| self.announced.checked_add(size))
+            .filter(|announced| *announced <= config.head_bytes);
+        self.announced = announced.ok_or(DecodeError::HeadTooBig(size))?;
+        within(self.charge(), room)
+    }
+
+    /// Goes on in `bytes`, which are all that came of the head. True: it is complete.
+    #[inline]
+    pub(super) fn advance(
+        &mut self,
+        bytes: &[u8],
+        config: &DecoderConfig,
+        room: usize,
+    ) -> Result<bool, DecodeError> {
+        let front = match self.front {
+            Some(front) => front,
+            None => match Front::parse(self.start, bytes) {
+                Some(front) => self.begin_with(front, bytes, config)?,
+                None => return Ok(false),
+            },
+        };
+        let mut understood = u32::try_from(self.files.count()).unwrap_or(u32::MAX);
+        while understood < front.files {
+            let rest = bytes.get(self.at..).unwrap_or_default();
+            let Some(file) = FileHeader::parse(rest) else {
+                return Ok(false);
+            };
+            if simdutf8::basic::from_utf8(file.name).is_err() {
+                return Err(DecodeError::FileName(understood));
+            }
+            self.files.push(file.size);
+            self.at += file.length;
+            within(charge_of(self.announced, self.files.count()), room)?;
+            understood += 1;
+        }
+        if self.at < self.announced {
+            return Err(DecodeError::BodyTooLong);
+        }
+        Ok(true)
+    }
+
+    /// All but the headers of files has come.
+    #[inline]
+    fn begin_with(
+        &mut self,
+        front: Front,
+        bytes: &[u8],
+        config: &DecoderConfig,
+    ) -> Result<Front, DecodeError> {
+        if simdutf8::basic::from_utf8(front.action(bytes)).is_err() {
+            return Err(DecodeError::Action);
+        }
+        if front.files > config.files {
+            return Err(DecodeError::TooManyFiles(front.files));
+        }
+        self.at = usize::try_from(front.length).unwrap_or(usize::MAX);
+        Ok(*self.front.insert(front))
+    }
+
+    /// The head that lies in `bytes`, of which [`Scan::advance`] has said that it is complete.
+    #[inline]
+    pub(super) fn head<'a>(&self, bytes: &'a [u8]) -> Option<Head<'a>> {
+        Some(self.front.as_ref()?.head(self.start, bytes))
+    }
+
+    /// What the message owes, once its head is complete.
+    #[inline]
+    pub(super) fn take_contents(&mut self) -> Contents {
+        let data_size = self.front.as_ref().map_or(0, |front| front.data_size);
+        let files = std::mem::take(&mut self.files);
+        Contents::new(data_size, self.start.has_stream, files)
+    }
+
+    fn charge(&self) -> usize {
+        charge_of(self.announced, self.files.count())
+    }
+}
+
+/// What a head counts, by what was announced of it, so that it is the same however it is cut.
+fn charge_of(announced: usize, files: usize) -> usize {
+    announced
+        .saturating_add(HEAD_CHARGE)
+        .saturating_add(files_charge(files))
+}
+
+fn within(charge: usize, room: usize) -> Result<(), DecodeError> {
+    if charge > room {
+        return Err(DecodeError::TooMuchPending);
+    }
+    Ok(())
+}
+
+/// What the files of a message in progress count.
+pub(super) fn files_charge(files: usize) -> usize {
+    match files {
+        0 => 0,
+        files => files
+            .saturating_mul(FILE_CHARGE)
+            .saturating_add(LIST_CHARGE),
+    }
+}
+
+/// What an incomplete head counts beside its bytes.
+const HEAD_CHARGE: usize = 160;
+
+/// What a file counts: its number twice, since what grows doubles.
+const FILE_CHARGE: usize = 16;
+
+/// What a list of files counts beside them.
+const LIST_CHARGE: usize = 48;
+
+/// A head that is not complete.
+#[derive(Debug)]
+pub(super) struct Partial {
+    scan: Scan,
+    /// What came of it.
+    held: Vec<u8>,
+    /// Bytes of files that came before the rest of it.
+    early: usize,
+}
+
+const _: () = assert!(
+    size_of::<Partial>() <= HEAD_CHARGE,
+    "a head is charged with it"
+);
+
+impl Partial {
+    /// One of which these bytes came. Allocates nothing if there are none.
+    pub(super) fn new(scan: Scan, bytes: &[u8]) -> Self {
+        Self {
+            scan,
+            held: bytes.to_vec(),
+            early: 0,
+        }
+    }
+
+    /// A packet with so many bytes more.
+    pub(super) fn announce(
+        &mut self,
+        size: u32,
+        config: &DecoderConfig,
+        room: usize,
+    ) -> Result<(), DecodeError> {
+        let room = room.saturating_sub(self.early);
+        self.scan.announce(size, config, room)
+    }
+
+    /// Takes more of it. True: it is complete.
+    pub(super) fn push(
+        &mut self,
+        bytes: &[u8],
+        config: &DecoderConfig,
+        room: usize,
+    ) -> Result<bool, DecodeError> {
+        let least = self.held.len().saturating_add(bytes.len());
+        if least > self.held.capacity() {
+            let doubled = self.held.capacity().saturating_mul(2);
+            let wanted = doubled.min(self.scan.announced).max(least);
+            self.held.reserve_exact(wanted - self.held.len());
+        }
+        self.held.extend_from_slice(bytes);
+        self.scan
+            .advance(&self.held, config, room.saturating_sub(self.early))
+    }
+
+    pub(super) fn head(&self) -> Option<Head<'_>> {
+        self.scan.head(&self.held)
+    }
+
+    pub(super) fn take_contents(&mut self) -> Contents {
+        self.scan.take_contents()
+    }
+
+    /// The files that are known; `None`: there are none.
+    pub(super) fn files(&mut self) -> Option<&mut Files> {
+        Some(&mut self.scan.files).filter(|files| files.count() > 0)
+    }
+
+    /// A packet of a file that is known.
+    pub(super) fn take_early(&mut self, size: u32, room: usize) -> Result<(), DecodeError> {
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        self.early = self.early.saturating_add(size);
+        within(self.charge(), room)
+    }
+
+    /// What it counts against `pending_bytes`.
+    pub(super) fn charge(&self) -> usize {
+        self.scan.charge().saturating_add(self.early)
+    }
+
+    /// Bytes that came of it.
+    pub(super) fn received(&self) -> usize {
+        self.held.len()
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        size_of::<Self>() + self.held.capacity() + self.scan.files.held_bytes()
+    }
+}
