@@ -1,0 +1,14 @@
+//! The Sockety codec through its public API: bytes in, items out, however the bytes are cut; and back.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod accepted;
+mod bounds;
+mod captured;
+mod chunks;
+mod mixed;
+mod refused;
+mod roundtrip;
+mod seen;
+mod sender;
+mod vectors;
+mod wide;
