@@ -6,6 +6,7 @@ use super::error::EncodeError;
 use super::head::{Head, Subject};
 use super::header::MOST_CHANNELS;
 use super::id::Id;
+use super::packet;
 use super::width::{
     DATA_SIZE, FILE_INDEX, FILES_COUNT, FILES_TOTAL, PACKET_SIZE, TEXT_LENGTH, append_uint,
 };
@@ -15,7 +16,7 @@ pub const STREAM_END: u8 = 0x80;
 /// The current channel's message is given up.
 pub const ABORT: u8 = 0x90;
 /// A sign of life. May stand between any two packets.
-pub const HEARTBEAT: u8 = 0xa0;
+pub const HEARTBEAT: u8 = packet::HEARTBEAT;
 /// We will disconnect soon. May stand between any two packets.
 pub const GO_AWAY: u8 = 0xb0;
 

@@ -29,6 +29,9 @@ pub(super) struct Start {
     pub(super) expects_response: bool,
 }
 
+/// The whole of a heartbeat, as it is written.
+pub(super) const HEARTBEAT: u8 = 0xa0;
+
 /// The most bytes of a packet without what it carries.
 pub(super) const LONGEST: usize = 18;
 

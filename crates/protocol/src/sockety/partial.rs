@@ -57,15 +57,16 @@ impl Scan {
         config: &DecoderConfig,
         room: usize,
     ) -> Result<bool, DecodeError> {
-        let front = match self.front {
-            Some(front) => front,
-            None => match Front::parse(self.start, bytes) {
-                Some(front) => self.begin_with(front, bytes, config)?,
-                None => return Ok(false),
-            },
+        if self.front.is_none() {
+            self.front = Front::parse(self.start, bytes);
+            self.begin(bytes, config)?;
+        }
+        let Some(front) = &self.front else {
+            return Ok(false);
         };
+        let files = front.files;
         let mut understood = u32::try_from(self.files.count()).unwrap_or(u32::MAX);
-        while understood < front.files {
+        while understood < files {
             let rest = bytes.get(self.at..).unwrap_or_default();
             let Some(file) = FileHeader::parse(rest) else {
                 return Ok(false);
@@ -84,14 +85,12 @@ impl Scan {
         Ok(true)
     }
 
-    /// All but the headers of files has come.
+    /// Looks at all but the headers of files, if that has come.
     #[inline]
-    fn begin_with(
-        &mut self,
-        front: Front,
-        bytes: &[u8],
-        config: &DecoderConfig,
-    ) -> Result<Front, DecodeError> {
+    fn begin(&mut self, bytes: &[u8], config: &DecoderConfig) -> Result<(), DecodeError> {
+        let Some(front) = &self.front else {
+            return Ok(());
+        };
         if simdutf8::basic::from_utf8(front.action(bytes)).is_err() {
             return Err(DecodeError::Action);
         }
@@ -99,7 +98,7 @@ impl Scan {
             return Err(DecodeError::TooManyFiles(front.files));
         }
         self.at = usize::try_from(front.length).unwrap_or(usize::MAX);
-        Ok(*self.front.insert(front))
+        Ok(())
     }
 
     /// The head that lies in `bytes`, of which [`Scan::advance`] has said that it is complete.
