@@ -134,8 +134,11 @@ fn until_refused(config: &DecoderConfig, packets: &[u8]) -> (u16, Option<DecodeE
             assert_eq!(decoder.held_bytes(), 0);
             return (channel, Some(error));
         }
-        assert!(decoder.held_bytes() <= most_held(config));
+        if channel % 64 == 0 {
+            assert!(decoder.held_bytes() <= most_held(config));
+        }
     }
+    assert!(decoder.held_bytes() <= most_held(config));
     (config.channels, None)
 }
 

@@ -219,7 +219,8 @@ fn the_longest_texts() {
         draft.with(|head| append_head(head, &mut stream).unwrap());
         let expected = [Seen::Header(4096), Seen::Message(0, draft, false)];
         assert_eq!(decode(&config, [&stream[..]]), expected);
-        assert_eq!(decode(&config, stream.chunks(1)), expected);
+        let step = if length > 256 { 997 } else { 1 };
+        assert_eq!(decode(&config, stream.chunks(step)), expected);
     }
 }
 

@@ -137,7 +137,9 @@ fn data_is_one_packet_or_ends_with_a_large_one() {
 
 #[test]
 fn data_that_is_given_at_once_is_sent_packet_by_packet() {
-    let payload: Vec<u8> = (0..3 * MIB + 7).map(|at| at.to_le_bytes()[1]).collect();
+    let mib = usize::try_from(MIB).unwrap();
+    let mut payload = (0..251).collect::<Vec<u8>>().repeat(mib / 80);
+    payload.truncate(3 * mib + 7);
     let draft = data(u64::try_from(payload.len()).unwrap());
     let (mut sender, mut out) = (Sender::new(2), vec![0xe3]);
     assert_eq!(begin(&mut sender, &draft, &mut out), Ok(Some(0)));
@@ -151,7 +153,6 @@ fn data_that_is_given_at_once_is_sent_packet_by_packet() {
         rest = &rest[taken..];
         sender.stream(1, &[b"between"], false, &mut out).unwrap();
     }
-    let mib = usize::try_from(MIB).unwrap();
     assert_eq!((sizes, rest.len()), (vec![mib, mib, mib + 7], 0));
     let seen = decode(&DecoderConfig::default(), out.chunks(10_000));
     let of_0 = seen.iter().filter_map(|one| match one {
