@@ -334,8 +334,13 @@ impl Decoder {
         self.stage = Stage::Failed;
     }
 
+    /// What counts against [`DecoderConfig::pending_bytes`] now.
+    pub fn pending(&self) -> usize {
+        self.channels.pending()
+    }
+
     /// Bytes received of heads and of packets' own numbers that are not complete; `None` if there are none. Contents do not
-    /// count: they may take as long as they like.
+    /// count: they may take as long as they like. Looks at all busy channels if there is a head that is not complete.
     pub fn unfinished(&self) -> Option<usize> {
         let kept = self.kept.length();
         match self.channels.unfinished() {
@@ -350,7 +355,8 @@ impl Decoder {
     }
 
     /// Bytes of memory held: at most [`DecoderConfig::pending_bytes`], the head just yielded, and a table with 33 bytes for
-    /// each of its places, of which there are at most four for each channel that was busy at the same time.
+    /// each of its places, of which there are at most four for each channel that was busy at the same time. Looks at all busy
+    /// channels.
     pub fn held_bytes(&self) -> usize {
         let given = self.given.as_deref().map_or(0, Partial::held_bytes);
         self.channels.held_bytes() + given

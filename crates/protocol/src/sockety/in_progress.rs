@@ -76,6 +76,11 @@ impl InProgress {
         config.pending_bytes.saturating_sub(self.others_charge)
     }
 
+    /// What all channels are charged with.
+    pub(super) fn pending(&self) -> usize {
+        self.others_charge.saturating_add(self.current.charge())
+    }
+
     /// Bytes received of heads that are not complete; `None` if there are none.
     pub(super) fn unfinished(&self) -> Option<usize> {
         if self.others_partial == 0 && !self.current.is_head() {

@@ -23,6 +23,7 @@ fn an_announced_head_holds_no_memory() {
     let (mut decoder, mut seen) = (begun(&config), vec![]);
     feed(&mut decoder, &config, &hex("28 000010"), &mut seen).unwrap();
     assert!(decoder.held_bytes() <= HEAD);
+    assert_eq!(decoder.pending(), HEAD + (1 << 20), "announced, not held");
     // an action, and of all files that a head may have two
     let body = hex("30 U 01 61 102700 0200 00 01 01 62 00 01 01 63");
     for (received, byte) in (1..).zip(&body) {
@@ -209,6 +210,7 @@ fn what_was_pending_counts_no_more_when_it_is_over() {
         feed(&mut decoder, &config, &stream, &mut seen).unwrap();
     }
     assert_eq!((decoder.is_busy(), decoder.unfinished()), (false, None));
+    assert_eq!(decoder.pending(), 0);
 }
 
 #[test]

@@ -175,6 +175,7 @@ pub(crate) fn decode_all<'a>(
             break;
         }
         assert!(decoder.held_bytes() <= most_held(config));
+        assert!(decoder.pending() <= config.pending_bytes);
     }
     (seen, decoder.unfinished(), decoder.is_busy())
 }
@@ -196,6 +197,7 @@ pub(crate) fn feed(
 
 fn nothing_follows(decoder: &mut Decoder, config: &DecoderConfig) {
     assert_eq!((decoder.unfinished(), decoder.held_bytes()), (None, 0));
+    assert_eq!(decoder.pending(), 0);
     let mut input = &[0xa0, 0xa0][..];
     assert_eq!(decoder.next(&mut input, config), Ok(None));
     assert!(input.is_empty() && !decoder.is_busy());
