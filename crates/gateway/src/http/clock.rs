@@ -1,5 +1,5 @@
 //! The times of one HTTP connection, or of one body, and the deadlines that follow from them. Pure: the time is an
-//! argument, in milliseconds. Whoever looks at it does so about once a second, so no request sets a timer.
+//! argument, in milliseconds. Says when to look at it again, so that no request sets a timer and no deadline is missed.
 
 use std::time::Duration;
 
@@ -85,16 +85,6 @@ impl Timeouts {
             keep_alive: millis(http.keep_alive_timeout),
             body: millis(http.body_timeout),
         }
-    }
-
-    /// How often a connection is looked at: about once a second, more often where a deadline is shorter than that.
-    pub(super) fn pace(&self) -> u64 {
-        let shortest = self
-            .head
-            .min(self.first_request)
-            .min(self.keep_alive)
-            .min(self.body);
-        (shortest / 4).clamp(20, 1000)
     }
 }
 
@@ -187,14 +177,16 @@ impl Clock {
         self.first = false;
     }
 
-    /// The whole handshake has as long as `timeout`, counted from where its head began.
-    pub(super) fn begin_handshake(&mut self, timeout: Duration) {
+    /// The whole handshake has as long as `timeout`, counted from where its head began; returns until when.
+    pub(super) fn begin_handshake(&mut self, timeout: Duration) -> u64 {
         self.cut = self.cut.min(self.head.saturating_add(millis(timeout)));
+        self.cut
     }
 
-    /// Whatever happens now takes no longer than `timeout`.
-    pub(super) fn begin_end(&mut self, now: u64, timeout: Duration) {
+    /// Whatever happens now takes no longer than `timeout`; returns until when.
+    pub(super) fn begin_end(&mut self, now: u64, timeout: Duration) -> u64 {
         self.cut = now.saturating_add(millis(timeout));
+        self.cut
     }
 
     pub(super) fn is_waiting(&self) -> bool {
@@ -206,6 +198,37 @@ impl Clock {
         if at <= now { outcome } else { Due::Later(at) }
     }
 
+    /// When to look again, where nothing is due before `at`: whatever happens until then, nothing else falls due sooner, but
+    /// for an [end](Self::begin_end) and a [handshake](Self::begin_handshake), and a body that has used its time up half a
+    /// second. One that waits for its next request is looked at once in all.
+    pub(super) fn next_look(&self, now: u64, at: u64, timeouts: &Timeouts, write: Duration) -> u64 {
+        // each deadline lies one of these behind the moment that it counts from
+        let shortest = (timeouts.head.min(timeouts.keep_alive))
+            .min(timeouts.body)
+            .min(millis(write));
+        let is_past_http_1_0 = self.waits.is_some() && !self.first && !self.hasty;
+        let shortest = if is_past_http_1_0 {
+            shortest
+        } else {
+            shortest.min(timeouts.first_request)
+        };
+        let mut look = at.min(now.saturating_add(shortest));
+        // … but that of the first head, which counts from the beginning
+        let first_head = self.accepted.saturating_add(timeouts.head);
+        if self.first && first_head > now {
+            look = look.min(first_head);
+        }
+        // and those that another hides, or that count on from where they were
+        let hidden = if self.waits.is_none() {
+            self.body.course.late_at(now, timeouts.body)
+        } else if self.blocked.is_some() {
+            self.waited_until(timeouts).0
+        } else {
+            return look;
+        };
+        look.min(hidden.max(now.saturating_add(LEAST_PACE)))
+    }
+
     fn next(&self, timeouts: &Timeouts, write: Duration) -> (u64, Due) {
         if self.cut != u64::MAX {
             return (self.cut, Due::Cut);
@@ -213,6 +236,11 @@ impl Clock {
         if let Some(since) = self.blocked {
             return (since.saturating_add(millis(write)), Due::Cut);
         }
+        self.waited_until(timeouts)
+    }
+
+    /// How long the peer is waited for, and what happens then.
+    fn waited_until(&self, timeouts: &Timeouts) -> (u64, Due) {
         match self.waits {
             None => (u64::MAX, Due::Cut),
             Some((Waits::Request, _)) if self.first => {
@@ -249,133 +277,12 @@ impl Clock {
     }
 }
 
+/// Between two looks at one connection, where a deadline may come closer.
+const LEAST_PACE: u64 = 500;
+
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const WRITE: Duration = Duration::from_secs(30);
-
-    fn due(clock: &Clock, now: u64) -> Due {
-        let timeouts = Timeouts::new(&ListenerLimits::default(), &HttpLimits::default());
-        clock.due(now, &timeouts, WRITE)
-    }
-
-    #[test]
-    fn a_silent_peer_has_two_seconds_and_a_head_ten() {
-        let mut clock = Clock::new(1_000);
-        clock.wait(1_000, Waits::Request, false);
-        assert_eq!(due(&clock, 1_000), Due::Later(3_000));
-        assert_eq!(due(&clock, 3_000), Due::End);
-        clock.received(2_900, 5);
-        clock.wait(2_900, Waits::Head, false);
-        assert_eq!(due(&clock, 3_000), Due::Later(11_000));
-        clock.received(10_900, 5);
-        clock.wait(10_900, Waits::Head, false);
-        assert_eq!(due(&clock, 11_000), Due::Refuse(Refusal::HeadTooSlow));
-    }
-
-    #[test]
-    fn a_first_request_of_http_1_0_has_two_seconds_of_silence() {
-        let mut clock = Clock::new(1_000);
-        clock.received(1_500, 20);
-        clock.wait(1_500, Waits::Head, true);
-        assert_eq!(due(&clock, 1_500), Due::Later(3_500));
-        assert_eq!(due(&clock, 3_500), Due::End);
-        // what drips is silent never, but no slower than any other head either
-        for now in (2_500..=10_500).step_by(1_000) {
-            clock.received(now, 1);
-        }
-        assert_eq!(due(&clock, 10_999), Due::Later(11_000));
-        assert_eq!(due(&clock, 11_000), Due::Refuse(Refusal::HeadTooSlow));
-        clock.stop();
-        clock.wait(20_000, Waits::Body(1), true);
-        assert_eq!(due(&clock, 21_999), Due::Later(22_000));
-        assert_eq!(due(&clock, 22_000), Due::Refuse(Refusal::BodyTooSlow));
-        clock.stop();
-        clock.received(30_000, 5);
-        clock.wait(30_000, Waits::Head, false);
-        assert!(matches!(due(&clock, 32_000), Due::Later(_)));
-    }
-
-    #[test]
-    fn between_requests_any_byte_counts() {
-        let mut clock = Clock::new(0);
-        clock.received(100, 50);
-        clock.stop();
-        assert_eq!(
-            due(&clock, 1_000_000),
-            Due::Later(u64::MAX),
-            "an answer has its own deadline"
-        );
-        clock.wrote(1_000_000, true);
-        clock.wait(1_000_000, Waits::Request, false);
-        assert_eq!(due(&clock, 1_004_999), Due::Later(1_005_000));
-        assert_eq!(due(&clock, 1_005_000), Due::End);
-        clock.received(1_004_000, 3);
-        clock.wait(1_004_000, Waits::Head, false);
-        assert_eq!(due(&clock, 1_005_000), Due::Later(1_014_000));
-    }
-
-    #[test]
-    fn a_body_may_pause_and_may_be_slow_but_not_for_ever() {
-        let mut clock = Clock::new(0);
-        clock.received(0, 100);
-        clock.stop();
-        clock.wait(0, Waits::Body(1), false);
-        assert_eq!(due(&clock, 9_999), Due::Later(10_000));
-        assert_eq!(due(&clock, 10_000), Due::Refuse(Refusal::BodyTooSlow));
-        // a byte every second earns a millisecond each: not another second
-        let mut now = 0;
-        while due(&clock, now) != Due::Refuse(Refusal::BodyTooSlow) {
-            now += 1_000;
-            clock.received(now, 1);
-            clock.stop();
-            clock.wait(now, Waits::Body(1), false);
-        }
-        assert_eq!(now, 11_000);
-        // time in which nobody read it is not the peer's
-        let mut clock = Clock::new(0);
-        clock.stop();
-        clock.wait(0, Waits::Body(1), false);
-        for now in 1..100 {
-            clock.received(now * 60_000 - 59_000, 10 * 1024);
-            clock.stop();
-            clock.wait(now * 60_000, Waits::Body(1), false);
-            assert_eq!(
-                due(&clock, now * 60_000 + 999),
-                Due::Later(now * 60_000 + 10_000)
-            );
-        }
-    }
-
-    #[test]
-    fn a_handshake_counts_from_its_head_and_a_blocked_write_from_its_start() {
-        let mut clock = Clock::new(0);
-        clock.received(100, 50);
-        clock.stop();
-        clock.begin_handshake(Duration::from_secs(10));
-        assert_eq!(due(&clock, 0), Due::Later(10_000));
-        let mut clock = Clock::new(0);
-        clock.received(100, 50);
-        clock.stop();
-        clock.received(7_000, 50);
-        clock.begin_handshake(Duration::from_secs(10));
-        assert_eq!(due(&clock, 0), Due::Later(17_000));
-        let mut clock = Clock::new(0);
-        clock.wrote(5, false);
-        clock.wrote(20_000, false);
-        assert_eq!(due(&clock, 30_005), Due::Cut);
-        clock.wrote(30_000, true);
-        assert_eq!(due(&clock, 30_005), Due::Later(u64::MAX));
-        // the last bytes were taken, and stay where they are
-        clock.flushed(30_000, false);
-        clock.flushed(50_000, false);
-        assert_eq!(due(&clock, 60_000), Due::Cut);
-        clock.flushed(60_000, true);
-        assert_eq!(due(&clock, 60_000), Due::Later(u64::MAX));
-    }
-}
+mod tests;

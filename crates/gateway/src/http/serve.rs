@@ -65,12 +65,9 @@ fn serve(
             ))
             .await;
         }
-        {
-            let mut wire = connection.wire.borrow_mut();
-            wire.open(stream, shard.now());
-            if peer.over_limit {
-                wire.clock.begin_end(shard.now(), OVER_LIMIT_TIMEOUT);
-            }
+        connection.wire.borrow_mut().open(stream, shard.now());
+        if peer.over_limit {
+            connection.begin_end(OVER_LIMIT_TIMEOUT);
         }
         let client = Rc::new(Client::new(peer, service));
         let asked = poll_fn(|cx| {
@@ -172,7 +169,8 @@ async fn answer_to(
         let upgrades = inspector.is_at_upgrade() && inspector.requests() == serial;
         if upgrades {
             let limits = &connection.around.listener.config.limits;
-            wire.clock.begin_handshake(limits.handshake_timeout);
+            let until = wire.clock.begin_handshake(limits.handshake_timeout);
+            connection.look_by(until);
         }
         upgrades
     };
@@ -246,9 +244,9 @@ async fn read_out(mut body: Incoming) -> bool {
 /// The last words, if there are any, and the end.
 async fn part(connection: &HttpConnection, client: &Client) {
     let around = &connection.around;
+    connection.begin_end(LINGER);
     let (words, mut lingers) = {
-        let mut wire = connection.wire.borrow_mut();
-        wire.clock.begin_end(around.shard.now(), LINGER);
+        let wire = connection.wire.borrow();
         let inspector = wire.inspector();
         let in_body = inspector.is_in_body();
         let words = match wire.refusal {

@@ -12,13 +12,14 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use slab::Slab;
 use tokio::task::AbortHandle;
 
 use super::HttpService;
 use super::clock::Due;
-use super::h2::Session;
+use super::h2::{self, Session};
 use crate::listener::ListenerState;
 use crate::shard::{Part, Shard};
 use crate::socket::env::Env;
@@ -48,23 +49,27 @@ pub(crate) struct HttpConnection {
     waker: RefCell<Option<Waker>>,
     /// Where it speaks HTTP/2.
     session: RefCell<Option<Rc<Session>>>,
+    /// When its deadlines are looked at next.
+    next_look: Cell<Look>,
 }
 
 /// The connections of a shard that speak HTTP.
-pub(super) struct HttpConnections(RefCell<List>);
+pub(super) struct HttpConnections {
+    list: RefCell<List>,
+    /// When each is looked at next, and looks that an earlier one took the place of.
+    wheel: RefCell<Wheel<Look>>,
+    /// Those that are due, for a moment.
+    due: RefCell<Vec<Look>>,
+}
 
 struct List {
     all: Slab<Entry>,
-    /// When each is looked at next.
-    wheel: Wheel<Look>,
-    /// Those that are due, for a moment.
-    due: Vec<Look>,
     /// How many there have been.
     entered: u64,
 }
 
 /// A look at a connection's deadlines.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Look {
     at: u64,
     key: usize,
@@ -111,12 +116,29 @@ impl HttpConnection {
             closing: Cell::new(false),
             waker: RefCell::new(None),
             session: RefCell::new(None),
+            next_look: Cell::default(),
         })
     }
 
     /// From here on it speaks HTTP/2.
     pub(super) fn set_session(&self, session: &Rc<Session>) {
         *self.session.borrow_mut() = Some(Rc::clone(session));
+    }
+
+    /// Whatever happens from now on takes no longer than `timeout`.
+    pub(super) fn begin_end(&self, timeout: Duration) {
+        let now = self.around.shard.now();
+        let until = self.wire.borrow_mut().clock.begin_end(now, timeout);
+        self.look_by(until);
+    }
+
+    /// Has its deadlines looked at by this time.
+    pub(super) fn look_by(&self, at: u64) {
+        let next = self.next_look.get();
+        if at < next.at {
+            let connections = self.around.shard.part::<HttpConnections>();
+            connections.look_at(self, Look { at, ..next });
+        }
     }
 
     /// Remembers whom to wake when a deadline has come.
@@ -147,7 +169,9 @@ impl HttpConnection {
     /// Ends it if it waits for a request. `Err`: it is to be dropped, for it cannot even speak yet.
     fn stop(&self) -> Result<(), ()> {
         if let Some(session) = &*self.session.borrow() {
-            session.leave(self.around.shard.now());
+            let now = self.around.shard.now();
+            session.leave(now);
+            self.look_by(now + h2::PACE);
             self.wake();
             return Ok(());
         }
@@ -172,18 +196,18 @@ impl HttpConnection {
             return at;
         }
         let mut wire = self.wire.borrow_mut();
-        let timeouts = &self.around.service.timeouts;
-        match wire
-            .clock
-            .due(now, timeouts, self.around.shard.write_timeout())
-        {
-            Due::Later(at) => return Ok(at.min(now + timeouts.pace())),
+        let (timeouts, write) = (
+            &self.around.service.timeouts,
+            self.around.shard.write_timeout(),
+        );
+        match wire.clock.due(now, timeouts, write) {
+            Due::Later(at) => return Ok(wire.clock.next_look(now, at, timeouts, write)),
             Due::End => wire.ended = true,
             Due::Refuse(refusal) => wire.refuse(refusal),
             Due::Cut => return Err(()),
         }
         self.wake();
-        Ok(now + timeouts.pace())
+        Ok(wire.clock.next_look(now, u64::MAX, timeouts, write))
     }
 }
 
@@ -199,7 +223,7 @@ impl HttpConnections {
             shard, listener, ..
         } = &connection.around;
         let connections = shard.part::<Self>();
-        let mut list = connections.0.borrow_mut();
+        let mut list = connections.list.borrow_mut();
         list.entered += 1;
         let number = list.entered;
         let key = list.all.insert(Entry {
@@ -208,10 +232,10 @@ impl HttpConnections {
             connection: Rc::clone(connection),
             task: None,
         });
+        drop(list);
         shard.stops.came(listener.id);
         let at = shard.now();
-        list.wheel.insert(Look { at, key, number });
-        drop(list);
+        connections.look_at(connection, Look { at, key, number });
         Registration {
             shard: Rc::clone(shard),
             connections,
@@ -219,31 +243,51 @@ impl HttpConnections {
         }
     }
 
+    /// Sets the next look at a connection.
+    fn look_at(&self, connection: &HttpConnection, look: Look) {
+        connection.next_look.set(look);
+        self.wheel.borrow_mut().insert(look);
+    }
+
     /// Leaves the list.
     fn leave(&self, key: usize) -> Option<Entry> {
-        self.0.borrow_mut().all.try_remove(key)
+        self.list.borrow_mut().all.try_remove(key)
     }
 }
 
 impl Part for HttpConnections {
     fn new(env: &Env) -> Self {
-        Self(RefCell::new(List {
-            all: Slab::new(),
-            wheel: Wheel::new(env.now()),
-            due: Vec::new(),
-            entered: 0,
-        }))
+        Self {
+            list: RefCell::new(List {
+                all: Slab::new(),
+                entered: 0,
+            }),
+            wheel: RefCell::new(Wheel::new(env.now())),
+            due: RefCell::default(),
+        }
     }
 
     fn look(&self, shard: &Shard) -> bool {
-        let list = &mut *self.0.borrow_mut();
-        list.look(shard.now());
+        let now = shard.now();
+        let mut due = self.due.borrow_mut();
+        self.wheel.borrow_mut().advance(now, &mut due);
+        let list = self.list.borrow();
+        for look in due.drain(..) {
+            let Some(entry) = list.known(look) else {
+                continue;
+            };
+            let at = entry.connection.look(now).unwrap_or_else(|()| {
+                entry.drop_task();
+                now
+            });
+            self.look_at(&entry.connection, Look { at, ..look });
+        }
         !list.all.is_empty()
     }
 
     /// Those that wait for a request end, the others once they would wait for one: a request that came is answered.
     fn stop(&self, listeners: &[u32], cuts: bool) -> usize {
-        let list = self.0.borrow();
+        let list = self.list.borrow();
         let stopped = list.of(listeners).map(|entry| {
             if cuts || entry.connection.stop().is_err() {
                 entry.drop_task();
@@ -254,22 +298,11 @@ impl Part for HttpConnections {
 }
 
 impl List {
-    /// Looks at those that are due.
-    fn look(&mut self, now: u64) {
-        let mut due = std::mem::take(&mut self.due);
-        self.wheel.advance(now, &mut due);
-        for look in due.drain(..) {
-            let entry = self.all.get(look.key);
-            let Some(entry) = entry.filter(|entry| entry.number == look.number) else {
-                continue;
-            };
-            let at = entry.connection.look(now).unwrap_or_else(|()| {
-                entry.drop_task();
-                now
-            });
-            self.wheel.insert(Look { at, ..look });
-        }
-        self.due = due;
+    /// Whose look this is, unless there was an earlier one since.
+    fn known(&self, look: Look) -> Option<&Entry> {
+        let entry = self.all.get(look.key)?;
+        let is_next = entry.number == look.number && entry.connection.next_look.get() == look;
+        is_next.then_some(entry)
     }
 
     fn of(&self, listeners: &[u32]) -> impl Iterator<Item = &Entry> {
@@ -299,7 +332,7 @@ impl Registration {
 impl Place {
     /// Names the task that serves the connection.
     pub(super) fn set_task(&self, task: AbortHandle) {
-        if let Some(entry) = self.connections.0.borrow_mut().all.get_mut(self.key) {
+        if let Some(entry) = self.connections.list.borrow_mut().all.get_mut(self.key) {
             entry.task = Some(task);
         }
     }

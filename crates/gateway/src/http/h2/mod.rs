@@ -35,7 +35,7 @@ use crate::net::stream::Stream;
 pub(super) use inflow::Inflow;
 use line::Line;
 pub(crate) use session::Place;
-pub(super) use session::Session;
+pub(super) use session::{PACE, Session};
 use session::{Paced, StreamGuard, Tasks};
 use tunnel::Tunnel;
 
@@ -61,6 +61,7 @@ pub(super) async fn converse(connection: &Rc<HttpConnection>, client: Client, st
         .max_local_error_reset_streams(RESETS)
         .enable_connect_protocol();
     let service = service_fn(|request| {
+        connection.look_by(connection.around.shard.now() + PACE);
         let (session, guard) = (Rc::clone(&session), session.enter());
         async move { Ok::<_, Infallible>(respond(&session, guard, request).await) }
     });

@@ -252,7 +252,8 @@ impl Session {
             self.leave(now);
             return Ok(now);
         }
-        Ok(at.min(now + PACE))
+        // it may have something to write that the peer does not take from now on
+        Ok(at.min(now.saturating_add(write)))
     }
 
     fn entry(&self, key: usize, change: impl FnOnce(&mut Entry)) {
@@ -262,8 +263,8 @@ impl Session {
     }
 }
 
-/// Between two looks.
-const PACE: u64 = 1000;
+/// Between two looks at a connection with streams, or one that leaves.
+pub(in crate::http) const PACE: u64 = 1000;
 
 /// Time for the peer to close, once everything is said.
 const GRACE: u64 = 2000;
