@@ -21,6 +21,7 @@ pub(crate) enum Fault {
     Stop,
     Requests,
     HttpConnection,
+    Connection,
     Upload,
     Preamble,
 }

@@ -176,6 +176,43 @@ fn a_panic_in_the_task_of_an_http_connection_closes_it_and_is_counted() {
 }
 
 #[test]
+fn a_panic_in_the_task_of_a_socket_closes_it_with_1011_and_is_counted() {
+    let server = serve();
+    let worker = server
+        .gateway
+        .add_worker(Handlers::TEXT | Handlers::CLOSE, Arc::<Bell>::default());
+    worker.activate();
+    let mut stream = server.send(
+        "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+         Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+    );
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.extend(byte);
+    }
+    let text = [0x81, 0x80, 0, 0, 0, 0];
+    stream.write_all(&text).unwrap();
+    assert!(eventually(|| worker.queue().backlog().0 == 2));
+    server.gateway.faults().ask(Fault::Connection);
+    stream.write_all(&text).unwrap();
+    let mut seen = Vec::new();
+    let _reset = stream.read_to_end(&mut seen);
+    assert!(
+        matches!(seen[..], [0x88, _, 0x03, 0xf3, ..]),
+        "no goodbye with 1011: {seen:?}"
+    );
+    assert!(eventually(|| server.panics() == 1), "{}", server.panics());
+    assert!(eventually(|| server.gateway.stats().connections == 0));
+    assert!(
+        eventually(|| worker.queue().backlog().0 == 3),
+        "handleClose"
+    );
+    server.end();
+}
+
+#[test]
 fn a_panic_before_the_first_byte_of_another_protocol_closes_the_connection_and_is_counted() {
     let server = serve_with(ListenerConfig {
         protocol: "resp".to_owned(),

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use super::Shard;
 use crate::close::CloseReason;
+use crate::fault::Fault;
 use crate::net::stream::Stream;
 use crate::socket::connection::{Phase, Shared};
 
@@ -38,7 +39,10 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let Self { shard, connection } = &*self;
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| shard.drive(connection, cx)));
+        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            shard.hub().faults().hit(Fault::Connection);
+            shard.drive(connection, cx)
+        }));
         outcome.unwrap_or_else(|_| {
             shard.stats.panics.add(1);
             tracing::error!(
@@ -47,7 +51,11 @@ impl Future for Driver {
                 "closed by a bug"
             );
             let io = &mut *connection.io.borrow_mut();
-            shard.close(connection, io, &CloseReason::INTERNAL);
+            // what the kernel takes at once is all that it gets, and the bug may lie in the writing
+            let _said = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                shard.close(connection, io, &CloseReason::INTERNAL);
+                shard.flush(connection, io);
+            }));
             io.phase = Phase::Gone;
             shard.release(connection, io);
             Poll::Ready(())
