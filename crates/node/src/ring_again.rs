@@ -6,6 +6,7 @@
 mod signals;
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, Thread};
 use std::time::Duration;
@@ -80,7 +81,12 @@ impl Shared {
         let mut watched = Vec::new();
         loop {
             self.awake.look_begins();
-            if !self.look(&mut watched) {
+            // a bug in one of them must not end the looks at the others
+            let waits = catch_unwind(AssertUnwindSafe(|| self.look(&mut watched)));
+            if waits.is_err() {
+                tracing::error!(target: "millrace::worker", "a look for unanswered rings ended by a bug");
+            }
+            if !waits.unwrap_or(true) {
                 while !self.awake.is_rung() {
                     thread::park();
                 }
@@ -138,6 +144,8 @@ mod tests {
     struct Line {
         counts: Counts,
         over: AtomicBool,
+        /// The next nudge is a bug.
+        breaks: AtomicBool,
         nudges: Sender<()>,
     }
 
@@ -147,6 +155,8 @@ mod tests {
         }
 
         fn nudge(&self) {
+            let breaks = self.breaks.swap(false, Ordering::SeqCst);
+            assert!(!breaks, "asked for by a test");
             self.nudges.send(()).expect("the test listens");
         }
 
@@ -160,6 +170,7 @@ mod tests {
         let line = Line {
             counts: Counts::default(),
             over: AtomicBool::new(false),
+            breaks: AtomicBool::new(false),
             nudges,
         };
         (Arc::new(line), received)
@@ -189,6 +200,24 @@ mod tests {
                 .expect("a nudge");
             line.counts.answer();
         }
+    }
+
+    #[test]
+    fn a_bug_in_a_nudge_ends_no_looks() {
+        let ((broken, _), (line, nudged)) = (line(), line());
+        broken.breaks.store(true, Ordering::SeqCst);
+        let again = RingAgain::default();
+        for line in [&broken, &line] {
+            again.watch(Arc::<Line>::downgrade(line)).expect("a thread");
+            line.counts.ring();
+        }
+        again.rung();
+        nudged
+            .recv_timeout(Duration::from_secs(30))
+            .expect("a nudge");
+        assert!(!broken.breaks.load(Ordering::SeqCst), "there was a bug");
+        line.over.store(true, Ordering::SeqCst);
+        broken.over.store(true, Ordering::SeqCst);
     }
 
     #[test]
