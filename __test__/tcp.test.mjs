@@ -205,8 +205,8 @@ needing(test, 'openssl')('TLS, with the certificates of clients', async (t) => {
   client.end('last');
   t.is(await client.line(), 'last');
   t.is(await client.rest(), `the end of tcp ${client.port}\nsomebody ended\nand later\n`);
-  const stranger = await join({ tls: { ca: authority.ca, servername: 'localhost' } });
-  t.is(await stranger.rest(), '');
+  const unauthenticated = await join({ tls: { ca: authority.ca, servername: 'localhost' } });
+  t.is(await unauthenticated.rest(), '');
   await counted(server, 'failedHandshakes', 1);
 });
 

@@ -32,7 +32,7 @@ export async function pump(exchange: HttpExchange, status: number, pieces: Piece
   });
   let stream: AnswerStream | undefined;
   try {
-    let next = ahead(pieces);
+    let next = ask(pieces);
     const first = (await now(next)) ?? (await early(next.result));
     if (first?.done) {
       opener.whole();
@@ -40,7 +40,7 @@ export async function pump(exchange: HttpExchange, status: number, pieces: Piece
     }
     if (first !== undefined) {
       const piece = checked(first.value);
-      next = ahead(pieces);
+      next = ask(pieces);
       if ((await now(next))?.done) {
         opener.whole(piece);
         return !hasLeft;
@@ -68,14 +68,14 @@ export async function pump(exchange: HttpExchange, status: number, pieces: Piece
 }
 
 /** A piece that was asked for. */
-interface Ahead {
+interface Asked {
   result: Promise<IteratorResult<unknown>>;
   /** Once it is there. */
   found: IteratorResult<unknown> | undefined;
 }
 
-function ahead(pieces: Pieces): Ahead {
-  const asked: Ahead = {
+function ask(pieces: Pieces): Asked {
+  const asked: Asked = {
     result: pieces.next().then((result) => {
       asked.found = result;
       return result;
@@ -88,7 +88,7 @@ function ahead(pieces: Pieces): Ahead {
 }
 
 /** The piece, if it takes no more than turns of the microtask queue. */
-async function now(asked: Ahead): Promise<IteratorResult<unknown> | undefined> {
+async function now(asked: Asked): Promise<IteratorResult<unknown> | undefined> {
   for (let turn = 0; turn < TURNS && asked.found === undefined; turn += 1) await undefined;
   return asked.found;
 }

@@ -44,7 +44,7 @@ pub(crate) trait Service: Send + Sync + fmt::Debug {
     fn accept(self: Arc<Self>, shard: &Rc<Shard>, stream: Stream, peer: Peer);
 }
 
-/// A service whose every stream is one socket. `shard/open.rs` implements `Service` for all of these: preamble, admission by
+/// A service whose every stream is one socket. `shard/streams.rs` implements `Service` for all of these: preamble, admission by
 /// `handleOpen` where a worker is told, session.
 pub(crate) trait Streams: Send + Sync + fmt::Debug + 'static {
     /// What a worker is told that its connections are, and so decides; `None`: no worker is told of them.

@@ -36,7 +36,7 @@ pub(super) struct Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uses {
     Nothing,
-    /// Those from 1 to this one (negative: from the end), every so manieth.
+    /// Those from 1 to this one (negative: from the end), in steps of so many.
     Keys(i64, usize),
     EveryKey,
     /// The first is a channel.

@@ -133,7 +133,7 @@ fn a_shard_is_woken_once_its_inbox_is_above_its_high_water() {
 }
 
 #[test]
-fn whoever_is_left_out_is_charged_with_the_publication() {
+fn the_list_of_those_left_out_is_charged_to_the_publication() {
     let hub = Hub::new(crate::frame::Encodings::new());
     let bound = 1 << 20;
     hub.inboxes().open(1, bound);
