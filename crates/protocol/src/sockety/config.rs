@@ -11,10 +11,10 @@ pub struct DecoderConfig {
     pub head_bytes: usize,
     /// Files of a message, inclusive. Default 10,000.
     pub files: u32,
-    /// What messages in progress may hold on all channels together. Counted are the bytes of heads that are not complete, with
-    /// 160 more for each; 16 bytes for every file, with 48 more for a message that has any; and what came of files in
-    /// front of the rest of their head, which whoever gets the items has to keep. Default 4 MiB, enough for three heads
-    /// of the largest size at once.
+    /// What messages in progress may hold on all channels together. Counted are the bytes of heads that are not complete, for
+    /// each rounded up to a power of two, with 160 more; 16 bytes for every file, with 48 more for a message that has any;
+    /// and what came of files in front of the rest of their head, which whoever gets the items has to keep. Default 4 MiB,
+    /// enough for three heads of the largest size at once.
     pub pending_bytes: usize,
     /// Whether a file has to have the size that was announced. Default true.
     pub enforce_file_sizes: bool,

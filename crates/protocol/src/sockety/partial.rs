@@ -122,9 +122,18 @@ impl Scan {
 
 /// What a head counts, by what was announced of it, so that it is the same however it is cut.
 fn charge_of(announced: usize, files: usize) -> usize {
-    announced
+    most_capacity(announced)
         .saturating_add(HEAD_CHARGE)
         .saturating_add(files_charge(files))
+}
+
+/// The most bytes that a head claims of which so many were announced: the power of two from there on. Up to what was
+/// announced alone, each packet of a byte would have it copied.
+fn most_capacity(announced: usize) -> usize {
+    match announced {
+        0 => 0,
+        _ => announced.checked_next_power_of_two().unwrap_or(usize::MAX),
+    }
 }
 
 fn within(charge: usize, room: usize) -> Result<(), DecodeError> {
@@ -199,7 +208,7 @@ impl Partial {
         let least = self.held.len().saturating_add(bytes.len());
         if least > self.held.capacity() {
             let doubled = self.held.capacity().saturating_mul(2);
-            let wanted = doubled.min(self.scan.announced).max(least);
+            let wanted = doubled.min(most_capacity(self.scan.announced)).max(least);
             self.held.reserve_exact(wanted - self.held.len());
         }
         self.held.extend_from_slice(bytes);

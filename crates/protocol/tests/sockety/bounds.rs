@@ -36,6 +36,42 @@ fn an_announced_head_holds_no_memory() {
 }
 
 #[test]
+fn a_head_in_many_packets_is_seldom_copied() {
+    let config = DecoderConfig::default();
+    let (mut decoder, mut changes) = (begun(&config), 0);
+    // an action that is longer than what comes of it
+    let body = hex("02 U ffff 61*9981");
+    feed(&mut decoder, &config, &hex("20 00"), &mut vec![]).unwrap();
+    for (received, byte) in (1..).zip(&body) {
+        let before = decoder.held_bytes();
+        feed(&mut decoder, &config, &[0x60, 1, *byte], &mut vec![]).unwrap();
+        changes += u32::from(decoder.held_bytes() != before);
+        assert_eq!(decoder.unfinished(), Some(received));
+        assert!(decoder.held_bytes() <= decoder.pending());
+    }
+    assert_eq!((body.len(), decoder.unfinished()), (10_000, Some(10_000)));
+    assert!(changes <= 15, "{changes}: each doubles what is held");
+}
+
+#[test]
+fn three_of_the_largest_heads_may_be_pending() {
+    let config = DecoderConfig::default();
+    let (mut decoder, mut seen) = (begun(&config), vec![]);
+    // of files with long names, all but the last byte
+    let files = hex("02 00 ffff 61*65535").repeat(16);
+    let mut head = [hex("28 ffff0f 10 U 01 66 ff 0000"), files].concat();
+    head.truncate(4 + (1 << 20) - 1);
+    for channel in ["00", "01", "02"] {
+        let stream = [hex(channel), head.clone()].concat();
+        feed(&mut decoder, &config, &stream, &mut seen).unwrap();
+    }
+    assert!(decoder.held_bytes() <= decoder.pending());
+    let ends = hex("60 01 00 01 60 01 00 00 60 01 00");
+    feed(&mut decoder, &config, &ends, &mut seen).unwrap();
+    assert_eq!((decoder.unfinished(), seen), (Some(3 << 20), vec![]));
+}
+
+#[test]
 fn announced_contents_hold_no_memory() {
     let config = DecoderConfig::default();
     let (mut decoder, mut seen) = (begun(&config), vec![]);
@@ -150,9 +186,9 @@ fn heads_on_all_channels_together_are_bounded() {
         ..DecoderConfig::default()
     };
     let pending = Some(DecodeError::TooMuchPending);
-    // 1000 bytes each, and 160; the action lacks more
+    // 1000 bytes each, which count 1024, and 160; the action lacks more
     let head = hex("24 e803 02 U ffff 61*981");
-    assert_eq!(until_refused(&config, &head), (86, pending));
+    assert_eq!(until_refused(&config, &head), (84, pending));
     assert_eq!(until_refused(&config, &hex("20 00")), (625, pending));
     let no_bound = DecoderConfig::default();
     assert_eq!(until_refused(&no_bound, &hex("20 00")), (4096, None));
@@ -181,10 +217,10 @@ fn files_before_the_rest_of_the_head_are_bounded() {
         pending_bytes: 1000,
         ..DecoderConfig::default()
     };
-    // a head of which 27 bytes came, with one file of two
+    // a head of which 27 bytes came, which count 32, with one file of two
     let head = "20 1b 14 U 01 66 02 e80300 04 e803 00";
     let refused = |text: &str| after_header(&config, text).pop();
-    let fits = 1000 - 27 - HEAD - 48 - 16;
+    let fits = 1000 - 32 - HEAD - 48 - 16;
     let text = |size: usize| format!("{head} c4 {:02x}{:02x} 61*{size}", size % 256, size / 256);
     let file = Seen::File(0, 0, vec![b'a'; fits]);
     assert_eq!(refused(&text(fits)), Some(file));
