@@ -7,12 +7,17 @@ use std::hash::{BuildHasherDefault, Hasher};
 #[derive(Debug)]
 pub(super) struct ChannelMap<T> {
     values: HashMap<u16, T, BuildHasherDefault<ChannelHasher>>,
+    /// How many channels were looked at: tests of how long something takes count that.
+    #[cfg(test)]
+    looks: std::cell::Cell<usize>,
 }
 
 impl<T> Default for ChannelMap<T> {
     fn default() -> Self {
         Self {
             values: HashMap::default(),
+            #[cfg(test)]
+            looks: std::cell::Cell::default(),
         }
     }
 }
@@ -48,6 +53,8 @@ impl<T> ChannelMap<T> {
 
     #[inline]
     pub(super) fn contains(&self, channel: u16) -> bool {
+        #[cfg(test)]
+        self.count_looks(1);
         !self.values.is_empty() && self.values.contains_key(&channel)
     }
 
@@ -57,7 +64,25 @@ impl<T> ChannelMap<T> {
     }
 
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        #[cfg(test)]
+        self.count_looks(self.values.len());
         self.values.values()
+    }
+
+    /// Those that have a value, in any order.
+    pub(super) fn channels(&self) -> impl Iterator<Item = u16> {
+        self.values.keys().copied()
+    }
+
+    #[cfg(test)]
+    fn count_looks(&self, count: usize) {
+        self.looks.set(self.looks.get() + count);
+    }
+
+    /// How many channels were looked at since the last time, by [`ChannelMap::contains`] and [`ChannelMap::values`].
+    #[cfg(test)]
+    pub(super) fn take_looks(&self) -> usize {
+        self.looks.take()
     }
 
     /// Bytes of the table itself, about.

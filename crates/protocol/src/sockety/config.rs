@@ -14,7 +14,7 @@ pub struct DecoderConfig {
     /// What messages in progress may hold on all channels together. Counted are the bytes of heads that are not complete, for
     /// each rounded up to a power of two, with 160 more; 16 bytes for every file, with 48 more for a message that has any;
     /// and what came of files in front of the rest of their head, which whoever gets the items has to keep. Default 4 MiB,
-    /// enough for three heads of the largest size at once.
+    /// enough for three heads of the largest size at once; a bound above 4 GiB - 1 is held to be that.
     pub pending_bytes: usize,
     /// Whether a file has to have the size that was announced. Default true.
     pub enforce_file_sizes: bool,

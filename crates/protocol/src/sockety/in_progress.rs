@@ -19,6 +19,8 @@ pub(super) struct InProgress {
     number: u16,
     /// Of the others, those whose heads are not complete.
     others_partial: u16,
+    /// Bytes that came of these heads: not more than [`MOST_PENDING`].
+    others_received: u32,
 }
 
 /// What is in progress on a channel.
@@ -31,6 +33,9 @@ pub(super) enum Channel {
     Contents(Contents),
 }
 
+/// The highest bound of what channels are charged with.
+const MOST_PENDING: usize = 0xffff_ffff;
+
 impl InProgress {
     /// Makes another channel the current one.
     pub(super) fn switch(&mut self, channel: u16) {
@@ -39,15 +44,17 @@ impl InProgress {
         }
         let next = self.others.remove(channel).unwrap_or_default();
         self.others_charge = self.others_charge.saturating_sub(next.charge());
-        self.others_partial = self
-            .others_partial
-            .saturating_sub(u16::from(next.is_head()));
+        if let Some(received) = next.received() {
+            self.others_partial = self.others_partial.saturating_sub(1);
+            self.others_received = self.others_received.saturating_sub(received);
+        }
         let previous = mem::replace(&mut self.current, next);
         if !previous.is_free() {
             self.others_charge = self.others_charge.saturating_add(previous.charge());
-            self.others_partial = self
-                .others_partial
-                .saturating_add(u16::from(previous.is_head()));
+            if let Some(received) = previous.received() {
+                self.others_partial = self.others_partial.saturating_add(1);
+                self.others_received = self.others_received.saturating_add(received);
+            }
             self.others.insert(self.number, previous);
         }
         self.number = channel;
@@ -73,7 +80,8 @@ impl InProgress {
     /// What the current channel may be charged with.
     #[inline]
     pub(super) fn room(&self, config: &DecoderConfig) -> usize {
-        config.pending_bytes.saturating_sub(self.others_charge)
+        let pending_bytes = config.pending_bytes.min(MOST_PENDING);
+        pending_bytes.saturating_sub(self.others_charge)
     }
 
     /// What all channels are charged with.
@@ -83,10 +91,12 @@ impl InProgress {
 
     /// Bytes received of heads that are not complete; `None` if there are none.
     pub(super) fn unfinished(&self) -> Option<usize> {
-        if self.others_partial == 0 && !self.current.is_head() {
+        let current = self.current.received();
+        if self.others_partial == 0 && current.is_none() {
             return None;
         }
-        Some(self.all().map(Channel::received).sum())
+        let received = self.others_received.saturating_add(current.unwrap_or(0));
+        Some(usize::try_from(received).unwrap_or(usize::MAX))
     }
 
     pub(super) fn is_busy(&self) -> bool {
@@ -106,10 +116,6 @@ impl Channel {
     #[inline]
     pub(super) fn is_free(&self) -> bool {
         matches!(self, Self::Free)
-    }
-
-    fn is_head(&self) -> bool {
-        matches!(self, Self::Head(_))
     }
 
     /// What its message owes, of which a packet came.
@@ -148,10 +154,11 @@ impl Channel {
         }
     }
 
-    fn received(&self) -> usize {
+    /// Bytes that came of a head that is not complete; `None`: there is none.
+    fn received(&self) -> Option<u32> {
         match self {
-            Self::Head(partial) => partial.received(),
-            _ => 0,
+            Self::Head(partial) => Some(u32::try_from(partial.received()).unwrap_or(u32::MAX)),
+            _ => None,
         }
     }
 
@@ -161,5 +168,48 @@ impl Channel {
             Self::Head(partial) => partial.held_bytes(),
             Self::Contents(contents) => contents.held_bytes(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sockety::packet::Start;
+    use crate::sockety::partial::Scan;
+
+    fn head(received: usize) -> Channel {
+        let start = Start {
+            response: false,
+            has_stream: false,
+            expects_response: false,
+        };
+        Channel::Head(Box::new(Partial::new(Scan::new(start), &vec![0; received])))
+    }
+
+    #[test]
+    fn what_is_unfinished_is_said_without_a_look_at_all_channels() {
+        let mut channels = InProgress::default();
+        for channel in 0..1000 {
+            channels.switch(channel);
+            channels.current = head(usize::from(channel));
+        }
+        channels.others.take_looks();
+        assert_eq!(channels.unfinished(), Some((0..1000).sum()));
+        for channel in (1..1000).rev() {
+            channels.switch(channel);
+            channels.current = Channel::Free;
+            assert_eq!(channels.unfinished(), Some((0..channel.into()).sum()));
+        }
+        channels.switch(0);
+        assert_eq!(channels.unfinished(), Some(0), "of a head, too");
+        channels.current = head(7);
+        channels.switch(5);
+        channels.current = head(3);
+        assert_eq!(channels.unfinished(), Some(10));
+        channels.current = Channel::Free;
+        channels.switch(0);
+        channels.current = Channel::Free;
+        assert_eq!(channels.unfinished(), None);
+        assert_eq!(channels.others.take_looks(), 0);
     }
 }

@@ -35,6 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod channel_set;
 mod channels;
 mod config;
 mod contents;
@@ -48,6 +49,7 @@ mod id;
 mod in_progress;
 mod item;
 mod kept;
+mod outgoing;
 mod packet;
 mod partial;
 mod sender;

@@ -3,7 +3,8 @@
 //! Owns what every message that we have begun still owes, and which channel the wire is on. Holds no contents: what it is given
 //! is appended at once. Everything it appends is whole packets, but for one of data that its caller chose to begin early.
 
-use super::channels::ChannelMap;
+use std::num::NonZeroU32;
+
 use super::contents::{Content, Contents, ContentsError, Files};
 use super::encode::{
     ABORT, STREAM_END, append_data_head, append_file_end, append_file_head, append_head,
@@ -11,7 +12,7 @@ use super::encode::{
 };
 use super::error::EncodeError;
 use super::head::Head;
-use super::header::MOST_CHANNELS;
+use super::outgoing::Outgoing;
 
 /// The writing half of one connection, made when the peer's header has come.
 ///
@@ -19,31 +20,16 @@ use super::header::MOST_CHANNELS;
 /// where [`Sender::open_packet`] says `None`.
 #[derive(Debug)]
 pub struct Sender {
-    /// Channels with a message in progress, and those that are never used again.
-    busy: ChannelMap<Sending>,
-    /// Of them, those that are never used again.
-    spent: u16,
-    /// Channels that may be used, and the first of them.
-    channels: u16,
-    first: u16,
+    channels: Outgoing,
     /// The channel of the last message.
     last: u16,
-    /// A channel that was busy and became free.
-    freed: Option<u16>,
     /// The channel that the wire is on; `None`: nobody knows.
     wire: Option<u16>,
     /// The channel of a packet of data that was begun, and the bytes that it lacks.
-    open: Option<(u16, u32)>,
+    open: Option<(u16, NonZeroU32)>,
 }
 
-/// What a channel is busy with.
-#[derive(Debug)]
-enum Sending {
-    Contents(Contents),
-    /// Nothing, but sockety-js believes otherwise.
-    Spent,
-}
-
+#[cfg(not(test))]
 const _: () = assert!(
     size_of::<Sender>() <= 64,
     "every idle connection pays for this"
@@ -58,15 +44,10 @@ impl Sender {
     /// Sends on channels `first` to `channels` - 1 alone, for callers that use others themselves. There is one at
     /// least: the last.
     pub fn from_channel(first: u16, channels: u16) -> Self {
-        let channels = channels.clamp(1, MOST_CHANNELS);
-        let first = first.min(channels - 1);
+        let channels = Outgoing::new(first, channels);
         Self {
-            busy: ChannelMap::default(),
-            spent: 0,
+            last: channels.first(),
             channels,
-            first,
-            last: first,
-            freed: None,
             wire: Some(0),
             open: None,
         }
@@ -76,7 +57,7 @@ impl Sender {
     /// message waits until one that is in progress has come to its end. If there are no contents, it has ended at once.
     pub fn begin(&mut self, head: &Head<'_>, out: &mut Vec<u8>) -> Result<Option<u16>, SendError> {
         self.between_packets()?;
-        if self.spent >= self.channels - self.first {
+        if self.channels.are_all_spent() {
             return Err(SendError::NoChannel);
         }
         let Some(channel) = self.free_channel() else {
@@ -88,7 +69,7 @@ impl Sender {
         head.files.iter().for_each(|file| files.push(file.size));
         let contents = Contents::new(head.data_size, head.has_stream, files);
         if !contents.is_finished() {
-            self.busy.insert(channel, Sending::Contents(contents));
+            self.channels.begin(channel, contents);
         }
         Ok(Some(channel))
     }
@@ -96,9 +77,9 @@ impl Sender {
     /// How many bytes [`Sender::data`] should be given, so that the packet is whole: at most 1 MiB and 64 KiB. 0: there is
     /// no more data.
     pub fn data_wanted(&self, channel: u16) -> u32 {
-        match (self.open, self.busy.get(channel)) {
-            (Some((open, left)), _) if open == channel => left,
-            (_, Some(Sending::Contents(contents))) => data_packet_bytes(contents.data_left()),
+        match (self.open, self.channels.in_progress(channel)) {
+            (Some((open, left)), _) if open == channel => left.get(),
+            (_, Some(contents)) => data_packet_bytes(contents.data_left()),
             _ => 0,
         }
     }
@@ -117,13 +98,13 @@ impl Sender {
             return Ok(0);
         }
         let size = match self.open.take() {
-            Some((open, left)) if open == channel => left,
+            Some((open, left)) if open == channel => left.get(),
             Some(open) => {
                 self.open = Some(open);
                 return Err(SendError::PacketOpen);
             }
             None => {
-                let contents = self.contents(channel, Content::Data)?;
+                let contents = self.channels.contents(channel, Content::Data)?;
                 let size = match data_packet_bytes(contents.data_left()) {
                     0 => packet_size(bytes.len())?, // more than there is
                     size => size,
@@ -140,10 +121,9 @@ impl Sender {
         let piece = bytes.get(..most).unwrap_or(bytes);
         out.extend_from_slice(piece);
         let left = size - u32::try_from(piece.len()).unwrap_or(size);
-        if left > 0 {
-            self.open = Some((channel, left));
-        } else {
-            self.settle(channel);
+        self.open = NonZeroU32::new(left).map(|left| (channel, left));
+        if self.open.is_none() {
+            self.channels.settle(channel);
         }
         Ok(piece.len())
     }
@@ -162,7 +142,7 @@ impl Sender {
             .iter()
             .fold(0, |sum: usize, piece| sum.saturating_add(piece.len()));
         let size = packet_size(bytes)?;
-        let contents = self.contents(channel, Content::Stream)?;
+        let contents = self.channels.contents(channel, Content::Stream)?;
         contents.take_stream()?;
         if ends {
             contents.end_stream()?;
@@ -181,7 +161,7 @@ impl Sender {
             }
             Ok(())
         })?;
-        self.settle(channel);
+        self.channels.settle(channel);
         Ok(())
     }
 
@@ -197,6 +177,7 @@ impl Sender {
         let piece = bytes.get(..FILE_PACKET).unwrap_or(bytes);
         let size = packet_size(piece.len())?;
         let files = self
+            .channels
             .contents(channel, Content::File)?
             .files(Content::File)?;
         files.take(index, size, true)?;
@@ -218,10 +199,10 @@ impl Sender {
         out: &mut Vec<u8>,
     ) -> Result<(), SendError> {
         self.between_packets()?;
-        let contents = self.contents(channel, Content::FileEnd)?;
+        let contents = self.channels.contents(channel, Content::FileEnd)?;
         contents.files(Content::FileEnd)?.end(index, true)?;
         self.appending(channel, out, |out| append_file_end(index, out))?;
-        self.settle(channel);
+        self.channels.settle(channel);
         Ok(())
     }
 
@@ -229,14 +210,14 @@ impl Sender {
     /// message comes where one is in progress. Within an open packet nothing can be given up but the connection.
     pub fn abort(&mut self, channel: u16, out: &mut Vec<u8>) -> Result<(), SendError> {
         self.between_packets()?;
-        self.contents(channel, Content::Data)
+        self.channels
+            .contents(channel, Content::Data)
             .map_err(|_| SendError::NotInProgress(channel))?;
         self.appending(channel, out, |out| {
             out.push(ABORT);
             Ok(())
         })?;
-        self.busy.insert(channel, Sending::Spent);
-        self.spent += 1;
+        self.channels.spend(channel);
         Ok(())
     }
 
@@ -248,56 +229,34 @@ impl Sender {
     /// The channel of a packet that was begun and is not whole, and the bytes that it lacks. Nothing else may be
     /// appended then, not even what is not appended here.
     pub fn open_packet(&self) -> Option<(u16, u32)> {
-        self.open
+        self.open.map(|(channel, left)| (channel, left.get()))
     }
 
     /// Whether a message is in progress on a channel.
     pub fn is_busy(&self, channel: u16) -> bool {
-        matches!(self.busy.get(channel), Some(Sending::Contents(_)))
+        self.channels.in_progress(channel).is_some()
     }
 
     /// How many messages are in progress.
     pub fn in_progress(&self) -> usize {
-        self.busy.len() - usize::from(self.spent)
+        self.channels.count()
     }
 
     /// Bytes of memory held.
     pub fn held_bytes(&self) -> usize {
-        let contents = self.busy.values().map(|sending| match sending {
-            Sending::Contents(contents) => contents.held_bytes(),
-            Sending::Spent => 0,
-        });
-        self.busy.held_bytes() + contents.sum::<usize>()
+        self.channels.held_bytes()
     }
 
     /// The channel that the wire is on, which saves a packet, or else one that is free.
     fn free_channel(&self) -> Option<u16> {
-        if self.busy.len() >= usize::from(self.channels - self.first) {
-            return None;
-        }
-        let usable = self.first..self.channels;
-        let wire = self.wire.filter(|channel| usable.contains(channel));
-        let here = wire.unwrap_or(self.last);
-        let onwards = here..self.channels;
-        let all = onwards.clone().chain(usable);
-        onwards
-            .take(2)
-            .chain(self.freed)
-            .chain(all)
-            .find(|channel| !self.busy.contains(*channel))
+        let wire = self.wire.filter(|wire| self.channels.is_usable(*wire));
+        self.channels.free_from(wire.unwrap_or(self.last))
     }
 
     fn between_packets(&self) -> Result<(), SendError> {
         match self.open {
             Some(_) => Err(SendError::PacketOpen),
             None => Ok(()),
-        }
-    }
-
-    fn contents(&mut self, channel: u16, packet: Content) -> Result<&mut Contents, ContentsError> {
-        match self.busy.get_mut(channel) {
-            Some(Sending::Contents(contents)) => Ok(contents),
-            _ => Err(ContentsError::Unexpected(packet)),
         }
     }
 
@@ -319,16 +278,6 @@ impl Sender {
             self.wire = wire;
         }
         appended
-    }
-
-    /// Frees a channel whose message owes nothing more.
-    fn settle(&mut self, channel: u16) {
-        if let Some(Sending::Contents(contents)) = self.busy.get(channel)
-            && contents.is_finished()
-        {
-            self.busy.remove(channel);
-            self.freed = Some(channel);
-        }
     }
 }
 
