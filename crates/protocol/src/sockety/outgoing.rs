@@ -126,7 +126,8 @@ impl Outgoing {
         self.spent += 1;
     }
 
-    fn free(&mut self, channel: u16) {
+    /// Frees a channel on which a message is in progress.
+    pub(super) fn free(&mut self, channel: u16) {
         self.busy.remove(channel);
         if let Some(busy) = &mut self.busy_set {
             busy.remove(channel);

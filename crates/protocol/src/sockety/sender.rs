@@ -21,6 +21,8 @@ use super::outgoing::Outgoing;
 #[derive(Debug)]
 pub struct Sender {
     channels: Outgoing,
+    /// Whether the peer frees the channel of a message that was given up.
+    reuses_aborted: bool,
     /// The channel of the last message.
     last: u16,
     /// The channel that the wire is on; `None`: nobody knows.
@@ -48,13 +50,27 @@ impl Sender {
         Self {
             last: channels.first(),
             channels,
+            reuses_aborted: false,
             wire: Some(0),
             open: None,
         }
     }
 
+    /// Uses channels again on which a message was given up, for a peer that is known to free them, as
+    /// [`Decoder`](super::Decoder) does. Said where the sender is made: what was given up before stays unused.
+    #[must_use]
+    pub fn reusing_aborted_channels(mut self) -> Self {
+        self.reuses_aborted = true;
+        self
+    }
+
     /// Begins a message or response: appends its head, on a channel that is free, which it says. `None`, if none is: the
     /// message waits until one that is in progress has come to its end. If there are no contents, it has ended at once.
+    ///
+    /// Fails with [`SendError::NoChannel`] from when on every channel was used up by [`Sender::abort`], which a single
+    /// channel is by the first message given up: then no message or response can be sent on this connection any more,
+    /// only what is whole by itself, and whoever has one to send needs another connection. It does not come to that with
+    /// [`Sender::reusing_aborted_channels`].
     pub fn begin(&mut self, head: &Head<'_>, out: &mut Vec<u8>) -> Result<Option<u16>, SendError> {
         self.between_packets()?;
         if self.channels.are_all_spent() {
@@ -206,8 +222,9 @@ impl Sender {
         Ok(())
     }
 
-    /// Gives up a message in progress. Its channel is never used again: sockety-js does not know this packet, and ends when a
-    /// message comes where one is in progress. Within an open packet nothing can be given up but the connection.
+    /// Gives up a message in progress. Its channel is never used again, unless the sender is made with
+    /// [`Sender::reusing_aborted_channels`]: sockety-js does not know this packet, and ends when a message comes where one
+    /// is in progress. Within an open packet nothing can be given up but the connection.
     pub fn abort(&mut self, channel: u16, out: &mut Vec<u8>) -> Result<(), SendError> {
         self.between_packets()?;
         self.channels
@@ -217,7 +234,11 @@ impl Sender {
             out.push(ABORT);
             Ok(())
         })?;
-        self.channels.spend(channel);
+        if self.reuses_aborted {
+            self.channels.free(channel);
+        } else {
+            self.channels.spend(channel);
+        }
         Ok(())
     }
 
@@ -294,7 +315,7 @@ pub enum SendError {
     /// There is no message on this channel that could be given up.
     #[error("no message in progress on channel {0}")]
     NotInProgress(u16),
-    /// Every channel had a message that was given up.
+    /// Every channel had a message that was given up, and none is used again.
     #[error("no channel is left")]
     NoChannel,
     /// It is not what the message's head announced.

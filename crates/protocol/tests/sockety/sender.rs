@@ -337,6 +337,22 @@ fn what_cannot_be_said_takes_no_channel() {
 }
 
 #[test]
+fn a_peer_that_knows_abort_gets_the_next_message_on_the_same_channel() {
+    let mut sender = Sender::new(1).reusing_aborted_channels();
+    let mut out = vec![0xe3];
+    for _ in 0..3 {
+        assert_eq!(begin(&mut sender, &stream(), &mut out), Ok(Some(0)));
+        assert_eq!(begin(&mut sender, &stream(), &mut out), Ok(None));
+        sender.abort(0, &mut out).unwrap();
+        assert_eq!((sender.is_busy(0), sender.in_progress()), (false, 0));
+        assert_eq!(sender.abort(0, &mut out), Err(SendError::NotInProgress(0)));
+    }
+    let seen = decode(&DecoderConfig::default(), [&out[..]]);
+    let given_up = [Seen::Message(0, stream(), false), Seen::Abort(0)];
+    assert!(seen[1..].chunks(2).eq([&given_up; 3]), "{seen:?}");
+}
+
+#[test]
 fn a_channel_on_which_a_message_was_given_up_is_never_used_again() {
     let (mut sender, mut out) = (Sender::new(2), Vec::new());
     begin(&mut sender, &stream(), &mut out).unwrap();
