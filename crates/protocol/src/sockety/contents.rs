@@ -184,6 +184,7 @@ impl fmt::Display for Content {
 
 /// Contents that are not those of the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ContentsError {
     /// There is no message on the channel, or it has nothing of this sort, or no more, or its head is not complete.
     #[error("unexpected {0}")]

@@ -278,3 +278,18 @@ fn what_the_peer_is_told_has_none_of_its_bytes() {
         );
     }
 }
+
+/// Does not compile if there can be no more kinds of errors than these: then the last arm is never reached.
+#[test]
+#[deny(unreachable_patterns)]
+fn errors_of_contents_may_become_more() {
+    let of = match ContentsError::FileEnded(3) {
+        ContentsError::Unexpected(_) | ContentsError::TooMuchData(_) => "a packet",
+        ContentsError::FileIndex(_)
+        | ContentsError::FileTooLong(_)
+        | ContentsError::FileTooShort(_)
+        | ContentsError::FileEnded(_) => "a file",
+        _ => "something new",
+    };
+    assert_eq!(of, "a file");
+}
