@@ -5,7 +5,8 @@ use super::header::MOST_CHANNELS;
 /// What a decoder accepts. Shared by many decoders. What exceeds it ends the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecoderConfig {
-    /// Channels that our header announced, 1 to 4096. Default 4096.
+    /// Channels that our header announced, 1 to 4096; other values are held to be the nearest of these, as they are by
+    /// [`append_header`](super::append_header). Default 4096.
     pub channels: u16,
     /// Bytes of a message's head, inclusive, in however many packets. Default 1 MiB.
     pub head_bytes: usize,
@@ -29,5 +30,13 @@ impl Default for DecoderConfig {
             pending_bytes: 4 << 20,
             enforce_file_sizes: true,
         }
+    }
+}
+
+impl DecoderConfig {
+    /// Whether the peer may choose a channel.
+    #[inline]
+    pub(super) fn has_channel(&self, channel: u16) -> bool {
+        channel < self.channels.clamp(1, MOST_CHANNELS)
     }
 }

@@ -149,7 +149,7 @@ impl Decoder {
             Packet::FastReply { code, id } => return Ok(Some(Item::FastReply { code, id })),
             Packet::Begin(start, size) => return self.begin_message(start, size, input, config),
             Packet::Continue(size) => self.continue_head(size, config)?,
-            Packet::Switch(channel) if channel >= config.channels => {
+            Packet::Switch(channel) if !config.has_channel(channel) => {
                 return Err(DecodeError::Channel(channel));
             }
             Packet::Switch(channel) => self.channels.switch(channel),

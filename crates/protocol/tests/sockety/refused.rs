@@ -65,6 +65,18 @@ fn a_channel_that_was_not_announced() {
 }
 
 #[test]
+fn there_is_one_channel_at_least() {
+    let none = DecoderConfig {
+        channels: 0,
+        ..DecoderConfig::default()
+    };
+    // the header says 1 then
+    let chosen = after_header(&none, &format!("00 10 00 {NOTHING}"));
+    assert!(matches!(chosen[..], [Seen::Message(0, _, true)]));
+    refused_by(&none, "00 01", DecodeError::Channel(1));
+}
+
+#[test]
 fn a_message_on_a_busy_channel() {
     for begun in [DATA_3, STREAM, FILES_2_AND_0, INCOMPLETE] {
         refused(&format!("{begun} {NOTHING}"), DecodeError::ChannelBusy(0));
