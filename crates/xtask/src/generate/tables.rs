@@ -29,6 +29,8 @@ pub(crate) enum Taker {
 /// A table of limits with what its struct's doc comment says.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Table {
+    /// Where it lies.
+    pub(crate) path: String,
     /// Of its struct.
     pub(crate) name: String,
     pub(crate) taker: Taker,
@@ -90,14 +92,14 @@ pub(crate) fn translate(tables: &[Table], text: &str) -> String {
 /// those of endpoints, which lie deeper.
 pub(crate) fn tables(tree: &Tree) -> Result<Vec<Table>, SourceError> {
     let source = tree.text(SOURCE).ok_or(SourceError::Missing)?;
-    let mut tables = parse(source, source)?;
+    let mut tables = parse(SOURCE, source, source)?;
     let others = tree
         .rust()
         .filter(|file| file.path.starts_with(FOLDER) && file.path != SOURCE);
     let mut others: Vec<_> = others.collect();
     others.sort_by_key(|file| (file.path.matches('/').count(), &file.path));
     for file in others {
-        tables.extend(parse(&file.text, source)?);
+        tables.extend(parse(&file.path, &file.text, source)?);
     }
     if tables.is_empty() {
         return Err(SourceError::Empty("limits! table"));
@@ -116,15 +118,15 @@ pub(crate) fn tables(tree: &Tree) -> Result<Vec<Table>, SourceError> {
 }
 
 /// The tables of a file, in order; the ends of their ranges may be constants of `constants`.
-fn parse(source: &str, constants: &str) -> Result<Vec<Table>, SourceError> {
+fn parse(path: &str, source: &str, constants: &str) -> Result<Vec<Table>, SourceError> {
     source
         .match_indices(OPENING)
-        .map(|(at, _)| table(&source[at + OPENING.len()..], constants))
+        .map(|(at, _)| table(path, &source[at + OPENING.len()..], constants))
         .collect()
 }
 
 /// `/// about`, attributes, `pub struct Name {`, then the limits up to `}`.
-fn table(text: &str, constants: &str) -> Result<Table, SourceError> {
+fn table(path: &str, text: &str, constants: &str) -> Result<Table, SourceError> {
     let (about, rest) = head(text);
     let (head_of_struct, mut rest) = rest.split_once('{').ok_or_else(|| syntax(rest))?;
     let name = head_of_struct.split_whitespace().last().unwrap_or_default();
@@ -148,6 +150,7 @@ fn table(text: &str, constants: &str) -> Result<Table, SourceError> {
         _ => Taker::Listener,
     };
     Ok(Table {
+        path: path.to_owned(),
         name: name.to_owned(),
         taker,
         about,
@@ -253,6 +256,10 @@ mod tests {
             (Taker::Nobody, "FixedLimits", "F.", None),
         ];
         assert_eq!(found, expected);
+        let places: Vec<_> = tables.iter().map(|table| table.path.as_str()).collect();
+        let [http, resp] =
+            ["http", "adapter/resp"].map(|place| format!("{FOLDER}{place}/limits.rs"));
+        assert_eq!(places, [SOURCE, &http, &resp, SOURCE, SOURCE, SOURCE]);
     }
 
     #[test]
