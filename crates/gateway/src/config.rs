@@ -43,7 +43,7 @@ pub struct ListenerConfig {
     pub address: String,
     /// Bounds of its connections.
     pub limits: ListenerLimits,
-    /// The protocol's own bounds. What it does not have is an error.
+    /// The protocol's own bounds, as [`Self::set_limit`] was given them. What it does not have is an error.
     pub protocol_limits: LimitValues,
     /// Whether other processes may listen on the same TCP port, if they ask for it, too.
     pub reuse_port: bool,
@@ -99,10 +99,9 @@ mod tests {
         config.set_limit("messageBytes", 5).unwrap();
         config.set_limit("keysBytes", 6).unwrap();
         assert_eq!(config.limits.message_bytes, 5);
-        assert_eq!(
-            config.protocol_limits,
-            LimitValues::new().with("keysBytes", 6)
-        );
+        let mut left = LimitValues::default();
+        left.insert("keysBytes", 6);
+        assert_eq!(config.protocol_limits, left);
         let error = config.set_limit("messageBytes", 0).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -15,7 +15,7 @@ use millrace_gateway::{GatewayConfig, ListenerConfig, ShardSet, Worker};
 use support::client::{Client, Received, request};
 use support::manual::{eventually, eventually_within, manual, send_all};
 use support::wire::{exchange, rest};
-use support::{ALL, Event, FIRST_REQUEST, SOON, Server, echo, serve};
+use support::{ALL, Event, FIRST_REQUEST, SOON, Server, echo, serve_as_given};
 
 fn server(
     gateway: impl FnOnce(&mut GatewayLimits),
@@ -28,8 +28,10 @@ fn server(
     config.limits.worker_timeout = Duration::ZERO;
     gateway(&mut config.limits);
     let mut listening = ListenerConfig::default();
+    let soon = SOON.as_millis().try_into().unwrap();
+    listening.set_limit(FIRST_REQUEST, soon).unwrap();
     listener(&mut listening);
-    serve(config, listening)
+    serve_as_given(config, listening)
 }
 
 fn connections(server: &Server, count: usize) -> bool {
@@ -205,7 +207,7 @@ fn too_many_from_one_address_are_refused_and_do_not_linger() {
         |limits| limits.connections_per_address = 2,
         |listener| {
             listener.limits.handshake_timeout = Duration::MAX;
-            listener.protocol_limits.insert(FIRST_REQUEST, 1_000);
+            listener.set_limit(FIRST_REQUEST, 1_000).unwrap();
         },
     );
     let _worker = echo(&server.gateway, ALL);

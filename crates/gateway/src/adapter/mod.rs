@@ -161,7 +161,7 @@ mod tests {
             ("resp", "replyBytes"),
             ("http", "body_bytes"),
         ] {
-            let problem = format!("{option} is no limit of this protocol");
+            let problem = format!("no limit of this protocol is called {option}");
             assert_eq!(told(protocol, option, 1), problem, "{protocol}");
         }
     }

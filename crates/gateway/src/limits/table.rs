@@ -79,7 +79,7 @@ pub enum LimitError {
     #[error("no limit is called {0}")]
     Unknown(String),
     /// No table of the protocol has such limits: their names.
-    #[error("{0} is no limit of this protocol")]
+    #[error("no limit of this protocol is called {0}")]
     OfNoTable(String),
     /// It is less than the least it can be, or more than the most.
     #[error("{option} must be from {least} to {most}, not {value}")]

@@ -5,38 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::table::{LimitError, Table};
 
-/// Limits by the names of their options; durations are in milliseconds.
+/// Limits by the names of their options; durations are in milliseconds. `ListenerConfig::set_limit` is what sets one.
 ///
 /// ```
-/// use millrace_gateway::limits::LimitValues;
+/// use millrace_gateway::ListenerConfig;
 ///
-/// let limits = LimitValues::new().with("keepAliveTimeoutMs", 60_000);
-/// assert!(limits.has("keepAliveTimeoutMs"));
+/// let mut config = ListenerConfig::default();
+/// config.set_limit("keepAliveTimeoutMs", 60_000)?; // of HTTP, which reads it
+/// config.set_limit("idleTimeoutMs", 5_000)?; // of every listener
+/// assert_eq!(config.limits.idle_timeout.as_secs(), 5);
+/// # Ok::<(), millrace_gateway::limits::LimitError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitValues(BTreeMap<String, u64>);
 
 impl LimitValues {
-    /// None.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// With one more.
-    #[must_use]
-    pub fn with(mut self, option: &str, value: u64) -> Self {
-        self.insert(option, value);
-        self
-    }
-
     /// One more, in the place of an earlier one.
-    pub fn insert(&mut self, option: &str, value: u64) {
+    pub(crate) fn insert(&mut self, option: &str, value: u64) {
         self.0.insert(option.to_owned(), value);
-    }
-
-    /// Whether this one is given.
-    pub fn has(&self, option: &str) -> bool {
-        self.0.contains_key(option)
     }
 
     /// Reads them into tables, and remembers what was read.
@@ -106,9 +92,17 @@ mod tests {
         }
     }
 
+    fn given(limits: &[(&str, u64)]) -> LimitValues {
+        let mut values = LimitValues::default();
+        for (option, value) in limits {
+            values.insert(option, *value);
+        }
+        values
+    }
+
     #[test]
     fn each_table_takes_its_own_and_has_defaults_for_the_rest() {
-        let values = LimitValues::new().with("streams", 1).with("keysBytes", 2);
+        let values = given(&[("streams", 1), ("keysBytes", 2)]);
         let reader = values.reader();
         let one = One {
             streams: 1,
@@ -117,27 +111,24 @@ mod tests {
         assert_eq!(reader.table(), Ok(one));
         assert_eq!(reader.table(), Ok(Other { keys_bytes: 2 }));
         assert_eq!(reader.finish(), Ok(()));
-        assert_eq!(LimitValues::new().reader().finish(), Ok(()));
+        assert_eq!(LimitValues::default().reader().finish(), Ok(()));
     }
 
     #[test]
     fn what_no_table_takes_is_named() {
-        let values = LimitValues::new()
-            .with("streams", 1)
-            .with("keysBytes", 2)
-            .with("keys_bytes", 2);
+        let values = given(&[("streams", 1), ("keysBytes", 2), ("keys_bytes", 2)]);
         let reader = values.reader();
         reader.table::<One>().unwrap();
         let error = reader.finish().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "keysBytes, keys_bytes is no limit of this protocol"
+            "no limit of this protocol is called keysBytes, keys_bytes"
         );
     }
 
     #[test]
     fn what_is_out_of_range_is_named_with_its_range() {
-        let values = LimitValues::new().with("keysBytes", 11);
+        let values = given(&[("keysBytes", 11)]);
         let error = values.reader().table::<Other>().unwrap_err();
         assert_eq!(error.to_string(), "keysBytes must be from 1 to 10, not 11");
     }

@@ -51,8 +51,8 @@ fn serve_with(mut listener: ListenerConfig) -> Server {
     if listener.protocol == "http" {
         let timeout = TIMEOUT.as_millis().try_into().unwrap();
         listener
-            .protocol_limits
-            .insert("firstRequestTimeoutMs", timeout);
+            .set_limit("firstRequestTimeoutMs", timeout)
+            .unwrap();
     }
     let listening = gateway.listen(listener).unwrap();
     Server {

@@ -133,10 +133,15 @@ pub(crate) struct Server {
 
 /// Starts one. Clients may take their time to speak, unless the handshake's time is shorter.
 pub(crate) fn serve(config: GatewayConfig, mut listener: ListenerConfig) -> Server {
-    if listener.protocol == "http" && !listener.protocol_limits.has(FIRST_REQUEST) {
+    if listener.protocol == "http" {
         let soon = SOON.as_millis().try_into().unwrap();
-        listener.protocol_limits.insert(FIRST_REQUEST, soon);
+        listener.set_limit(FIRST_REQUEST, soon).unwrap();
     }
+    serve_as_given(config, listener)
+}
+
+/// Starts one whose clients have the time to speak that the listener gives.
+pub(crate) fn serve_as_given(config: GatewayConfig, listener: ListenerConfig) -> Server {
     let gateway = Gateway::new();
     let notices = Arc::new(Bell::default());
     gateway.start(config, Bell::door(&notices)).unwrap();
