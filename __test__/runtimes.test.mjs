@@ -133,6 +133,11 @@ inEach(test, 'threads: 0 runs the handlers on the calling thread', async (t, { l
   t.is((await server.exited).code, 0);
 });
 
+inEach(test, 'what options and limits inherit is not read', async (t, { launch }) => {
+  const server = await launch();
+  t.is(await server.run('polluted-prototype'), 2);
+});
+
 inEach(test, 'a worker module in CommonJS', async (t, { launch }) => {
   const server = await launch({ workerPath: worker('classic').replace('.mjs', '.cjs'), threads: 2 });
   const ws = await open(t, server);

@@ -139,7 +139,7 @@ impl Options<'_> {
         ))
     }
 
-    /// What is given there.
+    /// What is given there, by the object itself.
     fn names(&self, at: &str) -> Outcome<Vec<String>> {
         let names = self.js.names(self.object)?;
         let length = self.js.array_length(names)?;

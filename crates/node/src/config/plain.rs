@@ -9,7 +9,7 @@ use crate::arguments;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};
 
-/// An object's properties; what is `undefined` is as if it were not there.
+/// An object's own properties; what is `undefined` is as if it were not there.
 pub(super) fn options(js: Js<'_>, object: Value<'_>) -> Outcome<Options> {
     within(js, object, DEPTH)
 }

@@ -176,10 +176,19 @@ impl<'s> Js<'s> {
         })
     }
 
-    /// The names of an object's enumerable properties, an array of strings.
+    /// The names of an object's own enumerable properties, an array of strings. What it inherits is not there.
     pub(crate) fn names(self, object: Value<'_>) -> Outcome<Value<'s>> {
         // SAFETY: see the impl block.
-        self.make(|out| unsafe { sys::napi_get_property_names(self.env, object.raw, out) })
+        self.make(|out| unsafe {
+            sys::napi_get_all_property_names(
+                self.env,
+                object.raw,
+                sys::KeyCollectionMode::own_only,
+                sys::KeyFilter::enumerable | sys::KeyFilter::skip_symbols,
+                sys::KeyConversion::numbers_to_strings,
+                out,
+            )
+        })
     }
 
     /// Shows the bytes of an `ArrayBuffer`, typed array or `DataView` to `look`, which must not run
