@@ -2,7 +2,7 @@
 
 import type { BackplaneFull, OutboxPolicy, Range } from './limits.js';
 
-/** Bounds that hold for each listener on its own. */
+/** Bounds that hold for each listener on its own, whatever it speaks. */
 export interface ListenerLimits {
   /**
    * Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included; also for the
@@ -31,6 +31,10 @@ export interface ListenerLimits {
   idleTimeoutMs?: number;
   /** Messages per second of one connection; zero is off. When met: reading pauses. Default 0. */
   messagesPerSecond?: number;
+}
+
+/** Bounds of a listener that speaks HTTP. */
+export interface HttpLimits {
   /**
    * Bytes of an HTTP request line with its headers, and of the trailers behind a chunked body. When met: HTTP 431.
    * Default 16 KiB.
@@ -76,6 +80,10 @@ export interface ListenerLimits {
    * code. Default 1,000.
    */
   controlFramesBurst?: number;
+}
+
+/** Bounds of the static files of a listener that speaks HTTP. */
+export interface FileLimits {
   /**
    * Bytes that the listener keeps of static files in memory; zero is off. When met: what nobody asks for is dropped.
    * Default 32 MiB.
@@ -88,11 +96,19 @@ export interface ListenerLimits {
    * looked at again. Default 1,000.
    */
   staticCheckMs?: number;
+}
+
+/** Bounds of the answers by workers on a listener that speaks HTTP. */
+export interface AnswerLimits {
   /**
    * Time until the answer to a request begins, from when a worker is given the request or the last piece of its body;
    * zero is off. When met: HTTP 503. Default 30,000.
    */
   answerTimeoutMs?: number;
+}
+
+/** Bounds of a listener that speaks RESP. */
+export interface RespLimits {
   /**
    * Channels and patterns that one connection is subscribed to by its own commands (RESP). When met: the command is
    * refused whole with an error. Default 10,000.
@@ -214,8 +230,11 @@ export interface GatewayLimits {
   handlerTimeoutMs?: number;
 }
 
+/** All bounds. */
+export interface Limits extends ListenerLimits, HttpLimits, FileLimits, AnswerLimits, RespLimits, GatewayLimits {}
+
 /** What the numbers of `ListenerLimits` can be. */
-export const LISTENER_RANGES: Readonly<Record<string, Range>> = {
+export const LISTENER_RANGES: Readonly<Record<keyof ListenerLimits, Range>> = {
   handshakeTimeoutMs: { least: 1, most: 86_400_000 },
   messageBytes: { least: 1, most: 2_147_483_647 },
   messageDeadlineMs: { least: 1, most: 86_400_000 },
@@ -226,7 +245,7 @@ export const LISTENER_RANGES: Readonly<Record<string, Range>> = {
 };
 
 /** What the numbers of `HttpLimits` can be. */
-export const HTTP_RANGES: Readonly<Record<string, Range>> = {
+export const HTTP_RANGES: Readonly<Record<keyof HttpLimits, Range>> = {
   requestHeadBytes: { least: 256, most: 1_048_576 },
   requestHeaders: { least: 1, most: 10_000 },
   requestTargetBytes: { least: 1, most: 65_534 },
@@ -242,25 +261,25 @@ export const HTTP_RANGES: Readonly<Record<string, Range>> = {
 };
 
 /** What the numbers of `FileLimits` can be. */
-export const FILE_RANGES: Readonly<Record<string, Range>> = {
+export const FILE_RANGES: Readonly<Record<keyof FileLimits, Range>> = {
   staticCacheBytes: { least: 0, most: 1_099_511_627_776 },
   staticCacheFileBytes: { least: 0, most: 2_147_483_647 },
   staticCheckMs: { least: 0, most: 86_400_000 },
 };
 
 /** What the numbers of `AnswerLimits` can be. */
-export const ANSWER_RANGES: Readonly<Record<string, Range>> = {
+export const ANSWER_RANGES: Readonly<Record<keyof AnswerLimits, Range>> = {
   answerTimeoutMs: { least: 0, most: 86_400_000 },
 };
 
 /** What the numbers of `RespLimits` can be. */
-export const RESP_RANGES: Readonly<Record<string, Range>> = {
+export const RESP_RANGES: Readonly<Record<keyof RespLimits, Range>> = {
   subscriptionsPerSocket: { least: 1, most: 4_294_967_295 },
   keysBytes: { least: 1, most: 1_099_511_627_776 },
 };
 
 /** What the numbers of `GatewayLimits` can be. */
-export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy' | 'backplaneFull'>, Range> = {
+export const GATEWAY_RANGES: Readonly<Record<Exclude<keyof GatewayLimits, 'outboxPolicy' | 'backplaneFull'>, Range>> = {
   connections: { least: 1, most: 4_294_967_295 },
   connectionsPerAddress: { least: 0, most: 4_294_967_295 },
   outboxBytes: { least: 1, most: 1_099_511_627_776 },

@@ -1,9 +1,8 @@
 /** The options of `options.limits`: most are generated from the gateway's tables, the words are here. */
 
 import { choice, type Fields, shown } from './fields.js';
-import type { GatewayLimits, ListenerLimits } from './limits.generated.js';
 
-export type { GatewayLimits, ListenerLimits } from './limits.generated.js';
+export type { GatewayLimits, Limits, ListenerLimits } from './limits.generated.js';
 export { GATEWAY_RANGES, LISTENER_RANGES, OWN_LIMITS } from './limits.generated.js';
 
 /** What happens to a socket whose outbox is full. */
@@ -11,9 +10,6 @@ export type OutboxPolicy = 'close' | 'dropNewest' | 'dropOldest';
 
 /** What happens while much waits for the backplane. */
 export type BackplaneFull = 'wait' | 'drop';
-
-/** All bounds. */
-export type Limits = ListenerLimits & GatewayLimits;
 
 /** The least and the most that a limit can be. */
 export interface Range {

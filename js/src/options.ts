@@ -24,10 +24,12 @@ import type { WorkerModule } from './worker/module.js';
 import { type FetchApp, readWorkers, type WorkerPlan } from './worker-options.js';
 
 /** One address to listen on, with options of its own and those of the protocol spoken there. */
-export type Listener = { [Name in ProtocolName]: ListenerOptions & Protocols[Name]['options'] }[ProtocolName];
+export type Listener = {
+  [Name in ProtocolName]: ListenerOptions<ListenerLimits & Protocols[Name]['limits']> & Protocols[Name]['options'];
+}[ProtocolName];
 
 /** Options of every listener, whatever it speaks. */
-export interface ListenerOptions {
+export interface ListenerOptions<OwnLimits extends ListenerLimits = ListenerLimits> {
   /** `"ip:port"`, `"[ipv6]:port"`, `"localhost:port"`, `":port"` (every interface) or `"unix:/path"`. Port 0 picks a free one. */
   address: string;
   /** As in `StartOptions`, for this listener. */
@@ -42,7 +44,7 @@ export interface ListenerOptions {
   /** As in `StartOptions`, for this listener. */
   reusePort?: boolean;
   /** Over those of `StartOptions`, for this listener: those that every listener or its protocol has. */
-  limits?: ListenerLimits;
+  limits?: OwnLimits;
 }
 
 /** Options of `start`. Those of HTTP are for all listeners that speak it. */
@@ -72,7 +74,9 @@ export interface StartOptions extends HttpOptions {
    * `'nats://localhost:4222'`, or more about it. Fixed by the first call.
    */
   backplane?: string | BackplaneOptions;
-  /** Bounds; those of the gateway are fixed by the first call. */
+  /**
+   * Bounds; those of the gateway are fixed by the first call. Those of a protocol that no listener speaks have no effect.
+   */
   limits?: Limits;
   /**
    * Proxies whose `X-Forwarded-For` or `Forwarded` is believed: addresses (`'192.0.2.1'`), ranges (`'10.0.0.0/8'`),
@@ -107,7 +111,7 @@ export type ListenerPlan = {
   reusePort?: boolean;
   tls?: TlsPlan;
   /** Those that its protocol has; the ones of `options.limits` where the listener says nothing. */
-  limits?: ListenerLimits;
+  limits?: Fields;
 } & ProxyPlan;
 
 /** What the native side needs to start. Only what was given. */
@@ -293,7 +297,7 @@ function pickLimits(
   at: string,
   defaults: Fields,
   problems: string[],
-): ListenerLimits | undefined {
+): Fields | undefined {
   const limits: Record<string, unknown> = {};
   for (const name of Object.keys(LISTENER_LIMITS)) {
     const isOf = ({ limits = {} }: Protocol) => name in limits;

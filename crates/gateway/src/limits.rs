@@ -35,7 +35,7 @@ pub(crate) const BYTES: u64 = 1024 * 1024 * 1024 * 1024;
 pub(crate) const DAY: u64 = 24 * 60 * 60 * 1000;
 
 limits! {
-    /// Bounds that hold for each listener on its own.
+    /// Bounds that hold for each listener on its own, whatever it speaks.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct ListenerLimits {

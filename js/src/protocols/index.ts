@@ -2,11 +2,13 @@
  * The list of protocols, and their types, which are public. What a protocol does with its options is in its file.
  */
 
+import type { AnswerLimits, FileLimits, HttpLimits, RespLimits } from '../limits.generated.js';
 import { type HttpListenerOptions, http } from './http.js';
 import type { ProtocolModule } from './protocol.js';
 import { type RespOptions, resp } from './resp.js';
 import { type TcpHandlers, type TcpOptions, tcp } from './tcp.js';
 
+export type { AnswerLimits, FileLimits, HttpLimits, RespLimits } from '../limits.generated.js';
 export type { HttpListenerOptions, HttpOptions, Origins, PathOptions, StaticOptions } from './http.js';
 export type { RespOptions, RespUser } from './resp.js';
 export type { TcpFraming, TcpHandlers, TcpOptions } from './tcp.js';
@@ -19,17 +21,19 @@ type Known = ProtocolModule<object> & { readonly name: ProtocolName };
 
 /** The types of each protocol. */
 export interface Protocols {
-  /** The default. */ http: ProtocolTypes<HttpListenerOptions>;
-  /** The Redis protocol. */ resp: ProtocolTypes<RespOptions>;
+  /** The default. */ http: ProtocolTypes<HttpListenerOptions, NoHandlers, HttpLimits & FileLimits & AnswerLimits>;
+  /** The Redis protocol. */ resp: ProtocolTypes<RespOptions, NoHandlers, RespLimits>;
   /** Raw TCP. */ tcp: ProtocolTypes<TcpOptions, TcpHandlers>;
 }
 
 /** The types of a protocol. */
-export interface ProtocolTypes<Options, Handlers = NoHandlers> {
+export interface ProtocolTypes<Options, Handlers = NoHandlers, Limits = NoLimits> {
   /** Options of listeners that speak it. */
   options: Options;
   /** Handlers of a worker module, beside those that every protocol calls. */
   handlers: Handlers;
+  /** Limits of listeners that speak it, beside those that every listener has. */
+  limits: Limits;
 }
 
 /** A protocol that a listener can speak. */
@@ -44,3 +48,6 @@ export type ProtocolHandlers = {
 
 /** No handlers. */
 export type NoHandlers = Record<never, never>;
+
+/** No limits. */
+export type NoLimits = Record<never, never>;

@@ -28,26 +28,29 @@ pub(crate) fn module(tables: &[Table]) -> Result<String, SourceError> {
         types.join(", ")
     )
     .expect(INFALLIBLE);
-    for (name, takers) in INTERFACES {
-        module.push_str(&interface(name, takers, tables)?);
+    let interfaces = interfaces(tables);
+    for (name, of) in &interfaces {
+        module.push_str(&interface(name, of, tables)?);
     }
-    // of a listener's, the common ones and those of each protocol are told apart
-    for table in of(&[Taker::Listener], tables) {
-        let kind = "Readonly<Record<string, Range>>";
-        module.push_str(&ranges(&table.name, kind, &[table]));
+    let names: Vec<&str> = interfaces.iter().map(|(name, _)| *name).collect();
+    module.push_str(&all(&names));
+    for (name, of) in &interfaces {
+        module.push_str(&ranges(name, of));
     }
-    let (name, takers) = GATEWAY;
-    let of_gateway = of(takers, tables);
-    let kind = exact(name, &of_gateway);
-    module.push_str(&ranges(name, &kind, &of_gateway));
     module.push_str(&kept(tables)?);
     Ok(module)
 }
 
-/// Which tables make which interface.
-const INTERFACES: [(&str, &[Taker]); 2] = [("ListenerLimits", &[Taker::Listener]), GATEWAY];
-
-const GATEWAY: (&str, &[Taker]) = ("GatewayLimits", &[Taker::Gateway, Taker::Script]);
+/// Which tables make which interface: each of a listener one of its own, because protocols differ in them.
+fn interfaces(tables: &[Table]) -> Vec<(&str, Vec<&Table>)> {
+    let of_listeners = of(&[Taker::Listener], tables).into_iter();
+    let mut interfaces: Vec<_> = of_listeners
+        .map(|table| (table.name.as_str(), vec![table]))
+        .collect();
+    let of_gateway = of(&[Taker::Gateway, Taker::Script], tables);
+    interfaces.push(("GatewayLimits", of_gateway));
+    interfaces
+}
 
 fn of<'a>(takers: &[Taker], tables: &'a [Table]) -> Vec<&'a Table> {
     tables
@@ -62,8 +65,7 @@ fn worded(limits: &[Limit]) -> impl Iterator<Item = &Limit> {
 }
 
 /// Each option's type, under a comment that says what the table does.
-fn interface(name: &str, takers: &[Taker], tables: &[Table]) -> Result<String, SourceError> {
-    let of = of(takers, tables);
+fn interface(name: &str, of: &[&Table], tables: &[Table]) -> Result<String, SourceError> {
     let about = of.first().map_or("", |table| table.about.as_str());
     let mut text = format!("\n{}export interface {name} {{\n", comment(about, ""));
     for limit in of.iter().flat_map(|table| &table.limits) {
@@ -79,6 +81,21 @@ fn interface(name: &str, takers: &[Taker], tables: &[Table]) -> Result<String, S
     }
     text.push_str("}\n");
     Ok(text)
+}
+
+/// What `start` takes: every option of these interfaces.
+fn all(interfaces: &[&str]) -> String {
+    let line = format!(
+        "export interface Limits extends {} {{}}\n",
+        interfaces.join(", ")
+    );
+    let declaration = if line.chars().count() <= WIDTH + 1 {
+        line
+    } else {
+        let names = interfaces.join(",\n    ");
+        format!("export interface Limits\n  extends {names} {{}}\n")
+    };
+    format!("\n/** All bounds. */\n{declaration}")
 }
 
 /// The default as it is given to the option: milliseconds, and zero where that is off.
@@ -122,12 +139,12 @@ fn exact(name: &str, of: &[&Table]) -> String {
     } else {
         format!("Exclude<keyof {name}, {}>", words.join(" | "))
     };
-    format!("Record<{keys}, Range>")
+    format!("Readonly<Record<{keys}, Range>>")
 }
 
 /// `LISTENER_RANGES` of `ListenerLimits`.
-fn ranges(name: &str, kind: &str, of: &[&Table]) -> String {
-    let constant = constant(name);
+fn ranges(name: &str, of: &[&Table]) -> String {
+    let (constant, kind) = (constant(name), exact(name, of));
     let mut text = format!(
         "\n/** What the numbers of `{name}` can be. */\nexport const {constant}: {kind} = {{\n"
     );
@@ -230,6 +247,10 @@ import type { OutboxPolicy, Range } from './limits.js';
 export interface ListenerLimits {
   /** Time for a handshake. When met: closed. Default 10,000. */
   handshakeTimeoutMs?: number;
+}
+
+/** Bounds of a protocol. */
+export interface MailBoxLimits {
   /** Bytes of a box. When met: refused. Default 8. */
   boxBytes?: number;
 }
@@ -244,18 +265,21 @@ export interface GatewayLimits {
   handlerTimeoutMs?: number;
 }
 
+/** All bounds. */
+export interface Limits extends ListenerLimits, MailBoxLimits, GatewayLimits {}
+
 /** What the numbers of `ListenerLimits` can be. */
-export const LISTENER_RANGES: Readonly<Record<string, Range>> = {
+export const LISTENER_RANGES: Readonly<Record<keyof ListenerLimits, Range>> = {
   handshakeTimeoutMs: { least: 1, most: 86_400_000 },
 };
 
 /** What the numbers of `MailBoxLimits` can be. */
-export const MAIL_BOX_RANGES: Readonly<Record<string, Range>> = {
+export const MAIL_BOX_RANGES: Readonly<Record<keyof MailBoxLimits, Range>> = {
   boxBytes: { least: 1, most: 16 },
 };
 
 /** What the numbers of `GatewayLimits` can be. */
-export const GATEWAY_RANGES: Record<Exclude<keyof GatewayLimits, 'outboxPolicy'>, Range> = {
+export const GATEWAY_RANGES: Readonly<Record<Exclude<keyof GatewayLimits, 'outboxPolicy'>, Range>> = {
   outboxBytes: { least: 0, most: 65_536 },
   handlerTimeoutMs: { least: 0, most: 86_400_000 },
 };
@@ -270,6 +294,16 @@ export const OWN_LIMITS = {
     fn the_module_has_types_ranges_and_what_javascript_keeps() {
         let tables = tables(&Tree::of(&[(SOURCE, TABLES)])).unwrap();
         assert_eq!(module(&tables).unwrap(), format!("{HEAD}{MODULE}"));
+    }
+
+    #[test]
+    fn many_interfaces_stand_in_a_line_each() {
+        let [short, long] = [41, 42].map(|length| "L".repeat(length));
+        let line = format!("export interface Limits extends {short}, {long} {{}}\n");
+        assert_eq!(line.len(), WIDTH + 1);
+        assert!(all(&[&short, &long]).ends_with(&line));
+        let broken = format!("export interface Limits\n  extends {long},\n    {long} {{}}\n");
+        assert!(all(&[&long, &long]).ends_with(&broken));
     }
 
     #[test]
