@@ -3,6 +3,7 @@
 
 use crate::inbox;
 use crate::limits::{GatewayLimits, OutboxPolicy};
+use crate::socket::env::read_queue;
 use crate::socket::outbox;
 
 /// Operations per input; what is compared after each walks over everything.
@@ -43,6 +44,15 @@ pub fn outbox_policies(bytes: &[u8]) {
     outbox::model::run(operations(rest).map(outbox::model::Op::of), limits);
 }
 
+/// Connections that come to a read queue, and rounds in which some are let go.
+///
+/// # Panics
+///
+/// Where somebody reads before another who has waited longer for the same worker, or is lost.
+pub fn read_queue_turns(bytes: &[u8]) {
+    read_queue::model::run(operations(bytes).map(read_queue::model::Op::of));
+}
+
 fn operations(bytes: &[u8]) -> impl Iterator<Item = [u8; 4]> {
     let (operations, _) = bytes.as_chunks();
     operations.iter().copied().take(OPERATIONS)
@@ -59,6 +69,7 @@ mod tests {
         fn any_bytes_are_operations(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             inbox_accounting(&bytes);
             outbox_policies(&bytes);
+            read_queue_turns(&bytes);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 mod ending;
 mod inbound;
-mod read_queue;
+pub(crate) mod read_queue;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

@@ -171,5 +171,8 @@ impl Env {
 const LEAST_WIDTH: usize = 16;
 const MOST_WIDTH: usize = 1 << 16;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod model;
+
 #[cfg(test)]
 mod tests;
