@@ -1,8 +1,12 @@
-//! What fuzz targets are given: a naive model beside what it is compared with, and bytes that say what happens to both.
+//! What fuzz targets are given: a naive model beside what it is compared with, or a whole shard, and bytes that say what
+//! happens to it.
 //! Only in tests and with the feature `fuzzing`.
 
+use crate::event::Handlers;
 use crate::inbox;
 use crate::limits::{GatewayLimits, OutboxPolicy};
+use crate::shard::stage::EVERY;
+use crate::shard::stage::life;
 use crate::socket::env::read_queue;
 use crate::socket::outbox;
 
@@ -32,11 +36,7 @@ pub fn outbox_policies(bytes: &[u8]) {
         return;
     };
     let limits = GatewayLimits {
-        outbox_policy: match policy % 3 {
-            0 => OutboxPolicy::Close,
-            1 => OutboxPolicy::DropNewest,
-            _ => OutboxPolicy::DropOldest,
-        },
+        outbox_policy: policy_of(*policy),
         outbox_bytes: usize::from(u16::from_le_bytes([*low, *high])),
         outbox_frames: usize::from(*frames),
         ..GatewayLimits::default()
@@ -51,6 +51,33 @@ pub fn outbox_policies(bytes: &[u8]) {
 /// Where somebody reads before another who has waited longer for the same worker, or is lost.
 pub fn read_queue_turns(bytes: &[u8]) {
     read_queue::model::run(operations(bytes).map(read_queue::model::Op::of));
+}
+
+/// A connection's life: what is sent and published to it, what its peer reads and sends, in pieces of any length, ends, turns
+/// and time. The first bytes say what it speaks, what its worker handles and what the policy of its outbox is.
+///
+/// # Panics
+///
+/// Where its peer gets something torn, twice or out of order, its worker is told wrong, or something is left of it.
+pub fn connection_phases(bytes: &[u8]) {
+    let Some(([speaks, handlers, policy], rest)) = bytes.split_first_chunk() else {
+        return;
+    };
+    let speaks = EVERY[usize::from(*speaks) % EVERY.len()];
+    let handlers = match handlers % 2 {
+        0 => Handlers::NONE,
+        _ => Handlers::END,
+    };
+    let steps = operations(rest).map(life::Step::of);
+    life::run(speaks, handlers, policy_of(*policy), steps);
+}
+
+fn policy_of(byte: u8) -> OutboxPolicy {
+    match byte % 3 {
+        0 => OutboxPolicy::Close,
+        1 => OutboxPolicy::DropNewest,
+        _ => OutboxPolicy::DropOldest,
+    }
 }
 
 fn operations(bytes: &[u8]) -> impl Iterator<Item = [u8; 4]> {
@@ -70,6 +97,7 @@ mod tests {
             inbox_accounting(&bytes);
             outbox_policies(&bytes);
             read_queue_turns(&bytes);
+            connection_phases(&bytes);
         }
     }
 }

@@ -48,11 +48,11 @@ fn endpoints(
     Ok(all)
 }
 
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use resp::RespProtocol as RespOnStage;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use sse::{encoding_on_stage as sse_encoding, session_on_stage as sse_session};
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use tcp::TcpProtocol as TcpOnStage;
 
 #[cfg(test)]

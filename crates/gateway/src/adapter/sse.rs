@@ -167,13 +167,13 @@ impl Session for Sse {
 }
 
 /// Its encoding, for a session without its HTTP answer.
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn encoding_on_stage(encodings: &mut crate::contract::Encodings) -> Encoding {
     encodings.add(ENCODING)
 }
 
 /// … and that one.
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn session_on_stage(encoding: Encoding) -> Box<dyn Session> {
     Box::new(Sse(encoding))
 }

@@ -3,6 +3,8 @@
 
 pub(crate) mod accept_errors;
 pub(crate) mod address;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod pipe;
 pub(crate) mod preamble;
 pub(crate) mod proxy;
 pub(crate) mod stream;

@@ -19,6 +19,8 @@ pub(crate) mod protocol;
 mod recipients;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod stage;
 mod stop;
 mod streams;
 #[cfg(test)]

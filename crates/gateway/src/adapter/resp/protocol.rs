@@ -97,7 +97,7 @@ impl Streams for Listener {
 }
 
 /// A session without its stream, on a listener that asks for no password.
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 impl RespProtocol {
     pub(crate) fn session_on_stage(
         &self,
@@ -105,9 +105,9 @@ impl RespProtocol {
         peer: &Peer,
     ) -> Box<dyn contract::Session> {
         let config = &peer.listener.config;
-        let options = RespOptions::read(&config.options).unwrap();
+        let options = RespOptions::read(&config.options).expect("the listener gives none");
         let limits = (&config.limits, &RespLimits::default());
-        let terms = Terms::new(&options, limits, &self.0).unwrap();
+        let terms = Terms::new(&options, limits, &self.0).expect("the defaults fit");
         Listener(Arc::new(terms)).session(socket, peer)
     }
 }

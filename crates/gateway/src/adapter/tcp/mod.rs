@@ -60,7 +60,7 @@ impl TcpProtocol {
     }
 
     /// A session without its stream, whose messages are lines.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn session_on_stage(&self, socket: SocketId, peer: &Peer) -> Box<dyn Session> {
         let options = TcpOptions {
             framing: millrace_protocol::framing::Framing::Line,

@@ -76,7 +76,7 @@ fn decoder(limits: &ListenerLimits, http: &HttpLimits) -> Arc<DecoderConfig> {
 }
 
 /// A session without its stream, on a listener that says nothing of HTTP.
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn session_on_stage(limits: &ListenerLimits) -> Box<dyn crate::contract::Session> {
     Box::new(WebSocket::new(decoder(limits, &HttpLimits::default())))
 }

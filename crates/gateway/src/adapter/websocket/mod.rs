@@ -4,5 +4,5 @@ mod endpoint;
 mod session;
 
 pub(crate) use endpoint::WebSockets;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use endpoint::session_on_stage;

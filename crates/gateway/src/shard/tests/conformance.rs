@@ -1,9 +1,9 @@
 //! What every session keeps, whatever it speaks: order, bounds, one close, what becomes of an outbox that is full, slow
 //! readers, and subscriptions that change beside what is published.
 
-use super::stage::{Actor, CLOSE, EVERY, OPEN, Speaks, Stage};
 use crate::close::CloseReason;
 use crate::limits::{ENTRY_CHARGE, OutboxPolicy};
+use crate::shard::stage::{Actor, CLOSE, EVERY, OPEN, Speaks, Stage};
 
 /// Which of some frames arrived, in their order, and what lies behind them.
 fn arrived<'a>(mut bytes: &'a [u8], frames: &[Vec<u8>]) -> (Vec<usize>, &'a [u8]) {

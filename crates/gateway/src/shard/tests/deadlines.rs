@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::stage::{EVERY, Stage};
 use crate::config::ListenerConfig;
 use crate::limits::ListenerLimits;
 use crate::listener::ListenerState;
+use crate::shard::stage::{EVERY, Stage};
 use crate::socket::wheel::{REVOLUTION_MS, TICK_MS};
 
 fn stage(limits: impl FnOnce(&mut ListenerLimits)) -> Stage {

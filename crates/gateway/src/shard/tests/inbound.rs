@@ -5,8 +5,11 @@ use std::rc::Rc;
 use millrace_protocol::websocket::{self, Opcode};
 use proptest::prelude::*;
 
-use super::stage::{Actor, BINARY, CLOSE, OPEN, Speaks, Stage};
 use crate::close::CloseReason;
+use crate::shard::stage::{Actor, CLOSE, OPEN, Speaks, Stage};
+
+/// The kind of its records.
+const BINARY: u32 = 3;
 
 const KIB: usize = 1024;
 const TOTAL: usize = 64 * KIB;

@@ -6,4 +6,20 @@ mod deadlines;
 mod inbound;
 mod random;
 mod resp;
-mod stage;
+
+use crate::event::Handlers;
+use crate::limits::GatewayLimits;
+use crate::shard::stage::{Actor, Stage};
+use crate::socket::connection::Phase;
+
+impl Stage {
+    fn new(limits: impl FnOnce(&mut GatewayLimits)) -> Self {
+        Self::handling(Handlers::NONE, limits)
+    }
+}
+
+impl Actor {
+    fn is_open(&self) -> bool {
+        matches!(self.connection.io.borrow().phase, Phase::Open)
+    }
+}

@@ -1,34 +1,11 @@
-//! Lives in a random order of everything that can happen to them, with peers that read and send in pieces of any length:
-//! nothing is torn, repeated or left, and the worker is told once.
-
-use std::rc::Rc;
+//! Lives in a random order of everything that can happen to them.
 
 use proptest::prelude::*;
 
-use super::stage::{Actor, CLOSE, EVENT, EVERY, OPEN, Speaks, Stage};
-use crate::close::CloseReason;
 use crate::event::Handlers;
 use crate::limits::OutboxPolicy;
-
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Send(usize),
-    Publish(usize),
-    Subscribe(i32),
-    /// The peer reads so much more.
-    Read(usize),
-    /// It sends so much more of its messages.
-    Say(usize),
-    Goodbye,
-    End,
-    Vanish,
-    Close,
-    Retire,
-    Drive,
-    Turn,
-    Handle,
-    Pass(u64),
-}
+use crate::shard::stage::EVERY;
+use crate::shard::stage::life::{Step, run};
 
 fn step() -> impl Strategy<Value = Step> {
     let length = prop_oneof![6..200_usize, 2_000..6_000_usize];
@@ -50,173 +27,6 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a client that speaks this says without end, of which no piece is a mistake or is answered.
-fn said(speaks: Speaks) -> &'static [u8] {
-    match speaks {
-        Speaks::WebSocket => b"\x81\x85\0\0\0\0hello\x02\x81\0\0\0\0a\x80\x81\0\0\0\0b",
-        Speaks::Events => b"anything",
-        Speaks::Resp => b"\r\n\r\n",
-        Speaks::Tcp => b"hello\r\na\n\n\xff\n",
-    }
-}
-
-const CHANNEL: &[u8] = b"c";
-
-/// One connection, and what is known of it.
-struct Life {
-    stage: Stage,
-    actor: Rc<Actor>,
-    speaks: Speaks,
-    policy: OutboxPolicy,
-    /// What was posted to it.
-    frames: Vec<Vec<u8>>,
-    /// How much its peer has said.
-    spoken: usize,
-    told: Vec<u32>,
-    goodbyes: [Vec<u8>; 3],
-    handles_end: bool,
-    is_cut: bool,
-    is_retired: bool,
-}
-
-impl Life {
-    fn begin(speaks: Speaks, handlers: Handlers, policy: OutboxPolicy) -> Self {
-        let stage = Stage::handling(handlers, |limits| {
-            limits.outbox_bytes = 20_000;
-            limits.outbox_policy = policy;
-            limits.unhandled_events = 2;
-            limits.outbox_read_pause_bytes = 5_000;
-        });
-        let actor = stage.open(speaks);
-        let goodbyes = [
-            CloseReason::OVERFLOW,
-            CloseReason::by_application(4000, "enough".into()),
-            CloseReason::WORKER_DOWN,
-        ];
-        Self {
-            goodbyes: goodbyes.map(|reason| actor.goodbye(&reason)),
-            stage,
-            actor,
-            speaks,
-            policy,
-            frames: Vec::new(),
-            spoken: 0,
-            told: Vec::new(),
-            handles_end: handlers.contains(Handlers::END),
-            is_cut: false,
-            is_retired: false,
-        }
-    }
-
-    fn post(&mut self, channel: Option<&[u8]>, length: usize) {
-        let payload = format!("{:0length$}", self.frames.len()).into_bytes();
-        let posted = match channel {
-            None => self.stage.send(&self.actor, &payload),
-            Some(channel) => self.stage.publish(channel, &payload),
-        };
-        if posted == 1 {
-            let frame = self.stage.frame(&self.actor, channel, &payload);
-            self.frames.push(frame);
-        }
-    }
-
-    fn step(&mut self, step: Step) {
-        let mut peer = self.actor.peer.borrow_mut();
-        match step {
-            Step::Read(bytes) => return peer.give_room(bytes),
-            Step::Say(bytes) => {
-                let pieces = said(self.speaks).iter().copied().cycle();
-                let piece: Vec<u8> = pieces.skip(self.spoken).take(bytes).collect();
-                self.spoken += bytes;
-                return peer.feed(&piece);
-            }
-            Step::Goodbye if self.speaks == Speaks::WebSocket => {
-                return peer.feed(&[0x88, 0x80, 0, 0, 0, 0]);
-            }
-            Step::End => return peer.end(),
-            Step::Vanish => {
-                self.is_cut = true;
-                return peer.vanish();
-            }
-            _ => drop(peer),
-        }
-        match step {
-            Step::Send(length) => self.post(None, length),
-            Step::Publish(length) => self.post(Some(CHANNEL), length),
-            Step::Subscribe(delta) => self.stage.subscribe(&self.actor, CHANNEL, delta),
-            Step::Close => {
-                self.stage.close(&self.actor, 4000);
-            }
-            Step::Retire => {
-                self.is_retired = true;
-                self.stage.worker.retire();
-            }
-            Step::Drive => {
-                self.stage.drive(&self.actor);
-            }
-            Step::Turn => {
-                self.stage.turn();
-            }
-            Step::Handle => self.told.extend(self.stage.told()),
-            Step::Pass(ms) => self.stage.pass(ms),
-            _ => {}
-        }
-    }
-
-    /// The peer reads all there is: whole messages in their order, and a goodbye.
-    fn read_to_the_end(&mut self) {
-        self.actor.read_all();
-        self.stage.run();
-        self.told.extend(self.stage.told());
-        let got = self.actor.got();
-        let mut rest = &got[..];
-        let mut arrived = Vec::new();
-        for (index, frame) in self.frames.iter().enumerate() {
-            if let Some(behind) = rest.strip_prefix(&frame[..]) {
-                arrived.push(index);
-                rest = behind;
-            }
-        }
-        let is_goodbye = match (self.speaks, rest) {
-            (_, []) => true,
-            (Speaks::WebSocket, [0x88, length, reason @ ..]) => {
-                reason.len() == usize::from(*length)
-            }
-            _ => self.goodbyes.iter().any(|goodbye| rest == goodbye),
-        };
-        // whoever was cut in time got what was begun in part
-        let what = rest.escape_ascii();
-        assert!(is_goodbye || self.actor.is_done(), "{what}");
-        if self.policy == OutboxPolicy::Close {
-            let are_all = arrived.iter().copied().eq(0..arrived.len());
-            assert!(are_all, "a hole: {arrived:?}");
-        }
-    }
-
-    fn end(mut self) {
-        if !self.is_cut {
-            self.read_to_the_end();
-        }
-        if self.actor.connection.half_closed.get() {
-            // nothing is read any more that would tell of its end
-            self.stage.close(&self.actor, 4000);
-        }
-        self.told.extend(self.stage.assert_nothing_left());
-        assert!(self.actor.is_done());
-        let told = self.told;
-        let ends = told.iter().filter(|kind| **kind == EVENT).count();
-        assert!(ends <= usize::from(self.speaks == Speaks::Tcp && self.handles_end));
-        let closes = told.iter().filter(|kind| **kind == CLOSE).count();
-        if self.speaks == Speaks::Resp {
-            assert!(told.is_empty());
-        } else if self.is_retired {
-            assert!(closes <= 1, "{told:?}");
-        } else {
-            assert_eq!((told.first(), closes), (Some(&OPEN), 1), "{told:?}");
-        }
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -229,10 +39,6 @@ proptest! {
         ][..]),
         steps in prop::collection::vec(step(), 0..120),
     ) {
-        let mut life = Life::begin(speaks, handlers, policy);
-        for step in steps {
-            life.step(step);
-        }
-        life.end();
+        run(speaks, handlers, policy, steps);
     }
 }

@@ -2,7 +2,7 @@
 
 use millrace_core::Topic;
 
-use super::stage::{Speaks, Stage};
+use crate::shard::stage::{Speaks, Stage};
 
 /// One command that subscribes to more than the inbox takes is refused before any of it took effect.
 #[test]

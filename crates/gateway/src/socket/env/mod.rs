@@ -36,7 +36,7 @@ pub(crate) struct Env {
     pub(crate) stats: Arc<ShardStats>,
     epoch: Instant,
     /// A test sets the time.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     time_is_set: Cell<bool>,
     /// Milliseconds since the epoch, as of this turn.
     pub(crate) now: Cell<u64>,
@@ -91,7 +91,7 @@ impl Env {
             limits,
             stats,
             epoch,
-            #[cfg(test)]
+            #[cfg(any(test, feature = "fuzzing"))]
             time_is_set: Cell::new(false),
             now: Cell::new(now),
             connections: RefCell::default(),
@@ -135,7 +135,7 @@ impl Env {
 
     /// Milliseconds since the epoch.
     pub(crate) fn elapsed(&self) -> u64 {
-        #[cfg(test)]
+        #[cfg(any(test, feature = "fuzzing"))]
         if self.time_is_set.get() {
             return self.now.get();
         }
@@ -163,7 +163,7 @@ impl Env {
     }
 
     /// Stops the clock at this time.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn set_clock(&self, now: u64) {
         self.time_is_set.set(true);
         self.now.set(now);

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use millrace_core::{ShardIndex, ShardSet};
 use tokio::sync::oneshot;
 
-use super::pipe::{Ends, Pipe};
 use super::probe::Probe;
 use crate::adapter::websocket::session_on_stage;
 use crate::close::CloseReason;
@@ -21,6 +20,7 @@ use crate::hub::{Hub, Worker};
 use crate::inbox::{Command, Mail};
 use crate::limits::GatewayLimits;
 use crate::listener::ListenerState;
+use crate::net::pipe::{Ends, Pipe};
 use crate::net::stream::Stream;
 use crate::socket::Session;
 use crate::socket::connection::{Admission, Shared};

@@ -5,5 +5,4 @@ mod effects;
 mod half_close;
 mod harness;
 mod lives;
-pub(crate) mod pipe;
 pub(crate) mod probe;

@@ -40,7 +40,13 @@ const GATEWAY: Crate = Crate {
     floors: &[
         (
             "the crate's face",
-            &["lib.rs", "fuzzing.rs", "bench", "shard/bench.rs"],
+            &[
+                "lib.rs",
+                "fuzzing.rs",
+                "bench",
+                "shard/bench.rs",
+                "shard/stage",
+            ],
         ),
         ("gateway", &["gateway"]),
         ("adapter", &["adapter"]),

@@ -1,5 +1,5 @@
-//! A peer in memory: two byte queues, of which the one to the peer takes as much as the test says. Each wakes who waits for it,
-//! as a socket does.
+//! A peer in memory: two byte queues, of which the one to the peer takes as much as it is told. Each wakes who waits for it,
+//! as a socket does. Only in tests and with the feature `fuzzing`.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::net::stream::Carried;
 
-/// What a test sees and decides of a peer.
+/// What is seen and decided of a peer.
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
     to_gateway: VecDeque<u8>,
@@ -39,6 +39,7 @@ impl Ends {
     }
 
     /// Bytes that nobody has read yet.
+    #[cfg(test)]
     pub(crate) fn unread(&self) -> usize {
         self.to_gateway.len()
     }

@@ -1,4 +1,7 @@
-//! One shard, its hub, a worker and connections of any protocol, run until nothing is left to do.
+//! One shard, its hub, a worker and connections of any protocol, run until nothing is left to do: no thread, no runtime, peers
+//! in memory and a clock that is set. Only in tests and with the feature `fuzzing`.
+
+pub(crate) mod life;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,17 +22,17 @@ use crate::hub::{Hub, Worker};
 use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
 use crate::listener::{ListenerState, Peer};
+use crate::net::pipe::{Ends, Pipe};
 use crate::net::stream::Stream;
 use crate::shard::Shard;
 use crate::socket::Session;
-use crate::socket::connection::{Phase, Shared};
-use crate::socket::tests::pipe::{Ends, Pipe};
+use crate::socket::connection::Shared;
 use crate::socket::wheel::TICK_MS;
 use crate::stats::ShardStats;
 
 /// What connections on a stage may speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Speaks {
+pub(crate) enum Speaks {
     WebSocket,
     Events,
     Resp,
@@ -37,7 +40,7 @@ pub(super) enum Speaks {
     Tcp,
 }
 
-pub(super) const EVERY: [Speaks; 4] =
+pub(crate) const EVERY: [Speaks; 4] =
     [Speaks::WebSocket, Speaks::Events, Speaks::Resp, Speaks::Tcp];
 
 /// What the worker handles if a test says nothing of it. An end that nobody handles is one of the connection.
@@ -48,7 +51,6 @@ const HANDLERS: Handlers = Handlers::OPEN
 
 /// Kinds of records.
 pub(super) const OPEN: u32 = 1;
-pub(super) const BINARY: u32 = 3;
 pub(super) const CLOSE: u32 = 4;
 pub(super) const EVENT: u32 = 9;
 
@@ -102,11 +104,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) fn new(limits: impl FnOnce(&mut GatewayLimits)) -> Self {
-        Self::handling(Handlers::NONE, limits)
-    }
-
-    /// The worker handles these as well.
+    /// Its worker handles these besides what every worker does here.
     pub(super) fn handling(more: Handlers, limits: impl FnOnce(&mut GatewayLimits)) -> Self {
         let mut encodings = Encodings::new();
         let events = sse_encoding(&mut encodings);
@@ -125,7 +123,7 @@ impl Stage {
         worker.activate();
         let listener = ListenerConfig::default();
         let listener = Arc::new(ListenerState::new(1, listener, None, || {}));
-        let index = ShardIndex::new(0).unwrap();
+        let index = ShardIndex::new(0).expect("the first is one");
         let stats = Arc::new(ShardStats::default());
         hub.add_counters(Arc::clone(&stats));
         let shard = Rc::new(Shard::new(
@@ -261,17 +259,14 @@ impl Stage {
         while let Some(batch) = self.worker.take() {
             let mut rest = &batch.bytes[..];
             while let Some((head, behind)) = rest.split_first_chunk::<8>() {
-                let word = |at: usize| u32::from_ne_bytes(head[at..at + 4].try_into().unwrap());
-                let length = usize::try_from(word(0) >> 8).unwrap();
-                let payload = if word(0) & 1 << 5 == 0 {
+                let length = usize::try_from(word(head, 0) >> 8).expect("24 bits");
+                let payload = if word(head, 0) & 1 << 5 == 0 {
                     behind[..length].to_vec()
                 } else {
-                    let index = u32::from_ne_bytes(behind[..4].try_into().unwrap());
-                    batch.sidecars[usize::try_from(index).unwrap()]
-                        .payload()
-                        .to_vec()
+                    let index = usize::try_from(word(behind, 0)).expect("an index");
+                    batch.sidecars[index].payload().to_vec()
                 };
-                records.push((word(0) & 15, word(4), payload));
+                records.push((word(head, 0) & 15, word(head, 4), payload));
                 rest = &behind[length.next_multiple_of(4)..];
             }
             self.worker.finish(batch);
@@ -308,7 +303,7 @@ impl Stage {
         let mut dirty = ShardSet::default();
         let who = [Target::Socket(actor.socket)];
         let changed = self.hub.subscribe(&who, channel, delta, &mut dirty);
-        changed.unwrap();
+        changed.expect("there is room for one channel");
         self.hub.wake(&mut dirty);
     }
 
@@ -338,7 +333,8 @@ impl Stage {
             Encodings::append_lead(&message, &mut frame);
             return frame;
         }
-        self.hub.encodings().encode(encoding, &message).unwrap()
+        let encoded = self.hub.encodings().encode(encoding, &message);
+        encoded.expect("a text fits any encoding")
     }
 
     /// Every peer is gone, and nothing of them is left. Returns what the worker was told meanwhile.
@@ -357,7 +353,8 @@ impl Stage {
             told.extend(more);
         }
         let timeout = self.shard.limits.close_timeout;
-        self.pass(u64::try_from(timeout.as_millis()).unwrap() + 10 * TICK_MS);
+        let timeout = u64::try_from(timeout.as_millis()).expect("seconds");
+        self.pass(timeout + 10 * TICK_MS);
         assert!(self.shard.connections.borrow().is_empty(), "a slot");
         assert_eq!(self.hub.permits().taken(), 0, "a permit");
         assert_eq!(self.hub.ledger().held(), 0, "a charge");
@@ -380,10 +377,6 @@ impl Actor {
         self.peer.borrow_mut().give_room(usize::MAX);
     }
 
-    pub(super) fn is_open(&self) -> bool {
-        matches!(self.connection.io.borrow().phase, Phase::Open)
-    }
-
     pub(super) fn is_done(&self) -> bool {
         self.done.get()
     }
@@ -395,6 +388,12 @@ impl Actor {
         io.session.append_close(reason, &mut out);
         out
     }
+}
+
+/// Four bytes of a record.
+fn word(record: &[u8], at: usize) -> u32 {
+    let bytes = record[at..].first_chunk().expect("records are whole");
+    u32::from_ne_bytes(*bytes)
 }
 
 const MOST_ROUNDS: usize = 100_000;
