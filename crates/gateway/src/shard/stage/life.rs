@@ -98,6 +98,8 @@ struct Life {
     spoken: usize,
     told: Vec<u32>,
     goodbyes: [Vec<u8>; 3],
+    /// What it is sent to see if it still lives.
+    ping: Vec<u8>,
     handles_end: bool,
     is_cut: bool,
     is_retired: bool,
@@ -112,6 +114,9 @@ impl Life {
             limits.outbox_read_pause_bytes = 5_000;
         });
         let actor = stage.open(speaks);
+        let mut ping = Vec::new();
+        let io = &actor.connection.io;
+        io.borrow_mut().session.append_ping(&mut ping);
         let goodbyes = [
             CloseReason::OVERFLOW,
             CloseReason::by_application(4000, "enough".into()),
@@ -119,6 +124,7 @@ impl Life {
         ];
         Self {
             goodbyes: goodbyes.map(|reason| actor.goodbye(&reason)),
+            ping,
             stage,
             actor,
             speaks,
@@ -193,12 +199,12 @@ impl Life {
         self.stage.run();
         self.told.extend(self.stage.told());
         let got = self.actor.got();
-        let mut rest = &got[..];
+        let mut rest = self.behind_pings(&got);
         let mut arrived = Vec::new();
         for (index, frame) in self.frames.iter().enumerate() {
             if let Some(behind) = rest.strip_prefix(&frame[..]) {
                 arrived.push(index);
-                rest = behind;
+                rest = self.behind_pings(behind);
             }
         }
         let is_goodbye = match (self.speaks, rest) {
@@ -215,6 +221,16 @@ impl Life {
             let are_all = arrived.iter().copied().eq(0..arrived.len());
             assert!(are_all, "a hole: {arrived:?}");
         }
+    }
+
+    /// What follows the pings in front.
+    fn behind_pings<'a>(&self, mut bytes: &'a [u8]) -> &'a [u8] {
+        while !self.ping.is_empty()
+            && let Some(behind) = bytes.strip_prefix(&self.ping[..])
+        {
+            bytes = behind;
+        }
+        bytes
     }
 
     fn end(mut self) {
