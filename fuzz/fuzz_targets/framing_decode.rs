@@ -4,6 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use millrace_fuzz::cut;
 use millrace_protocol::framing::{
     DecodeError, Decoder, Framing, Width, append_length, append_line,
 };
@@ -45,20 +46,6 @@ fuzz_target!(|bytes: &[u8]| {
         Framing::Line => assert_eq!(again.len(), whole.0.len()),
     }
 });
-
-/// Pieces of two sizes in turn.
-fn cut(stream: &[u8], steps: [usize; 2]) -> Vec<&[u8]> {
-    let (mut rest, mut pieces) = (stream, Vec::new());
-    for turn in 0.. {
-        if rest.is_empty() {
-            break;
-        }
-        let (piece, behind) = rest.split_at(steps[turn % 2].min(rest.len()));
-        pieces.push(piece);
-        rest = behind;
-    }
-    pieces
-}
 
 fn decode<'a>(framing: Framing, bound: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Seen {
     let (mut decoder, mut messages) = (Decoder::new(framing), Vec::new());

@@ -4,6 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use millrace_fuzz::cut;
 use millrace_protocol::resp::{Decoder, Reply, RequestError, RequestLimits, Version};
 
 const ARGUMENT_BYTES: usize = 1000;
@@ -31,20 +32,6 @@ fuzz_target!(|bytes: &[u8]| {
     };
     assert_eq!(decode(&friend, [&written[..]]), (whole, None));
 });
-
-/// Pieces of two sizes in turn.
-fn cut(stream: &[u8], steps: [usize; 2]) -> Vec<&[u8]> {
-    let (mut rest, mut pieces) = (stream, Vec::new());
-    for turn in 0.. {
-        if rest.is_empty() {
-            break;
-        }
-        let (piece, behind) = rest.split_at(steps[turn % 2].min(rest.len()));
-        pieces.push(piece);
-        rest = behind;
-    }
-    pieces
-}
 
 fn decode<'a>(
     limits: &RequestLimits,

@@ -4,6 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use millrace_fuzz::cut;
 use millrace_protocol::sockety::{
     ABORT, DecodeError, Decoder, DecoderConfig, FileListBuf, GO_AWAY, HEARTBEAT, Head, Id, Item,
     STREAM_END, Subject, append_data_head, append_fast_reply, append_file_end, append_file_head,
@@ -61,20 +62,6 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(decode(&friend, [&written[..]]), (seen, None));
     }
 });
-
-/// Pieces of two sizes in turn.
-fn cut(stream: &[u8], steps: [usize; 2]) -> Vec<&[u8]> {
-    let (mut rest, mut pieces) = (stream, Vec::new());
-    for turn in 0.. {
-        if rest.is_empty() {
-            break;
-        }
-        let (piece, behind) = rest.split_at(steps[turn % 2].min(rest.len()));
-        pieces.push(piece);
-        rest = behind;
-    }
-    pieces
-}
 
 fn decode<'a>(
     config: &DecoderConfig,
