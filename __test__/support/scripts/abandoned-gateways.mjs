@@ -5,16 +5,26 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
-/** Of the gateways of this process, by their names. */
+/** `PF_EXITING` of Linux' `sched.h`: the thread executes nothing of the process any more. */
+const EXITING = 4;
+
+/**
+ * Of the gateways of this process, by their names. The kernel lists a thread for a moment after it could be joined: such
+ * threads do not count.
+ */
 function threads() {
-  const names = readdirSync('/proc/self/task').map((task) => {
+  const stats = readdirSync('/proc/self/task').map((task) => {
     try {
-      return readFileSync(`/proc/self/task/${task}/comm`, 'utf8');
+      return readFileSync(`/proc/self/task/${task}/stat`, 'utf8');
     } catch {
       return '';
     }
   });
-  return names.filter((name) => /^millrace-(io|back)/.test(name)).length;
+  return stats.filter((stat) => {
+    // "id (name) state parent group session terminal foreground flags …", proc_pid_stat(5)
+    const [, name, rest] = /^\d+ \((.*)\) (.*)$/s.exec(stat) ?? ['', '', ''];
+    return /^millrace-(io|back)/.test(name) && (Number(rest.split(' ')[6]) & EXITING) === 0;
+  }).length;
 }
 
 export default async function abandonedGateways(_millrace, rounds, deadlineMs) {

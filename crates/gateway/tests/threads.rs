@@ -21,12 +21,21 @@ impl Doorbell for Ring {
     }
 }
 
-/// The gateway's threads, by their names.
+/// `PF_EXITING` of Linux' `sched.h`: the thread executes nothing of the process any more.
+const EXITING: u32 = 4;
+
+/// The gateway's threads, by their names. The kernel lists a thread for a moment after it could be joined: such
+/// threads do not count.
 fn threads() -> usize {
     let tasks = fs::read_dir("/proc/self/task").unwrap();
     tasks
-        .filter_map(|task| fs::read_to_string(task.unwrap().path().join("comm")).ok())
-        .filter(|name| name.starts_with("millrace"))
+        .filter_map(|task| fs::read_to_string(task.unwrap().path().join("stat")).ok())
+        .filter(|stat| {
+            // "id (name) state parent group session terminal foreground flags …", proc_pid_stat(5)
+            let (name, rest) = stat.rsplit_once(')').unwrap();
+            let flags: u32 = rest.split_whitespace().nth(6).unwrap().parse().unwrap();
+            name.contains("(millrace") && flags & EXITING == 0
+        })
         .count()
 }
 
