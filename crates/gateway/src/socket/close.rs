@@ -128,7 +128,10 @@ impl Env {
             let dropped = io.outbox.drop_excess(&self.limits);
             self.stats.dropped_by_overflow.add(dropped);
             self.charge(connection, io);
-            return;
+            if !io.outbox.is_over(&self.limits) {
+                return;
+            }
+            // parts of something longer, which cannot be dropped
         }
         self.overflow_close(connection, io);
     }

@@ -51,6 +51,8 @@ pub(crate) struct Parts<'a> {
 pub(crate) struct Outcome {
     pub(crate) alive: bool,
     pub(crate) replied: Replied,
+    /// Something was sent that counts as a message.
+    pub(crate) sent: bool,
     pub(crate) delivered: u64,
     pub(crate) delivered_bytes: u64,
     /// A reply in order is on its way: input pauses until it is written.
@@ -232,7 +234,7 @@ impl Context<'_> {
         self.parts.outbox.append_control(env.hub().ledger(), encode);
     }
 
-    /// The same, which may be long: in a frame that was counted before it was made.
+    /// [`reply`](Self::reply), which may be long: in a frame that was counted before it was made.
     pub(crate) fn reply_long(&mut self, reply: Frame) {
         if self.audience == Audience::Nobody {
             return;

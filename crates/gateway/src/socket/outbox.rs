@@ -29,7 +29,7 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct Entry {
     frame: Frame,
-    /// Messages inside; 0 for a control frame, which is never dropped.
+    /// Messages inside; 0 for a control frame or a part of something longer, which are never dropped.
     messages: u32,
     /// Bytes of control frames inside.
     asked: u32,
@@ -65,6 +65,21 @@ impl Outbox {
         encode: impl FnOnce(&mut Vec<u8>),
     ) {
         self.append_counted::<0>(ledger, encode);
+    }
+
+    /// Appends a part of something longer, encoded by `encode`: it counts as messages do, and is never dropped alone.
+    pub(crate) fn append_part(&mut self, ledger: &Arc<Ledger>, encode: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = Vec::new();
+        encode(&mut bytes);
+        if bytes.is_empty() {
+            return;
+        }
+        self.seal(ledger);
+        self.push(Entry {
+            frame: Frame::new(bytes, ledger),
+            messages: 0,
+            asked: 0,
+        });
     }
 
     /// Appends a shared frame that holds `messages` messages.
@@ -209,7 +224,7 @@ impl Outbox {
             || wide(self.messages - first.messages) > limits.outbox_frames
     }
 
-    /// Applies a dropping policy until the limits hold; returns the messages dropped.
+    /// Applies a dropping policy until the limits hold, or nothing is left that may be dropped; returns the messages dropped.
     pub(crate) fn drop_excess(&mut self, limits: &GatewayLimits) -> u64 {
         let mut dropped = 0;
         while self.is_over(limits) {

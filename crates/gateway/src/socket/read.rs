@@ -260,7 +260,10 @@ impl Env {
         if look_again {
             self.arm_first(connection, io);
         }
-        if outcome.replied != Replied::No {
+        if outcome.sent {
+            io.times.message = now;
+        }
+        if outcome.sent || outcome.replied != Replied::No {
             self.after_reply(connection, io, outcome.replied);
         }
         if outcome.no_handler {

@@ -41,6 +41,38 @@ impl Context<'_> {
     }
 }
 
+/// To its peer, because the worker says so. Unlike a reply, whose bytes are bounded by what is read, it counts against the
+/// limits of the outbox.
+impl Context<'_> {
+    /// A whole message. A policy that drops may drop it, so nothing else that is sent may depend on it.
+    pub(crate) fn send(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        if self.may_send() {
+            let ledger = self.env.hub().ledger();
+            self.parts.outbox.append(ledger, encode);
+        }
+    }
+
+    /// A part of something longer. It is not dropped: where the limits are exceeded and no message is left to be dropped,
+    /// the connection is closed.
+    pub(crate) fn send_part(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        if self.may_send() {
+            let ledger = self.env.hub().ledger();
+            self.parts.outbox.append_part(ledger, encode);
+        }
+    }
+
+    /// Whether anybody reads it; then there is a buffer for it.
+    fn may_send(&mut self) -> bool {
+        if self.audience == Audience::Nobody {
+            return false;
+        }
+        self.outcome.sent = true;
+        let env = self.env;
+        self.parts.outbox.lend(|| env.spare_buffer());
+        true
+    }
+}
+
 /// What its protocol alone tells the worker.
 impl Context<'_> {
     /// Whether the worker has the handler that this event calls; events that call none go to the protocol's own code there.

@@ -14,6 +14,8 @@ use crate::limits::{ENTRY_CHARGE, GatewayLimits, OutboxPolicy};
 pub(crate) enum Op {
     Message(usize),
     Control(usize),
+    /// A part of something longer.
+    Part(usize),
     /// A frame shared with others, of so many messages.
     Shared(usize, u32),
     /// The kernel takes so many bytes.
@@ -33,9 +35,10 @@ impl Op {
             _ => number % 500,
         };
         let length = number + HEAD;
-        match verb % 13 {
+        match verb % 14 {
             0..4 => Self::Message(length),
             4 => Self::Control(length),
+            13 => Self::Part(length),
             5..8 => Self::Shared(length, u32::from(many / 16) % 4 + 1),
             8..11 => Self::Write(number),
             _ => Self::Judge,
@@ -47,8 +50,10 @@ impl Op {
 #[derive(Clone, Debug)]
 struct Item {
     bytes: Vec<u8>,
-    /// 0: a control frame.
+    /// 0: a control frame, or a part.
     messages: u32,
+    /// It counts against the limits.
+    counts: bool,
 }
 
 /// The outbox, and what has to be in it.
@@ -83,6 +88,7 @@ pub(crate) fn run(ops: impl IntoIterator<Item = Op>, limits: GatewayLimits) {
         match op {
             Op::Message(length) => compared.append(length, 1, false),
             Op::Control(length) => compared.append(length, 0, false),
+            Op::Part(length) => compared.append_part(length),
             Op::Shared(length, messages) => compared.append(length, messages, true),
             Op::Write(count) => compared.write(count),
             Op::Judge => compared.judge(),
@@ -118,6 +124,15 @@ impl Compared {
             outbox.append_control(ledger, |out| out.extend_from_slice(bytes));
         }
         self.appended += u64::from(messages);
+        self.items.push_back(item);
+    }
+
+    fn append_part(&mut self, length: usize) {
+        let mut item = Item::new(self.next, length, 0);
+        item.counts = true;
+        self.next += 1;
+        self.outbox
+            .append_part(&self.ledger, |out| out.extend_from_slice(&item.bytes));
         self.items.push_back(item);
     }
 
@@ -188,7 +203,7 @@ impl Compared {
         assert_eq!(dropped, counted);
         assert!(
             behind.iter().all(|item| item.messages > 0 || !gone(item)),
-            "a control frame"
+            "a control frame or a part"
         );
         // entries go whole; a shared frame is one, and so is each message behind the first entry
         let messages = behind.iter().filter(|item| item.messages > 0);
@@ -240,12 +255,7 @@ impl Compared {
     /// What waits behind the first entry, counted item by item.
     fn is_over(&self) -> bool {
         let kept = self.first_items();
-        let behind = || {
-            self.items
-                .iter()
-                .skip(kept)
-                .filter(|item| item.messages > 0)
-        };
+        let behind = || self.items.iter().skip(kept).filter(|item| item.counts);
         let bytes: usize = behind().map(|item| item.bytes.len()).sum();
         let messages: u32 = behind().map(|item| item.messages).sum();
         let entries = self.outbox.entries().saturating_sub(1);
@@ -318,7 +328,11 @@ impl Item {
         let mut bytes = id.to_le_bytes().to_vec();
         bytes.extend_from_slice(&narrow(length).to_le_bytes());
         bytes.resize(length, 0xff);
-        Self { bytes, messages }
+        Self {
+            bytes,
+            messages,
+            counts: messages > 0,
+        }
     }
 
     fn id(&self) -> u32 {

@@ -55,8 +55,15 @@ impl Harness {
 
     /// Something else.
     pub(super) fn pending_with(session: impl FnOnce(&ListenerState) -> Box<dyn Session>) -> Self {
+        Self::pending_within(GatewayLimits::default(), session)
+    }
+
+    /// Something else, within limits.
+    pub(super) fn pending_within(
+        limits: GatewayLimits,
+        session: impl FnOnce(&ListenerState) -> Box<dyn Session>,
+    ) -> Self {
         let hub = Arc::new(Hub::new(Encodings::new()));
-        let limits = GatewayLimits::default();
         hub.inboxes().open(1, limits.shard_inbox_bytes);
         let handlers = Handlers::OPEN | Handlers::TEXT | Handlers::CLOSE;
         let worker = Worker::new(1, handlers, Arc::new(Silent), Arc::downgrade(&hub));
@@ -97,12 +104,20 @@ impl Harness {
     }
 
     pub(super) fn probe_with(probe: Probe) -> Self {
-        let harness = Self::pending_with(|_| Box::new(probe));
-        harness.admit();
-        harness.begin();
-        harness.peer.borrow_mut().room = usize::MAX;
-        assert_eq!(harness.handle_all(), [1], "it is open");
-        harness
+        Self::pending_with(|_| Box::new(probe)).opened()
+    }
+
+    /// The same, within limits.
+    pub(super) fn probe_within(limits: GatewayLimits) -> Self {
+        Self::pending_within(limits, |_| Box::new(Probe::default())).opened()
+    }
+
+    fn opened(self) -> Self {
+        self.admit();
+        self.begin();
+        self.peer.borrow_mut().room = usize::MAX;
+        assert_eq!(self.handle_all(), [1], "it is open");
+        self
     }
 
     pub(super) fn admit(&self) {

@@ -6,3 +6,4 @@ mod half_close;
 mod harness;
 mod lives;
 pub(crate) mod probe;
+mod sends;

@@ -42,7 +42,7 @@ impl Probe {
     fn step(&mut self, id: TransferId, step: Step, cx: &mut Context<'_>) {
         assert_eq!(self.transfer, Some(id));
         match step {
-            Step::Piece(piece) => cx.reply(|out| out.extend_from_slice(&piece)),
+            Step::Piece(piece) => cx.send_part(|out| out.extend_from_slice(&piece)),
             Step::WantRoom => cx.room(id),
             Step::Pull(bytes) => say(cx, &format!("pulled {bytes}")),
             Step::End | Step::Abort => {
@@ -98,7 +98,7 @@ fn told(instruction: &Instruction, cx: &mut Context<'_>) -> Result<(), CloseReas
     if payload == "leave" {
         return Err(CloseReason::new(1000, "", CloseMode::Handshake));
     }
-    say(cx, &format!("told {fields} {payload}"));
+    cx.send(|out| out.extend_from_slice(format!("told {fields} {payload}\n").as_bytes()));
     Ok(())
 }
 
