@@ -43,8 +43,10 @@ impl Env {
             worker: worker.id(),
         };
         let socket = self.hub.core().open(self.index, slot, info);
-        let session = session(socket);
+        let mut session = session(socket);
         let traits = session.traits();
+        let mut opening = Vec::new();
+        session.append_opening(&mut opening);
         let connection = Rc::new(Connection {
             socket,
             slot,
@@ -64,6 +66,11 @@ impl Env {
             )),
             permit: Cell::new(Some(permit)),
         });
+        if !opening.is_empty() {
+            let io = &mut *connection.io.borrow_mut();
+            let (ledger, outbox) = (self.hub.ledger(), &mut io.outbox);
+            outbox.append_control(ledger, |out| *out = opening);
+        }
         entry.insert(Rc::clone(&connection));
         self.stops.came(listener.id);
         (connection, receiver)
@@ -192,6 +199,10 @@ impl Env {
         io.stash = early.as_ref().into();
         self.arm_first(connection, io);
         self.wake_session(connection, io, Wake::Opened);
+        if !io.outbox.is_empty() {
+            // its first words
+            self.mark_dirty(connection);
+        }
         true
     }
 }

@@ -3,9 +3,13 @@
 
 use crate::event::{FIRST_CREDIT, TransferId};
 
-/// See the module.
+/// See the module. There may be thousands: they lie in the order of their ids, which only grow.
 #[derive(Debug, Default)]
-pub(crate) struct Bodies(Vec<Body>);
+pub(crate) struct Bodies {
+    all: Vec<Body>,
+    /// How many of them input waits for.
+    stalled: usize,
+}
 
 /// One transfer.
 #[derive(Debug)]
@@ -23,7 +27,7 @@ struct Body {
 
 impl Bodies {
     pub(super) fn open(&mut self, id: TransferId) {
-        self.0.push(Body {
+        self.all.push(Body {
             id,
             credit: signed(FIRST_CREDIT),
             stalls: false,
@@ -37,8 +41,10 @@ impl Bodies {
         let body = self.find(id)?;
         body.credit = body.credit.saturating_sub(signed(bytes));
         body.begun = !last;
-        body.stalls = !last && body.credit <= 0;
-        Some(!body.stalls)
+        let stalls = !last && body.credit <= 0;
+        let stalled = std::mem::replace(&mut body.stalls, stalls);
+        self.stalled = self.stalled + usize::from(stalls) - usize::from(stalled);
+        Some(!stalls)
     }
 
     /// The worker has room for more. True: input waited for that, and for nothing else of these.
@@ -47,14 +53,23 @@ impl Bodies {
             return false;
         };
         body.credit = body.credit.saturating_add(i64::from(bytes));
-        let stalled = body.stalls;
-        body.stalls &= body.credit <= 0;
-        stalled && !self.stall()
+        if !body.stalls || body.credit <= 0 {
+            return false;
+        }
+        body.stalls = false;
+        self.stalled -= 1;
+        self.stalled == 0
+    }
+
+    /// Bytes that the worker has room for; none: there is no such transfer.
+    pub(super) fn credit(&self, id: TransferId) -> usize {
+        let body = self.place(id).ok().and_then(|place| self.all.get(place));
+        body.map_or(0, |body| usize::try_from(body.credit).unwrap_or_default())
     }
 
     /// Whether input waits.
     pub(super) fn stall(&self) -> bool {
-        self.0.iter().any(|body| body.stalls)
+        self.stalled > 0
     }
 
     /// The worker is to be told when there is room. False: there is no such transfer.
@@ -68,23 +83,30 @@ impl Bodies {
 
     /// Those whose worker is to be told of room, each once.
     pub(super) fn take_awaiting(&mut self) -> impl Iterator<Item = TransferId> {
-        let bodies = self.0.iter_mut();
+        let bodies = self.all.iter_mut();
         bodies.filter_map(|body| std::mem::take(&mut body.wants_room).then_some(body.id))
     }
 
     /// Forgets one. Whether the worker waits for pieces that never come; `None`: there is no such transfer.
     pub(super) fn close(&mut self, id: TransferId) -> Option<bool> {
-        let index = self.0.iter().position(|body| body.id == id)?;
-        Some(self.0.swap_remove(index).begun)
+        let body = self.all.remove(self.place(id).ok()?);
+        self.stalled -= usize::from(body.stalls);
+        Some(body.begun)
     }
 
     /// All that are left.
     pub(super) fn into_ids(self) -> impl Iterator<Item = TransferId> {
-        self.0.into_iter().map(|body| body.id)
+        self.all.into_iter().map(|body| body.id)
     }
 
     fn find(&mut self, id: TransferId) -> Option<&mut Body> {
-        self.0.iter_mut().find(|body| body.id == id)
+        let place = self.place(id).ok()?;
+        self.all.get_mut(place)
+    }
+
+    fn place(&self, id: TransferId) -> Result<usize, usize> {
+        self.all
+            .binary_search_by_key(&id.get(), |body| body.id.get())
     }
 }
 
@@ -135,6 +157,31 @@ mod tests {
         assert_eq!(bodies.spend(id, 1, false), None);
         assert_eq!(bodies.spend(other, 1, false), Some(true));
         assert_eq!(bodies.close(other), Some(true), "it was not");
+    }
+
+    #[test]
+    fn whoever_asks_is_told_what_there_is_room_for() {
+        let (mut bodies, [id, other]) = two();
+        assert_eq!(bodies.credit(id), FIRST_CREDIT);
+        assert_eq!(bodies.spend(id, FIRST_CREDIT + 10, false), Some(false));
+        assert_eq!((bodies.credit(id), bodies.credit(other)), (0, FIRST_CREDIT));
+        bodies.pull(id, 15);
+        assert_eq!(bodies.credit(id), 5);
+        assert_eq!(bodies.credit(TransferId::new(1)), 0, "there is none");
+    }
+
+    #[test]
+    fn input_no_longer_waits_for_one_that_is_closed() {
+        let (mut bodies, [id, other]) = two();
+        assert_eq!(bodies.spend(id, FIRST_CREDIT, false), Some(false));
+        assert_eq!(bodies.spend(id, 1, false), Some(false), "it is one still");
+        assert_eq!(bodies.close(id), Some(true));
+        assert!(!bodies.stall());
+        assert_eq!(
+            bodies.spend(other, 1, false),
+            Some(true),
+            "it is found still"
+        );
     }
 
     #[test]

@@ -115,6 +115,8 @@ pub(crate) struct Extra {
     pub(crate) wake_at: u64,
     /// Its large bodies.
     pub(crate) bodies: Bodies,
+    /// Its session has input wait.
+    pub(crate) holds_input: bool,
     /// What its wakers share, once there is one.
     pub(crate) waker: Option<Arc<SessionWaker>>,
     /// A reply in order that has to wait for a time.
@@ -122,9 +124,9 @@ pub(crate) struct Extra {
 }
 
 impl Extra {
-    /// Whether input waits for the worker to take more of a large body.
+    /// Whether input waits for the worker to take more of a large body, or for the session.
     pub(crate) fn stalls(&self) -> bool {
-        self.bodies.stall()
+        self.holds_input || self.bodies.stall()
     }
 
     /// The next time that it waits for.
@@ -334,7 +336,7 @@ impl Io {
         self.outbox.is_backlogged() || self.stream.as_ref().is_some_and(Stream::has_unsent)
     }
 
-    /// Whether input waits for the worker to take more of a large body.
+    /// Whether input waits for the worker to take more of a large body, or for the session.
     pub(crate) fn stalls(&self) -> bool {
         self.extra.as_deref().is_some_and(Extra::stalls)
     }

@@ -34,6 +34,10 @@ pub(crate) trait Session {
     /// What it is like. Asked once, when it opens, and kept in the connection.
     fn traits(&self) -> Traits;
 
+    /// Encodes what it says first of all, in front of everything that `handleOpen` sends and before it was
+    /// [opened](Wake::Opened). A peer that is refused does not get it.
+    fn append_opening(&mut self, _out: &mut Vec<u8>) {}
+
     /// Takes bytes just read, or given back earlier. Those that it does not take are given again when the pause is over.
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason>;
 

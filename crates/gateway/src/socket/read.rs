@@ -192,7 +192,7 @@ impl Env {
         if let Err(reason) = result {
             self.close(connection, io, &reason);
         } else if stalled && !io.stalls() {
-            // the large body that input waited for is over
+            // the large body that input waited for is over, or the session has room again
             self.restart_clocks(io);
             connection.wake();
         }

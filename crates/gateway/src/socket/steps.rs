@@ -12,6 +12,7 @@ impl Env {
         if let Step::Pull(bytes) = step
             && let Some(extra) = io.extra.as_deref_mut()
             && extra.bodies.pull(id, bytes)
+            && !extra.holds_input
         {
             self.restart_clocks(io);
             connection.wake();

@@ -129,6 +129,21 @@ impl Context<'_> {
         Flow::go_if(has_room && has_credit)
     }
 
+    /// Bytes of a transfer that the worker has room for now. Its asking for more [wakes](crate::socket::Wake::Transfer) the
+    /// session.
+    pub(crate) fn credit(&self, id: TransferId) -> usize {
+        let extra = self.parts.extra.as_deref();
+        extra.map_or(0, |extra| extra.bodies.credit(id))
+    }
+
+    /// Has input wait, or no longer: for sessions that keep what the worker has no room for. What it was given and does not
+    /// take is given again.
+    pub(crate) fn hold_input(&mut self, holds: bool) {
+        if holds || self.parts.extra.is_some() {
+            self.extra().holds_input = holds;
+        }
+    }
+
     /// The session takes more of what the worker sends: it is told so, once the outbox has room.
     pub(crate) fn room(&mut self, id: TransferId) {
         let extra = self.parts.extra.as_deref_mut();

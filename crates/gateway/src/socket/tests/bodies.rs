@@ -59,6 +59,51 @@ fn pieces_go_up_while_the_worker_has_room_and_input_waits_for_more() {
 }
 
 #[test]
+fn a_session_sees_how_much_the_worker_has_room_for() {
+    let harness = opened();
+    harness.feed(b"/piece 36\n/credit\n");
+    harness.drive();
+    assert_eq!(harness.written(), format!("{}\n", FIRST_CREDIT - 36));
+    harness.step(ID, Step::Pull(36));
+    harness.feed(b"/credit\n");
+    harness.drive();
+    assert_eq!(harness.written(), format!("pulled 36\n{FIRST_CREDIT}\n"));
+}
+
+#[test]
+fn input_waits_for_a_session_that_says_so() {
+    let harness = opened();
+    let woken = Arc::new(Woken::default());
+    harness.feed(b"/hold\n/ping\n");
+    harness.drive();
+    harness.pass(10 * 60 * 1000);
+    harness.drive();
+    assert_eq!(harness.written(), "", "nor is a sign of life asked for");
+    let waker = Waker::from(Arc::clone(&woken));
+    harness.connection.waker.set(Some(waker));
+    assert!(harness.tell("", "go on"));
+    harness.take_posted();
+    assert!(woken.0.load(Ordering::SeqCst), "nobody would read it again");
+    harness.drive();
+    assert_eq!(harness.written(), "told  go on\npong\n");
+}
+
+#[test]
+fn room_for_a_body_does_not_end_a_wait_for_the_session() {
+    let harness = opened();
+    harness.feed(format!("/piece {FIRST_CREDIT}\n").as_bytes());
+    harness.drive();
+    harness.feed(b"/hold\n/ping\n");
+    harness.step(ID, Step::Pull(u32::try_from(FIRST_CREDIT).unwrap()));
+    harness.drive();
+    assert_eq!(harness.written(), format!("pulled {FIRST_CREDIT}\n"));
+    harness.step(ID, Step::Pull(1));
+    harness.drive();
+    assert!(stalls(&harness));
+    assert_eq!(harness.written(), "pulled 1\n");
+}
+
+#[test]
 fn a_body_that_breaks_off_is_told() {
     let harness = opened();
     harness.feed(b"/piece 3\n/close\n");

@@ -70,6 +70,31 @@ fn what_handle_open_tells_comes_before_anything_else() {
 }
 
 #[test]
+fn what_a_session_says_first_lies_before_what_handle_open_sends() {
+    let harness = Harness::pending_with(|_| Box::new(Probe::greeting()));
+    harness.peer.borrow_mut().room = usize::MAX;
+    harness.send(b"sent\n");
+    harness.admit();
+    harness.begin();
+    assert_eq!(harness.written(), "hello\nsent\n");
+}
+
+#[test]
+fn what_a_session_says_first_leaves_by_itself() {
+    let harness = Harness::probe_with(Probe::greeting());
+    assert_eq!(harness.written(), "hello\n");
+}
+
+#[test]
+fn a_peer_that_is_refused_hears_nothing_of_it() {
+    let harness = Harness::pending_with(|_| Box::new(Probe::greeting()));
+    harness.env.refuse(&harness.connection, 403, "no");
+    assert_eq!(harness.handle_all(), [OPEN]);
+    assert_eq!(harness.written(), "");
+    harness.assert_gone();
+}
+
+#[test]
 fn a_session_that_ends_while_handle_open_is_asked_keeps_no_place() {
     let harness = Harness::pending_with(|_| Box::new(Probe::default()));
     harness.peer.borrow_mut().room = usize::MAX;

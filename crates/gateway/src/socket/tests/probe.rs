@@ -18,6 +18,8 @@ pub(crate) struct Probe {
     transfer: Option<TransferId>,
     /// It sees itself to whether the peer lives.
     minds: bool,
+    /// It says something first of all, and nothing when it is open.
+    greets: bool,
     /// What becomes of it when the peer has sent its last byte.
     leaves: bool,
 }
@@ -27,6 +29,14 @@ impl Probe {
     pub(super) fn minding() -> Self {
         Self {
             minds: true,
+            ..Self::default()
+        }
+    }
+
+    /// One that says something first of all.
+    pub(super) fn greeting() -> Self {
+        Self {
+            greets: true,
             ..Self::default()
         }
     }
@@ -77,6 +87,14 @@ impl Probe {
                     cx.close_transfer(id);
                 }
             }
+            b"/credit" => {
+                let id = self.transfer.unwrap();
+                say(cx, &cx.credit(id).to_string());
+            }
+            b"/hold" => {
+                cx.hold_input(true);
+                return Ok(Flow::Stop);
+            }
             b"/mind" => cx.wake_at(cx.now() + 1000),
             b"/watch" => wake_thrice(&cx.waker()),
             b"/wrong" => return Err(CloseReason::new(1002, "wrong", CloseMode::Final)),
@@ -97,6 +115,9 @@ fn told(instruction: &Instruction, cx: &mut Context<'_>) -> Result<(), CloseReas
     let (fields, payload) = (text(instruction.fields()), text(instruction.payload()));
     if payload == "leave" {
         return Err(CloseReason::new(1000, "", CloseMode::Handshake));
+    }
+    if payload == "go on" {
+        cx.hold_input(false);
     }
     cx.send(|out| out.extend_from_slice(format!("told {fields} {payload}\n").as_bytes()));
     Ok(())
@@ -132,6 +153,12 @@ impl Session for Probe {
         }
     }
 
+    fn append_opening(&mut self, out: &mut Vec<u8>) {
+        if self.greets {
+            out.extend_from_slice(b"hello\n");
+        }
+    }
+
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
         let length = bytes.len();
         let mut rest = &*bytes;
@@ -164,6 +191,7 @@ impl Session for Probe {
 
     fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         match why {
+            Wake::Opened if self.greets => {}
             Wake::Opened => say(cx, "opened"),
             Wake::Posted => say(cx, "posted"),
             Wake::Told(instruction) => return told(&instruction, cx),
