@@ -119,6 +119,28 @@ export interface RespLimits {
    * may not write (RESP). When met: the command is refused with `OOM`. Default 256 MiB.
    */
   keysBytes?: number;
+  /**
+   * Bytes of a message without its contents: its action, sizes and file names (Sockety). When met: closed with 1009.
+   * Default 1 MiB.
+   */
+  messageHeadBytes?: number;
+  /** Files of one message (Sockety). When met: closed with 1009. Default 10,000. */
+  filesPerMessage?: number;
+  /**
+   * Bytes of data, files and streams of one connection that wait for its worker, beyond those that it asked for
+   * (Sockety). When met: reading pauses. Default 16 MiB.
+   */
+  bufferedBytes?: number;
+  /**
+   * Time from the beginning of a connection until its first bytes have come (Sockety); zero is off. When met: closed
+   * with 1002. Default 10,000.
+   */
+  headerTimeoutMs?: number;
+  /**
+   * Time without a byte of the peer (Sockety); three quarters of it without one of ours, and a heartbeat is sent. Zero
+   * is off. When met: closed with 1006. Default 60,000.
+   */
+  silenceTimeoutMs?: number;
 }
 
 /** Bounds of a gateway, fixed by its first start. */
@@ -276,6 +298,15 @@ export const ANSWER_RANGES: Readonly<Record<keyof AnswerLimits, Range>> = {
 export const RESP_RANGES: Readonly<Record<keyof RespLimits, Range>> = {
   subscriptionsPerSocket: { least: 1, most: 4_294_967_295 },
   keysBytes: { least: 1, most: 1_099_511_627_776 },
+};
+
+/** What the numbers of `SocketyLimits` can be. */
+export const SOCKETY_RANGES: Readonly<Record<string, Range>> = {
+  messageHeadBytes: { least: 64, most: 4_194_304 },
+  filesPerMessage: { least: 0, most: 65_536 },
+  bufferedBytes: { least: 1, most: 1_099_511_627_776 },
+  headerTimeoutMs: { least: 0, most: 86_400_000 },
+  silenceTimeoutMs: { least: 0, most: 86_400_000 },
 };
 
 /** What the numbers of `GatewayLimits` can be. */

@@ -10,13 +10,6 @@ pub(crate) use crate::event::record::Asking;
 pub(crate) use crate::event::{
     Acceptance, FIRST_CREDIT, Head, Step, TransferId, Transport, Turn, Whole,
 };
-#[cfg_attr(
-    not(test),
-    expect(
-        unused_imports,
-        reason = "the probe of the tests is the first protocol that uses all of it"
-    )
-)]
 pub(crate) use crate::event::{Event, Instruction, Operation};
 pub(crate) use crate::frame::{
     Charge, Encoding, EncodingDef, Encodings, Frame, LateReply, Message,

@@ -48,15 +48,36 @@ export const TURN_LEFT = 6;
  * - `'websocket'`: As a WebSocket.
  * - `'sse'`: One way, as Server-Sent Events.
  * - `'tcp'`: As raw TCP.
+ * - `'sockety'`: As messages and responses of Sockety.
  */
-export type Transport = 'websocket' | 'sse' | 'tcp';
+export type Transport = 'websocket' | 'sse' | 'tcp' | 'sockety';
 
 /** By their numbers. */
-export const TRANSPORTS: readonly Transport[] = ['websocket', 'sse', 'tcp'];
+export const TRANSPORTS: readonly Transport[] = ['websocket', 'sse', 'tcp', 'sockety'];
 
 // What a protocol tells beside messages.
 /** The peer has sent its last byte. */
 export const EVENT_END = 1;
+/** The head of a message or a response of Sockety, with its data where there is nothing else and it came at once. */
+export const EVENT_SOCKETY_MESSAGE = 2;
+/** A file of a message of Sockety begins. */
+export const EVENT_SOCKETY_FILE = 3;
+/** The peer gives a message of Sockety up. */
+export const EVENT_SOCKETY_ABORT = 4;
+/** A fast reply of Sockety. */
+export const EVENT_SOCKETY_FAST_REPLY = 5;
+/** The peer will disconnect soon. */
+export const EVENT_SOCKETY_GO_AWAY = 6;
+/** What the worker told the session to send cannot be sent. */
+export const EVENT_SOCKETY_REFUSED = 7;
+
+// What a worker tells a socket's protocol beside messages and closes.
+/** A message or a response of Sockety with its data. */
+export const OPERATION_SOCKETY_SEND = 1;
+/** A fast reply of Sockety. */
+export const OPERATION_SOCKETY_FAST_REPLY = 2;
+/** That we will disconnect soon. */
+export const OPERATION_SOCKETY_GO_AWAY = 3;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {

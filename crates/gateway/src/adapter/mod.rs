@@ -4,6 +4,7 @@
 mod files;
 mod requests;
 mod resp;
+mod sockety;
 mod sse;
 mod status;
 mod tcp;
@@ -30,6 +31,7 @@ pub(crate) fn protocols(encodings: &mut Encodings) -> Vec<Box<dyn Protocol>> {
         })),
         Box::new(RespProtocol::new(encodings)),
         Box::new(tcp::TcpProtocol::new(encodings)),
+        Box::new(sockety::SocketyProtocol::new(encodings)),
     ]
 }
 
@@ -50,6 +52,8 @@ fn endpoints(
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use resp::RespProtocol as RespOnStage;
+#[cfg(test)]
+pub(crate) use sockety::SocketyProtocol as SocketyOnStage;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use sse::{encoding_on_stage as sse_encoding, session_on_stage as sse_session};
 #[cfg(any(test, feature = "fuzzing"))]
@@ -135,6 +139,7 @@ mod tests {
             ("http", "messageBytes", 2_147_483_647),
             ("resp", "keysBytes", 1_099_511_627_776),
             ("tcp", "messageBytes", 2_147_483_647),
+            ("sockety", "bufferedBytes", 1_099_511_627_776),
         ] {
             for value in [0, most + 1] {
                 let problem = format!("{option} must be from 1 to {most}, not {value}");

@@ -11,10 +11,6 @@ pub(crate) struct Instruction {
     fields: usize,
 }
 
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the probe of the tests is the first that is told")
-)]
 impl Instruction {
     pub(crate) fn new(operation: u32, fields: &[u8], payload: &[u8]) -> Self {
         Self {

@@ -187,6 +187,8 @@ numbers! {
         EventStream = 1 => "sse";
         /// As raw TCP.
         Tcp = 2 => "tcp";
+        /// As messages and responses of Sockety.
+        Sockety = 3 => "sockety";
     }
 }
 
@@ -204,6 +206,18 @@ events! {
     pub(crate) enum Event {
         /// The peer has sent its last byte.
         End = 1 => END = 1 << 6 => "handleEnd";
+        /// The head of a message or a response of Sockety, with its data where there is nothing else and it came at once.
+        SocketyMessage = 2;
+        /// A file of a message of Sockety begins.
+        SocketyFile = 3;
+        /// The peer gives a message of Sockety up.
+        SocketyAbort = 4;
+        /// A fast reply of Sockety.
+        SocketyFastReply = 5;
+        /// The peer will disconnect soon.
+        SocketyGoAway = 6;
+        /// What the worker told the session to send cannot be sent.
+        SocketyRefused = 7;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;
@@ -213,6 +227,12 @@ events! {
 operations! {
     /// What a worker tells a socket's protocol beside messages and closes.
     pub enum Operation {
+        /// A message or a response of Sockety with its data.
+        SocketySend = 1;
+        /// A fast reply of Sockety.
+        SocketyFastReply = 2;
+        /// That we will disconnect soon.
+        SocketyGoAway = 3;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;

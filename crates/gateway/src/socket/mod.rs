@@ -97,7 +97,6 @@ pub(crate) enum Liveness {
     /// The kernel asks (TCP keep-alive).
     Kernel,
     /// The session sees to it, by [`Context::wake_at`].
-    #[cfg_attr(not(test), expect(dead_code, reason = "no protocol does so yet"))]
     Own,
 }
 
@@ -121,10 +120,6 @@ pub(crate) enum Goodbye {
 
 /// Why a session is woken.
 #[derive(Debug)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "no protocol is told anything of its own yet")
-)]
 pub(crate) enum Wake {
     /// It is open, and nothing was read yet.
     Opened,

@@ -31,6 +31,21 @@ use crate::stats::ShardStats;
 /// What a probe is told, by number.
 const PROBE: u32 = 0xffff;
 
+/// A record that the worker was given. Its payload is what it is within the batch, with what lies beside it at its end.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) kind: u32,
+    pub(super) is_last: bool,
+    pub(super) payload: Vec<u8>,
+}
+
+/// The kind of a record that names no length of what lies beside it.
+const PIECE: u32 = 7;
+
+/// Flags of a record.
+const LAST: u32 = 1 << 4;
+const SIDECAR: u32 = 1 << 5;
+
 struct Silent;
 
 impl Doorbell for Silent {
@@ -157,27 +172,49 @@ impl Harness {
 
     /// What has come to the peer since the last look.
     pub(super) fn written(&self) -> String {
+        String::from_utf8(self.written_bytes()).unwrap()
+    }
+
+    pub(super) fn written_bytes(&self) -> Vec<u8> {
         self.flush();
-        let bytes = std::mem::take(&mut self.peer.borrow_mut().from_gateway);
-        String::from_utf8(bytes).unwrap()
+        std::mem::take(&mut self.peer.borrow_mut().from_gateway)
     }
 
     /// The worker handles all that waits, and the shard hears of it; returns the kinds of the records, in order.
     pub(super) fn handle_all(&self) -> Vec<u32> {
-        let mut kinds = Vec::new();
+        let records = self.handle_records().into_iter();
+        records.map(|record| record.kind).collect()
+    }
+
+    /// The same; returns the records.
+    pub(super) fn handle_records(&self) -> Vec<Record> {
+        let mut records = Vec::new();
         while let Some((batch, _)) = self.worker.queue().take() {
             let mut rest = &batch.bytes[..];
             while let Some((word, _)) = rest.split_first_chunk::<4>() {
                 let word = u32::from_ne_bytes(*word);
-                kinds.push(word & 15);
-                let payload = usize::try_from(word >> 8).unwrap();
-                rest = &rest[8 + payload.next_multiple_of(4)..];
+                let length = usize::try_from(word >> 8).unwrap();
+                let mut payload = rest[8..8 + length].to_vec();
+                if word & SIDECAR != 0 {
+                    // in the place of its index and length
+                    let words = if word & 15 == PIECE { 4 } else { 8 };
+                    let own = payload.split_off(length - words);
+                    let index = u32::from_ne_bytes(own[..4].try_into().unwrap());
+                    let sidecar = &batch.sidecars[usize::try_from(index).unwrap()];
+                    payload.extend_from_slice(sidecar.payload());
+                }
+                records.push(Record {
+                    kind: word & 15,
+                    is_last: word & LAST != 0,
+                    payload,
+                });
+                rest = &rest[8 + length.next_multiple_of(4)..];
             }
             self.worker.queue().finish(batch);
         }
         self.env.look_at_endings();
         self.env.finish_endings();
-        kinds
+        records
     }
 
     /// Takes what was posted to the connection; returns how many commands there were.
@@ -211,9 +248,13 @@ impl Harness {
     }
 
     pub(super) fn tell(&self, fields: &str, payload: &str) -> bool {
+        self.tell_operation(PROBE, fields.as_bytes(), payload.as_bytes())
+    }
+
+    pub(super) fn tell_operation(&self, operation: u32, fields: &[u8], payload: &[u8]) -> bool {
         let (hub, mut dirty) = (&self.env.hub, ShardSet::default());
-        let (fields, payload) = (fields.as_bytes(), payload.as_bytes());
-        hub.tell(self.connection.socket, PROBE, fields, payload, &mut dirty)
+        let socket = self.connection.socket;
+        hub.tell(socket, operation, fields, payload, &mut dirty)
     }
 
     /// So many milliseconds pass.

@@ -7,3 +7,5 @@ mod harness;
 mod lives;
 pub(crate) mod probe;
 mod sends;
+mod sockety;
+mod sockety_contents;

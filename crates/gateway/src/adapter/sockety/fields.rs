@@ -1,0 +1,205 @@
+//! The fields of what passes between a session and its worker: numbers little-endian, ids as on the wire, texts at the end.
+//! Each layout is said once, where it is written or read.
+
+use millrace_protocol::sockety::{Head, Id, Subject};
+
+use crate::contract::TransferId;
+
+/// Bits of the first word of a message's fields.
+pub(super) const RESPONSE: u32 = 1;
+pub(super) const EXPECTS_RESPONSE: u32 = 1 << 1;
+pub(super) const HAS_STREAM: u32 = 1 << 2;
+
+/// Appends the fields of `Event::SocketyMessage`: flags (4 bytes), number of files (4), the message's number on this connection (8),
+/// its id (16), the id that it answers (16, zeros if none), bytes of its data (8) and of its files together (8), the transfers
+/// of its data and of its stream (8 each, 0: none; the data is the payload, or there is none), bytes of the action (4), the action, and for each file
+/// its size (8), the bytes of its name (4) and its name. The transfers are not known yet: [`set_transfers`].
+pub(super) fn append_message(number: u64, head: &Head<'_>, out: &mut Vec<u8>) {
+    let (mut flags, parent, action) = match head.subject {
+        Subject::Action(action) => (0, Id::new([0; 16]), action),
+        Subject::Parent(parent) => (RESPONSE, parent, ""),
+    };
+    if head.expects_response {
+        flags |= EXPECTS_RESPONSE;
+    }
+    if head.has_stream {
+        flags |= HAS_STREAM;
+    }
+    out.extend_from_slice(&flags.to_le_bytes());
+    out.extend_from_slice(&head.files.count().to_le_bytes());
+    out.extend_from_slice(&number.to_le_bytes());
+    out.extend_from_slice(head.id.as_bytes());
+    out.extend_from_slice(parent.as_bytes());
+    out.extend_from_slice(&head.data_size.to_le_bytes());
+    out.extend_from_slice(&head.files.total_size().to_le_bytes());
+    out.extend_from_slice(&[0; 16]);
+    append_text(action, out);
+    for file in head.files.iter() {
+        out.extend_from_slice(&file.size.to_le_bytes());
+        append_text(file.name, out);
+    }
+}
+
+/// Says by which transfers data and stream come.
+pub(super) fn set_transfers(
+    fields: &mut [u8],
+    data: Option<TransferId>,
+    stream: Option<TransferId>,
+) {
+    for (at, id) in [(TRANSFERS_AT, data), (TRANSFERS_AT + 8, stream)] {
+        let id = id.map_or(0, TransferId::get);
+        if let Some(place) = fields.get_mut(at..at + 8) {
+            place.copy_from_slice(&id.to_le_bytes());
+        }
+    }
+}
+
+const TRANSFERS_AT: usize = 64;
+
+fn append_text(text: &str, out: &mut Vec<u8>) {
+    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// The fields of `Event::SocketyFile`: the message's number, the transfer (8 bytes each), and the file's place in the list (4).
+pub(super) fn of_file(number: u64, id: TransferId, index: u32) -> [u8; 20] {
+    let mut fields = [0; 20];
+    let (words, place) = fields.split_at_mut(16);
+    let both = u128::from(number) | u128::from(id.get()) << 64;
+    words.copy_from_slice(&both.to_le_bytes());
+    place.copy_from_slice(&index.to_le_bytes());
+    fields
+}
+
+/// The fields of `Event::SocketyFastReply`, and of the operation: the code (4 bytes), and the id that is answered.
+pub(super) fn of_fast_reply(code: u16, id: Id) -> [u8; 20] {
+    let mut fields = [0; 20];
+    let (number, name) = fields.split_at_mut(4);
+    number.copy_from_slice(&u32::from(code).to_le_bytes());
+    name.copy_from_slice(id.as_bytes());
+    fields
+}
+
+/// Reads [`of_fast_reply`]; `None`: that is none.
+pub(super) fn to_fast_reply(fields: &[u8]) -> Option<(u16, Id)> {
+    let (code, id) = fields.split_first_chunk::<4>()?;
+    let code = u16::try_from(u32::from_le_bytes(*code)).ok()?;
+    Some((code, Id::new(id.try_into().ok()?)))
+}
+
+/// What the worker wants to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Outgoing<'a> {
+    pub(super) subject: Subject<'a>,
+    pub(super) id: Id,
+    pub(super) expects_response: bool,
+}
+
+/// Reads the fields of `Operation::SocketySend`: flags (4 bytes, as in [`append_message`], without a stream), its id (16), the id that it answers
+/// (16, anything if none), and the action. `None`: those are none.
+pub(super) fn to_outgoing(fields: &[u8]) -> Option<Outgoing<'_>> {
+    let (flags, rest) = fields.split_first_chunk::<4>()?;
+    let (id, rest) = rest.split_first_chunk::<16>()?;
+    let (parent, action) = rest.split_first_chunk::<16>()?;
+    let flags = u32::from_le_bytes(*flags);
+    if flags & !(RESPONSE | EXPECTS_RESPONSE) != 0 {
+        return None;
+    }
+    let subject = if flags & RESPONSE == 0 {
+        Subject::Action(str::from_utf8(action).ok()?)
+    } else {
+        Subject::Parent(Id::new(*parent))
+    };
+    Some(Outgoing {
+        subject,
+        id: Id::new(*id),
+        expects_response: flags & EXPECTS_RESPONSE != 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use millrace_protocol::sockety::FileListBuf;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_said_with_all_that_it_announces() {
+        let mut files = FileListBuf::new();
+        files.push("f", 3).unwrap();
+        let head = Head {
+            subject: Subject::Action("ab"),
+            id: Id::new([7; 16]),
+            expects_response: true,
+            has_stream: true,
+            data_size: 5,
+            files: files.as_list(),
+        };
+        let mut fields = Vec::new();
+        append_message(9, &head, &mut fields);
+        set_transfers(
+            &mut fields,
+            Some(TransferId::new(64)),
+            Some(TransferId::new(128)),
+        );
+        let expected = [
+            &6_u32.to_le_bytes()[..],
+            &1_u32.to_le_bytes(),
+            &9_u64.to_le_bytes(),
+            &[7; 16],
+            &[0; 16],
+            &5_u64.to_le_bytes(),
+            &3_u64.to_le_bytes(),
+            &64_u64.to_le_bytes(),
+            &128_u64.to_le_bytes(),
+            &2_u32.to_le_bytes(),
+            b"ab",
+            &3_u64.to_le_bytes(),
+            &1_u32.to_le_bytes(),
+            b"f",
+        ];
+        // two numbers of eight bytes stand behind the ids
+        assert_eq!(fields, expected.concat());
+    }
+
+    #[test]
+    fn a_file_is_said_with_its_place() {
+        let fields = of_file(2, TransferId::new(64), 3);
+        assert_eq!((fields[0], fields[8], fields[16]), (2, 64, 3));
+        assert_eq!(fields.iter().map(|byte| u32::from(*byte)).sum::<u32>(), 69);
+    }
+
+    #[test]
+    fn fast_replies_go_both_ways() {
+        let id = Id::new([9; 16]);
+        let fields = of_fast_reply(4095, id);
+        assert_eq!(to_fast_reply(&fields), Some((4095, id)));
+        assert_eq!(to_fast_reply(&fields[..19]), None);
+        let mut beyond = fields;
+        beyond[2] = 1;
+        assert_eq!(to_fast_reply(&beyond), None);
+    }
+
+    #[test]
+    fn what_is_to_be_sent_is_read() {
+        let fields = |flags: u32, action: &[u8]| {
+            [&flags.to_le_bytes()[..], &[1; 16], &[2; 16], action].concat()
+        };
+        let message = Outgoing {
+            subject: Subject::Action("go"),
+            id: Id::new([1; 16]),
+            expects_response: true,
+        };
+        assert_eq!(to_outgoing(&fields(2, b"go")), Some(message));
+        let response = Outgoing {
+            subject: Subject::Parent(Id::new([2; 16])),
+            expects_response: false,
+            ..message
+        };
+        assert_eq!(to_outgoing(&fields(1, b"")), Some(response));
+        for wrong in [fields(4, b""), fields(0, b"\xff"), vec![0; 35]] {
+            assert_eq!(to_outgoing(&wrong), None);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The adapter of Sockety: messages and responses with data, files and streams, many at a time on one connection. Owns a
+//! listener's terms; the wire is `millrace_protocol::sockety`'s, and what is done with the messages is the worker's.
+
+mod clock;
+mod early;
+mod encodings;
+mod fields;
+mod inbound;
+mod limits;
+mod options;
+mod outbound;
+mod session;
+mod waiting;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use millrace_core::SocketId;
+use millrace_protocol::sockety::DecoderConfig;
+
+use crate::contract::{
+    Encodings, ListenError, ListenerConfig, Needs, Peer, Protocol, Service, Session, Streams,
+    Transport,
+};
+use encodings::Forms;
+use limits::{FixedSocketyLimits, SocketyLimits};
+use options::SocketyOptions;
+use session::{Sockety, Terms};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct SocketyProtocol(Forms);
+
+impl SocketyProtocol {
+    pub(crate) fn new(encodings: &mut Encodings) -> Self {
+        Self(Forms::register(encodings))
+    }
+
+    fn listener(&self, options: SocketyOptions, limits: &SocketyLimits) -> Listener {
+        Listener(Arc::new(Terms {
+            decoder: DecoderConfig {
+                channels: options.receivable_channels,
+                head_bytes: limits.message_head_bytes,
+                files: limits.files_per_message,
+                pending_bytes: FixedSocketyLimits::default().pending_bytes,
+                enforce_file_sizes: !options.allow_files_size_mismatch,
+            },
+            encoding: self.0.of(options.publish_form),
+            writable_channels: options.writable_channels,
+            send_go_away: options.send_go_away,
+            buffered_bytes: limits.buffered_bytes,
+            header_timeout: millis(limits.header_timeout),
+            silence_timeout: millis(limits.silence_timeout),
+        }))
+    }
+
+    /// A session without its stream, of whose contents so many bytes may wait.
+    #[cfg(test)]
+    pub(crate) fn session_on_stage(&self, buffered_bytes: usize) -> Box<dyn Session> {
+        let limits = SocketyLimits {
+            buffered_bytes,
+            ..SocketyLimits::default()
+        };
+        let options = SocketyOptions::read(&crate::contract::Options::new());
+        let listener = self.listener(options.expect("none are given"), &limits);
+        Box::new(Sockety::new(&listener.0))
+    }
+}
+
+impl Protocol for SocketyProtocol {
+    fn name(&self) -> &'static str {
+        "sockety"
+    }
+
+    fn needs(&self, _config: &ListenerConfig) -> Needs {
+        Needs {
+            // no name is used
+            alpn: &[],
+            // peers need not send heartbeats
+            keep_alive: Some(SILENCE),
+        }
+    }
+
+    fn service(&self, config: &ListenerConfig) -> Result<Arc<dyn Service>, ListenError> {
+        let given = config.protocol_limits.reader();
+        let limits: SocketyLimits = given.table()?;
+        given.finish()?;
+        let options = SocketyOptions::read(&config.options)?;
+        Ok(Arc::new(self.listener(options, &limits)))
+    }
+}
+
+/// Silence after which the kernel asks.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// Sockety on one listener.
+#[derive(Debug)]
+struct Listener(Arc<Terms>);
+
+impl Streams for Listener {
+    fn transport(&self) -> Option<Transport> {
+        Some(Transport::Sockety)
+    }
+
+    fn session(&self, _socket: SocketId, _peer: &Peer) -> Box<dyn Session> {
+        Box::new(Sockety::new(&self.0))
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,117 @@
+//! The options of a listener that speaks Sockety.
+
+use millrace_protocol::sockety::MOST_CHANNELS;
+
+use crate::contract::{ListenError, Options, Reader};
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SocketyOptions {
+    /// What publications look like.
+    pub(super) publish_form: PublishForm,
+    /// Channels on which peers may send.
+    pub(super) receivable_channels: u16,
+    /// The most channels that are sent on.
+    pub(super) writable_channels: u16,
+    /// Whether a file may have another size than was announced.
+    pub(super) allow_files_size_mismatch: bool,
+    /// Whether peers are told before a connection ends.
+    pub(super) send_go_away: bool,
+}
+
+/// What the data of a publication is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum PublishForm {
+    /// `MessagePack`: the channel and the payload.
+    #[default]
+    Message,
+    /// The payload alone.
+    Raw,
+}
+
+impl SocketyOptions {
+    pub(super) fn read(options: &Options) -> Result<Self, ListenError> {
+        let options = options.reader();
+        let made = Self {
+            publish_form: options
+                .word("publishForm", &PUBLISH_FORMS)?
+                .unwrap_or_default(),
+            receivable_channels: channels(&options, "maxReceivedChannels")?,
+            writable_channels: channels(&options, "maxWritableChannels")?,
+            allow_files_size_mismatch: options.flag("allowFilesSizeMismatch")?.unwrap_or(false),
+            send_go_away: options.flag("sendGoAway")?.unwrap_or(true),
+        };
+        options.finish()?;
+        Ok(made)
+    }
+}
+
+const PUBLISH_FORMS: [(&str, PublishForm); 2] =
+    [("message", PublishForm::Message), ("raw", PublishForm::Raw)];
+
+fn channels(options: &Reader<'_>, name: &str) -> Result<u16, ListenError> {
+    let Some(count) = options.whole(name)? else {
+        return Ok(MOST_CHANNELS);
+    };
+    let count = u16::try_from(count).ok();
+    count
+        .filter(|count| (1..=MOST_CHANNELS).contains(count))
+        .ok_or_else(|| options.wrong(name, "from 1 to 4096"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_have_defaults() {
+        let options = SocketyOptions::read(&Options::new()).unwrap();
+        assert_eq!(options.publish_form, PublishForm::Message);
+        assert_eq!(options.receivable_channels, MOST_CHANNELS);
+        assert_eq!(options.writable_channels, MOST_CHANNELS);
+        assert!(options.send_go_away && !options.allow_files_size_mismatch);
+    }
+
+    #[test]
+    fn options_are_read() {
+        let given = Options::new()
+            .text("publishForm", "raw")
+            .number("maxReceivedChannels", 256)
+            .number("maxWritableChannels", 1)
+            .flag("allowFilesSizeMismatch", true)
+            .flag("sendGoAway", false);
+        let expected = SocketyOptions {
+            publish_form: PublishForm::Raw,
+            receivable_channels: 256,
+            writable_channels: 1,
+            allow_files_size_mismatch: true,
+            send_go_away: false,
+        };
+        assert_eq!(SocketyOptions::read(&given).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_no_option_is_an_error() {
+        let problem = |options: Options| SocketyOptions::read(&options).err().unwrap().to_string();
+        for (options, expected) in [
+            (
+                Options::new().text("publishForm", "json"),
+                "publishForm must be one of 'message', 'raw'",
+            ),
+            (
+                Options::new().number("maxReceivedChannels", 0),
+                "maxReceivedChannels must be from 1 to 4096",
+            ),
+            (
+                Options::new().number("maxWritableChannels", 4097),
+                "maxWritableChannels must be from 1 to 4096",
+            ),
+            (
+                Options::new().number("timeout", 5),
+                "timeout is no option of this protocol",
+            ),
+        ] {
+            assert_eq!(problem(options), expected);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! One connection's side of the codec: its header, its signs of life, and what becomes of the connection when its peer has sent its
+//! last byte.
+
+use std::sync::Arc;
+
+use millrace_protocol::sockety::{
+    DecodeError, Decoder, DecoderConfig, GO_AWAY, HEARTBEAT, Item, append_header,
+};
+
+use super::clock::{Clock, Due};
+use super::inbound::Inbound;
+use super::outbound::Outbound;
+use crate::contract::{
+    CloseMode, CloseReason, Context, Encoding, Flow, Goodbye, Liveness, Session, Step, Taken,
+    Traits, TransferId, Wake,
+};
+
+/// What every connection of a listener has in common.
+#[derive(Debug)]
+pub(super) struct Terms {
+    pub(super) decoder: DecoderConfig,
+    pub(super) encoding: Encoding,
+    /// The most channels that are sent on.
+    pub(super) writable_channels: u16,
+    pub(super) send_go_away: bool,
+    /// Bytes of contents that may wait for the worker.
+    pub(super) buffered_bytes: usize,
+    /// Milliseconds until the peer's header has come, and those of its silence; 0 is off.
+    pub(super) header_timeout: u64,
+    pub(super) silence_timeout: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Sockety {
+    terms: Arc<Terms>,
+    decoder: Decoder,
+    inbound: Inbound,
+    outbound: Outbound,
+    /// `None` until the peer's header has come.
+    clock: Option<Clock>,
+    /// When that has to have come; 0: whenever.
+    header_by: u64,
+    /// The peer has sent its last byte, and what waits for the worker is all that is left.
+    ended: bool,
+}
+
+impl Sockety {
+    pub(super) fn new(terms: &Arc<Terms>) -> Self {
+        Self {
+            terms: Arc::clone(terms),
+            decoder: Decoder::new(),
+            inbound: Inbound::new(terms.buffered_bytes),
+            outbound: Outbound::new(),
+            clock: None,
+            header_by: 0,
+            ended: false,
+        }
+    }
+
+    fn taken(&self, bytes: usize) -> Taken {
+        Taken {
+            bytes,
+            unfinished: self.decoder.unfinished().is_some(),
+        }
+    }
+
+    /// Looks at what is due.
+    fn look(&mut self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        let now = cx.now();
+        let Some(clock) = &mut self.clock else {
+            if self.header_by > 0 && now >= self.header_by {
+                return Err(NO_HEADER);
+            }
+            return Ok(());
+        };
+        match clock.look(now, cx.is_paused() || self.ended) {
+            Due::Nothing => {}
+            Due::Heartbeat => cx.reply(|out| out.push(HEARTBEAT)),
+            Due::End => return Err(CloseReason::ABNORMAL),
+        }
+        if let Some(at) = clock.next(now) {
+            cx.wake_at(at);
+        }
+        Ok(())
+    }
+
+    /// The peer's header has come.
+    fn begin(&mut self, channels: u16, cx: &mut Context<'_>) {
+        let channels = channels.min(self.terms.writable_channels);
+        self.outbound.may_use(channels);
+        let now = cx.now();
+        let clock = self
+            .clock
+            .insert(Clock::new(self.terms.silence_timeout, now));
+        if let Some(at) = clock.next(now) {
+            cx.wake_at(at);
+        }
+    }
+
+    /// The worker takes a step of a transfer.
+    fn step(
+        &mut self,
+        id: TransferId,
+        step: &Step,
+        cx: &mut Context<'_>,
+    ) -> Result<(), CloseReason> {
+        match step {
+            Step::Pull(_) => self.inbound.pulled(id, cx),
+            Step::Abort => self.inbound.discard(id, cx),
+            // nothing goes down by transfers
+            _ => {}
+        }
+        if self.ended && !self.inbound.is_waiting() {
+            return Err(CloseReason::by_peer(None, ""));
+        }
+        Ok(())
+    }
+}
+
+impl Session for Sockety {
+    fn traits(&self) -> Traits {
+        Traits {
+            liveness: Liveness::Own,
+            goodbye: Goodbye::Said,
+            feeds_worker: true,
+            half_close: true,
+            encoding: self.terms.encoding,
+        }
+    }
+
+    fn append_opening(&mut self, out: &mut Vec<u8>) {
+        append_header(self.terms.decoder.channels, out);
+    }
+
+    fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
+        let length = bytes.len();
+        if cx.is_closing() {
+            // as if it had not come
+            return Ok(self.taken(length));
+        }
+        cx.alive();
+        if let Some(clock) = &mut self.clock {
+            clock.hears(cx.now());
+        }
+        let mut rest = &*bytes;
+        loop {
+            let next = self.decoder.next(&mut rest, &self.terms.decoder);
+            let item = next.map_err(|error| {
+                // what came before the mistake counts
+                let _flow = self.inbound.tell(cx);
+                reason_of(error)
+            })?;
+            let flow = match item {
+                None => {
+                    let _flow = self.inbound.tell(cx);
+                    return Ok(self.taken(length));
+                }
+                Some(Item::Header { channels }) => {
+                    self.begin(channels, cx);
+                    Flow::Go
+                }
+                Some(item) => self.inbound.item(item, cx)?,
+            };
+            if flow == Flow::Stop {
+                let _flow = self.inbound.tell(cx);
+                return Ok(self.taken(length - rest.len()));
+            }
+        }
+    }
+
+    fn input_ended(&mut self, _cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        if self.decoder.is_busy() || self.decoder.unfinished().is_some() || self.clock.is_none() {
+            return Err(CUT_OFF);
+        }
+        if self.inbound.is_waiting() {
+            self.ended = true;
+            return Ok(());
+        }
+        Err(CloseReason::by_peer(None, ""))
+    }
+
+    fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        match why {
+            Wake::Opened => {
+                let timeout = self.terms.header_timeout;
+                if timeout > 0 {
+                    self.header_by = cx.now() + timeout;
+                    cx.wake_at(self.header_by);
+                }
+            }
+            Wake::Time => return self.look(cx),
+            Wake::Told(instruction) => {
+                self.outbound.told(&instruction, cx);
+                if let Some(clock) = &mut self.clock {
+                    clock.says(cx.now());
+                }
+            }
+            Wake::Transfer(id, step) => return self.step(id, &step, cx),
+            Wake::Posted | Wake::Resumed => {}
+        }
+        Ok(())
+    }
+
+    fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
+        if self.terms.send_go_away && reason.mode == CloseMode::Handshake {
+            out.push(GO_AWAY);
+        }
+    }
+
+    fn unfinished(&self) -> usize {
+        self.decoder.unfinished().unwrap_or_default()
+    }
+}
+
+fn reason_of(error: DecodeError) -> CloseReason {
+    CloseReason::new(error.close_code(), error.close_reason(), CloseMode::Final)
+}
+
+/// The peer said nothing in time that could be a header.
+const NO_HEADER: CloseReason = CloseReason::new(1002, "no header in time", CloseMode::Final);
+
+/// The peer left within something.
+const CUT_OFF: CloseReason = CloseReason::new(1006, "", CloseMode::Final);

@@ -1,0 +1,379 @@
+//! A session of Sockety: data, files and streams on their way to the worker.
+
+use std::collections::HashMap;
+
+use millrace_protocol::sockety::{FileListBuf, Head, Sender, append_begin, append_body};
+
+use super::harness::{Harness, Record};
+use super::sockety::{CLOSE, EVENT, close_code, event, feed, head, message, opened, ready, told};
+use crate::event::{FIRST_CREDIT, Step, TransferId};
+
+const PIECE: u32 = 7;
+const TURN: u32 = 8;
+
+/// Events, by number.
+const MESSAGE: u32 = 2;
+const FILE: u32 = 3;
+const ABORT: u32 = 4;
+
+/// A worker that puts bodies together.
+#[derive(Default)]
+struct Assembly {
+    /// Data, streams and files by their messages' actions: what came, and whether that is all.
+    bodies: HashMap<String, (Vec<u8>, bool)>,
+    /// By transfers.
+    names: HashMap<u64, String>,
+    /// Actions by messages' numbers.
+    actions: HashMap<u64, String>,
+    turns: Vec<u64>,
+    aborted: Vec<u64>,
+}
+
+impl Assembly {
+    /// Takes what was told; with `pulls` as much more is asked for.
+    fn take(&mut self, harness: &Harness, pulls: bool) {
+        loop {
+            let records = harness.handle_records();
+            if records.is_empty() {
+                return;
+            }
+            for record in records {
+                self.record(&record, harness, pulls);
+            }
+            harness.env.resume_read_queue();
+            harness.drive();
+        }
+    }
+
+    fn record(&mut self, record: &Record, harness: &Harness, pulls: bool) {
+        let long = |at: usize| u64::from_le_bytes(record.payload[at..at + 8].try_into().unwrap());
+        match record.kind {
+            EVENT => self.event(record),
+            PIECE => {
+                let (id, bytes) = (long(0), &record.payload[8..]);
+                let (body, is_whole) = self.bodies.get_mut(&self.names[&id]).unwrap();
+                assert!(!*is_whole, "it had ended");
+                body.extend_from_slice(bytes);
+                *is_whole = record.is_last;
+                if pulls {
+                    let count = u32::try_from(bytes.len()).unwrap();
+                    harness.step(TransferId::new(id), Step::Pull(count));
+                }
+            }
+            TURN => self.turns.push(long(0)),
+            CLOSE => {}
+            other => panic!("a record of kind {other}"),
+        }
+    }
+
+    fn event(&mut self, record: &Record) {
+        let (number, fields, _) = event(record);
+        let long = |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().unwrap());
+        match number {
+            MESSAGE => {
+                let told = told(record);
+                if told.data == 0 && told.data_size > 0 {
+                    let whole = (told.payload.clone(), true);
+                    self.bodies.insert(format!("{} data", told.action), whole);
+                }
+                for (id, what) in [(told.data, "data"), (told.stream, "stream")] {
+                    if id > 0 {
+                        self.name(id, format!("{} {what}", told.action));
+                    }
+                }
+                self.actions.insert(told.number, told.action);
+            }
+            FILE => {
+                let index = u32::from_le_bytes(fields[16..20].try_into().unwrap());
+                let action = &self.actions[&long(0)];
+                let name = format!("{action} {index}");
+                self.name(long(8), name);
+            }
+            ABORT => self.aborted.push(long(0)),
+            other => panic!("an event {other}"),
+        }
+    }
+
+    fn name(&mut self, id: u64, name: String) {
+        self.bodies.insert(name.clone(), (Vec::new(), false));
+        assert_eq!(self.names.insert(id, name), None);
+    }
+
+    /// A body that is whole.
+    fn whole(&self, name: &str) -> &[u8] {
+        let (bytes, is_whole) = &self.bodies[name];
+        assert!(is_whole, "{name} lacks something");
+        bytes
+    }
+
+    fn length(&self, name: &str) -> usize {
+        self.bodies[name].0.len()
+    }
+}
+
+/// Bytes of which no two stretches are alike.
+fn noise(length: usize) -> Vec<u8> {
+    let mut state = 1_u32;
+    std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    })
+    .take(length)
+    .collect()
+}
+
+/// A message with everything, and one with data behind it, on two channels at once.
+fn everything() -> Vec<u8> {
+    let mut files = FileListBuf::new();
+    files.push("a", 3).unwrap();
+    files.push("b", 0).unwrap();
+    let mut sender = Sender::new(4096);
+    let mut out = Vec::new();
+    let head = Head {
+        has_stream: true,
+        data_size: 4,
+        files: files.as_list(),
+        ..head("all")
+    };
+    let channel = sender.begin(&head, &mut out).unwrap().unwrap();
+    sender.file(channel, 0, b"fi", &mut out).unwrap();
+    out.extend(message(&mut sender, "other", b"others"));
+    sender.stream(channel, &[b"st"], false, &mut out).unwrap();
+    sender.data(channel, b"data", &mut out).unwrap();
+    sender.end_file(channel, 1, &mut out).unwrap();
+    sender.stream(channel, &[b"ream"], true, &mut out).unwrap();
+    out.extend(message(&mut sender, "next", b"more"));
+    sender.file(channel, 0, b"l", &mut out).unwrap();
+    sender.end_file(channel, 0, &mut out).unwrap();
+    out
+}
+
+fn assert_everything(assembly: &Assembly) {
+    assert_eq!(assembly.whole("all data"), b"data");
+    assert_eq!(assembly.whole("all stream"), b"stream");
+    assert_eq!(assembly.whole("all 0"), b"fil");
+    assert_eq!(assembly.whole("all 1"), b"");
+    assert_eq!(assembly.whole("other data"), b"others");
+    assert_eq!(assembly.whole("next data"), b"more");
+    assert!(assembly.turns.is_empty());
+}
+
+#[test]
+fn contents_come_whole_wherever_they_are_cut() {
+    let wire = everything();
+    for cut in 0..=wire.len() {
+        let harness = ready();
+        let mut assembly = Assembly::default();
+        for part in [&wire[..cut], &wire[cut..]] {
+            feed(&harness, part);
+            assembly.take(&harness, true);
+        }
+        assert_everything(&assembly);
+    }
+    let harness = ready();
+    let mut assembly = Assembly::default();
+    for byte in &wire {
+        feed(&harness, std::slice::from_ref(byte));
+        assembly.take(&harness, true);
+    }
+    assert_everything(&assembly);
+    harness.feed_end();
+    harness.drive();
+    assert_eq!(close_code(&harness), 1005);
+    harness.drive();
+    harness.assert_gone();
+}
+
+#[test]
+fn a_body_that_nobody_reads_holds_up_no_other() {
+    let harness = ready();
+    let mut sender = Sender::new(4096);
+    let data = noise(500_000);
+    feed(&harness, &message(&mut sender, "long", &data));
+    let mut assembly = Assembly::default();
+    (0..20).for_each(|_| harness.drive());
+    assembly.take(&harness, false);
+    assert_eq!(assembly.length("long data"), FIRST_CREDIT - 1);
+    feed(&harness, &message(&mut sender, "short", b"data"));
+    assembly.take(&harness, false);
+    assert_eq!(assembly.whole("short data"), b"data");
+    let id = *assembly.names.keys().next().unwrap();
+    let count = u32::try_from(FIRST_CREDIT).unwrap();
+    harness.step(TransferId::new(id), Step::Pull(count));
+    assembly.take(&harness, true);
+    assert!(assembly.whole("long data") == data);
+}
+
+#[test]
+fn input_waits_once_too_much_does() {
+    let harness = opened(200_000);
+    let data = noise(2_000_000);
+    let wire = [&[0xe3][..], &message(&mut Sender::new(1), "long", &data)].concat();
+    harness.feed(&wire);
+    let mut assembly = Assembly::default();
+    for _ in 0..100 {
+        harness.drive();
+        assembly.take(&harness, false);
+    }
+    let read = wire.len() - harness.peer.borrow().unread();
+    assert!(read > 200_000, "{read}");
+    assert!(read < 200_000 + FIRST_CREDIT + 300_000, "{read}");
+    // our own pause is no silence of the peer's
+    harness.pass(10 * 60 * 1000);
+    assert!(harness.connection.io.borrow().phase.is_open());
+    let id = *assembly.names.keys().next().unwrap();
+    let count = u32::try_from(FIRST_CREDIT).unwrap();
+    harness.step(TransferId::new(id), Step::Pull(count));
+    for _ in 0..200 {
+        harness.drive();
+        assembly.take(&harness, true);
+    }
+    assert!(assembly.whole("long data") == data);
+}
+
+#[test]
+fn an_end_waits_for_what_the_worker_has_no_room_for() {
+    let harness = ready();
+    let data = noise(300_000);
+    harness.feed(&message(&mut Sender::new(1), "long", &data));
+    harness.feed_end();
+    let mut assembly = Assembly::default();
+    for _ in 0..20 {
+        harness.drive();
+        assembly.take(&harness, false);
+    }
+    harness.pass(10 * 60 * 1000);
+    assert!(harness.connection.io.borrow().phase.is_open());
+    let id = *assembly.names.keys().next().unwrap();
+    harness.step(TransferId::new(id), Step::Pull(300_000));
+    assembly.take(&harness, true);
+    assert!(assembly.whole("long data") == data);
+    harness.flush();
+    harness.drive();
+    harness.assert_gone();
+}
+
+#[test]
+fn what_nobody_wants_is_dropped() {
+    let harness = ready();
+    let mut sender = Sender::new(4096);
+    let data = noise(500_000);
+    harness.feed(&message(&mut sender, "long", &data));
+    let mut assembly = Assembly::default();
+    for _ in 0..20 {
+        harness.drive();
+        assembly.take(&harness, false);
+    }
+    let id = *assembly.names.keys().next().unwrap();
+    harness.step(TransferId::new(id), Step::Abort);
+    harness.step(TransferId::new(id), Step::Pull(500_000));
+    feed(&harness, &message(&mut sender, "next", b"data"));
+    assembly.take(&harness, false);
+    assert_eq!(assembly.whole("next data"), b"data");
+    assert_eq!(assembly.length("long data"), FIRST_CREDIT - 1);
+    assert!(harness.env.transfers.owner(TransferId::new(id)).is_none());
+}
+
+#[test]
+fn what_is_discarded_before_it_came_is_dropped() {
+    let harness = ready();
+    let wire = message(&mut Sender::new(1), "long", &noise(1000));
+    let mut assembly = Assembly::default();
+    feed(&harness, &wire[..100]);
+    assembly.take(&harness, false);
+    let id = *assembly.names.keys().next().unwrap();
+    harness.step(TransferId::new(id), Step::Abort);
+    feed(&harness, &wire[100..]);
+    feed(&harness, &message(&mut Sender::new(1), "next", b"data"));
+    assembly.take(&harness, false);
+    assert_eq!(assembly.whole("next data"), b"data");
+    assert!(assembly.length("long data") < 100);
+}
+
+#[test]
+fn a_message_that_is_given_up_is_told() {
+    let harness = ready();
+    let mut sender = Sender::new(4096);
+    let mut out = Vec::new();
+    let head = Head {
+        has_stream: true,
+        data_size: 4,
+        ..head("half")
+    };
+    let channel = sender.begin(&head, &mut out).unwrap().unwrap();
+    sender.stream(channel, &[b"st"], false, &mut out).unwrap();
+    sender.abort(channel, &mut out).unwrap();
+    out.extend(message(&mut sender, "next", b"data"));
+    feed(&harness, &out);
+    let mut assembly = Assembly::default();
+    assembly.take(&harness, true);
+    assert_eq!(assembly.aborted, [1]);
+    assert_eq!(assembly.turns.len(), 1, "of the stream, which had begun");
+    assert_eq!(assembly.whole("next data"), b"data");
+}
+
+#[test]
+fn files_may_come_before_the_rest_of_their_head() {
+    let mut files = FileListBuf::new();
+    files.push("first", 3).unwrap();
+    files.push("second", 0).unwrap();
+    let head = Head {
+        files: files.as_list(),
+        ..head("early")
+    };
+    let mut body = Vec::new();
+    append_body(&head, &mut body).unwrap();
+    // the second file's header comes behind the first file
+    let (begun, rest) = body.split_at(body.len() - 4);
+    let mut wire = Vec::new();
+    append_begin(&head, begun, &mut wire).unwrap();
+    wire.extend_from_slice(b"\xc0\x02fi\xc0\x01l\xd0");
+    let length = u8::try_from(rest.len()).unwrap();
+    wire.extend_from_slice(&[0x60, length]);
+    wire.extend_from_slice(rest);
+    wire.extend_from_slice(b"\xd1\x01");
+    for cut in 0..wire.len() {
+        let harness = ready();
+        let mut assembly = Assembly::default();
+        feed(&harness, &wire[..cut]);
+        feed(&harness, &wire[cut..]);
+        assembly.take(&harness, true);
+        assert_eq!(assembly.whole("early 0"), b"fil", "{cut}");
+        assert_eq!(assembly.whole("early 1"), b"");
+    }
+}
+
+#[test]
+fn many_channels_may_be_busy_at_once() {
+    let harness = ready();
+    let (mut sender, mut out) = (Sender::new(4096), Vec::new());
+    let head = Head {
+        has_stream: true,
+        ..head("streams")
+    };
+    let channels: Vec<u16> = (0..4096)
+        .map(|_| sender.begin(&head, &mut out).unwrap().unwrap())
+        .collect();
+    for channel in &channels {
+        let text = channel.to_string();
+        sender
+            .stream(*channel, &[text.as_bytes()], true, &mut out)
+            .unwrap();
+    }
+    harness.feed(&out);
+    let mut told = Vec::new();
+    let mut ended = 0;
+    for _ in 0..1000 {
+        harness.env.resume_read_queue();
+        harness.drive();
+        for record in harness.handle_records() {
+            match record.kind {
+                EVENT => told.push(super::sockety::told(&record).stream),
+                _ => ended += usize::from(record.is_last),
+            }
+        }
+    }
+    assert_eq!((told.len(), ended), (4096, 4096));
+    told.dedup();
+    assert_eq!(told.len(), 4096);
+}
