@@ -216,8 +216,10 @@ events! {
         SocketyFastReply = 5;
         /// The peer will disconnect soon.
         SocketyGoAway = 6;
-        /// What the worker told the session to send cannot be sent.
+        /// What the worker told the session to send cannot be sent, or not to its end.
         SocketyRefused = 7;
+        /// A message whose contents are to come has begun: by these transfers.
+        SocketyBegan = 8;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;
@@ -233,6 +235,8 @@ operations! {
         SocketyFastReply = 2;
         /// That we will disconnect soon.
         SocketyGoAway = 3;
+        /// The head of a message or a response of Sockety, whose data, files and stream come as transfers.
+        SocketyBegin = 4;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;

@@ -1,7 +1,7 @@
 //! The fields of what passes between a session and its worker: numbers little-endian, ids as on the wire, texts at the end.
 //! Each layout is said once, where it is written or read.
 
-use millrace_protocol::sockety::{Head, Id, Subject};
+use millrace_protocol::sockety::{FileListBuf, Head, Id, Subject};
 
 use crate::contract::TransferId;
 
@@ -118,10 +118,57 @@ pub(super) fn to_outgoing(fields: &[u8]) -> Option<Outgoing<'_>> {
     })
 }
 
+/// What the worker wants to begin.
+#[derive(Debug)]
+pub(super) struct Announced<'a> {
+    pub(super) outgoing: Outgoing<'a>,
+    pub(super) has_stream: bool,
+    pub(super) data_size: u64,
+    pub(super) files: FileListBuf,
+}
+
+/// Reads the fields of `Operation::SocketyBegin`: flags (4 bytes, as in [`append_message`]), its id (16), the id that it
+/// answers (16, anything if none), bytes of its data (8), bytes of the action (4), the action, and for each file its size (8),
+/// the bytes of its name (4) and its name. `None`: those are none, or say more than the wire can.
+pub(super) fn to_announced(fields: &[u8]) -> Option<Announced<'_>> {
+    let (flags, rest) = fields.split_first_chunk::<4>()?;
+    let (id, rest) = rest.split_first_chunk::<16>()?;
+    let (parent, rest) = rest.split_first_chunk::<16>()?;
+    let (data_size, rest) = rest.split_first_chunk::<8>()?;
+    let (action, mut rest) = split_text(rest)?;
+    let mut files = FileListBuf::new();
+    while !rest.is_empty() {
+        let (size, behind) = rest.split_first_chunk::<8>()?;
+        let (name, behind) = split_text(behind)?;
+        files.push(name, u64::from_le_bytes(*size)).ok()?;
+        rest = behind;
+    }
+    let flags = u32::from_le_bytes(*flags);
+    Some(Announced {
+        outgoing: Outgoing {
+            subject: if flags & RESPONSE == 0 {
+                Subject::Action(action)
+            } else {
+                Subject::Parent(Id::new(*parent))
+            },
+            id: Id::new(*id),
+            expects_response: flags & EXPECTS_RESPONSE != 0,
+        },
+        has_stream: flags & HAS_STREAM != 0,
+        data_size: u64::from_le_bytes(*data_size),
+        files,
+    })
+}
+
+fn split_text(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+    let (text, rest) = rest.split_at_checked(length)?;
+    Some((str::from_utf8(text).ok()?, rest))
+}
+
 #[cfg(test)]
 mod tests {
-    use millrace_protocol::sockety::FileListBuf;
-
     use super::*;
 
     #[test]
@@ -179,6 +226,33 @@ mod tests {
         let mut beyond = fields;
         beyond[2] = 1;
         assert_eq!(to_fast_reply(&beyond), None);
+    }
+
+    #[test]
+    fn what_is_to_begin_is_read() {
+        let fields = [
+            &6_u32.to_le_bytes()[..],
+            &[1; 16],
+            &[2; 16],
+            &9_u64.to_le_bytes(),
+            &2_u32.to_le_bytes(),
+            b"go",
+            &3_u64.to_le_bytes(),
+            &1_u32.to_le_bytes(),
+            b"f",
+        ]
+        .concat();
+        let announced = to_announced(&fields).unwrap();
+        assert_eq!(announced.outgoing.subject, Subject::Action("go"));
+        assert!(announced.outgoing.expects_response && announced.has_stream);
+        assert_eq!(announced.data_size, 9);
+        let files = announced.files.as_list();
+        let file = files.iter().next().unwrap();
+        assert_eq!((files.count(), file.name, file.size), (1, "f", 3));
+        for cut in 0..fields.len() {
+            // without its file it is whole, too
+            assert_eq!(to_announced(&fields[..cut]).is_some(), cut == 50, "{cut}");
+        }
     }
 
     #[test]

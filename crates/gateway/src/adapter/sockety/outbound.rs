@@ -1,39 +1,68 @@
-//! What the worker has sent to the peer: each message whole, on channels that publications leave alone.
+//! What the worker has sent to the peer, on channels that publications leave alone. Where none is free, it waits for one.
+
+use std::collections::VecDeque;
 
 use millrace_protocol::sockety::{
     FileList, GO_AWAY, Head, MOST_CODE, SendError, Sender, append_fast_reply,
 };
 
-use super::fields::{self, Outgoing};
-use crate::contract::{Context, Event, Instruction, Operation};
+use super::down::{Down, Progress};
+use super::fields;
+use crate::contract::{Context, Event, Instruction, Operation, Step, TransferId};
 
 /// The writing half of one connection.
 #[derive(Debug)]
 pub(super) struct Outbound {
     sender: Sender,
+    /// Publications come on the only channel, so nothing may stay open there.
+    shares_channel: bool,
+    down: Down,
+    /// What waits for a channel, and its bytes.
+    queue: VecDeque<Box<Instruction>>,
+    queued: usize,
+    most_queued: usize,
+}
+
+/// Whether something was sent.
+enum Sent {
+    Yes,
+    /// No channel is free.
+    Later,
+    Never,
 }
 
 impl Outbound {
-    /// Before the peer's header has come: it has one channel at least.
-    pub(super) fn new() -> Self {
+    /// Before the peer's header has come: it has one channel at least. So many bytes may wait for a channel.
+    pub(super) fn new(most_queued: usize) -> Self {
         Self {
             sender: Sender::new(1),
+            shares_channel: true,
+            down: Down::default(),
+            queue: VecDeque::new(),
+            queued: 0,
+            most_queued,
         }
     }
 
     /// The peer receives on so many channels, of which ours begin behind that of publications.
-    pub(super) fn may_use(&mut self, channels: u16) {
+    pub(super) fn may_use(&mut self, channels: u16, cx: &mut Context<'_>) {
         self.sender = Sender::from_channel(1, channels);
+        self.shares_channel = channels < 2;
+        self.send_queued(cx);
     }
 
     /// Does what the worker says. What cannot be said is told to the worker.
-    pub(super) fn told(&mut self, instruction: &Instruction, cx: &mut Context<'_>) {
+    pub(super) fn told(
+        &mut self,
+        instruction: Box<Instruction>,
+        is_ready: bool,
+        cx: &mut Context<'_>,
+    ) {
         match instruction.operation() {
-            Some(Operation::SocketySend) => self.send(instruction, cx),
             Some(Operation::SocketyFastReply) => {
                 let reply = fields::to_fast_reply(instruction.fields());
                 let Some((code, id)) = reply.filter(|(code, _)| *code <= MOST_CODE) else {
-                    return refused(instruction, cx);
+                    return refused(instruction.fields(), cx);
                 };
                 cx.send(|out| {
                     let appended = append_fast_reply(code, id, out);
@@ -41,28 +70,63 @@ impl Outbound {
                 });
             }
             Some(Operation::SocketyGoAway) => cx.reply(|out| out.push(GO_AWAY)),
-            _ => refused(instruction, cx),
+            // it is not known which channels there are
+            Some(Operation::SocketyBegin) if !is_ready => self.enqueue(instruction, cx),
+            _ if !self.queue.is_empty() => self.enqueue(instruction, cx),
+            _ => match self.send(&instruction, cx) {
+                Sent::Yes => {}
+                Sent::Later => self.enqueue(instruction, cx),
+                Sent::Never => refused(instruction.fields(), cx),
+            },
         }
     }
 
-    fn send(&mut self, instruction: &Instruction, cx: &mut Context<'_>) {
-        let sent = fields::to_outgoing(instruction.fields()).is_some_and(|outgoing| {
-            let mut result = Ok(());
-            cx.send(|out| result = self.append(outgoing, instruction.payload(), out));
-            result.is_ok()
-        });
-        if !sent {
-            refused(instruction, cx);
+    /// The worker takes a step of one of these transfers. False: it is none.
+    pub(super) fn step(&mut self, id: TransferId, step: &Step, cx: &mut Context<'_>) -> bool {
+        match self.down.step(&mut self.sender, id, step, cx) {
+            None => return false,
+            Some(Progress::Going) => return true,
+            Some(Progress::Finished) => {}
+            Some(Progress::Failed(shown)) => refused(&shown, cx),
+        }
+        self.send_queued(cx);
+        true
+    }
+
+    fn enqueue(&mut self, instruction: Box<Instruction>, cx: &mut Context<'_>) {
+        let bytes = instruction.bytes();
+        if self.queued.saturating_add(bytes) > self.most_queued {
+            return refused(instruction.fields(), cx);
+        }
+        self.queued += bytes;
+        self.queue.push_back(instruction);
+    }
+
+    /// Sends what waited, as far as channels are free.
+    fn send_queued(&mut self, cx: &mut Context<'_>) {
+        while let Some(instruction) = self.queue.pop_front() {
+            match self.send(&instruction, cx) {
+                Sent::Yes => {}
+                Sent::Never => refused(instruction.fields(), cx),
+                Sent::Later => return self.queue.push_front(instruction),
+            }
+            self.queued -= instruction.bytes();
         }
     }
 
-    /// Appends a message with its data, all of it or nothing.
-    fn append(
-        &mut self,
-        outgoing: Outgoing<'_>,
-        data: &[u8],
-        out: &mut Vec<u8>,
-    ) -> Result<(), SendError> {
+    fn send(&mut self, instruction: &Instruction, cx: &mut Context<'_>) -> Sent {
+        match instruction.operation() {
+            Some(Operation::SocketySend) => self.send_whole(instruction, cx),
+            Some(Operation::SocketyBegin) => self.begin(instruction, cx),
+            _ => Sent::Never,
+        }
+    }
+
+    fn send_whole(&mut self, instruction: &Instruction, cx: &mut Context<'_>) -> Sent {
+        let Some(outgoing) = fields::to_outgoing(instruction.fields()) else {
+            return Sent::Never;
+        };
+        let data = instruction.payload();
         let head = Head {
             subject: outgoing.subject,
             id: outgoing.id,
@@ -71,26 +135,81 @@ impl Outbound {
             data_size: u64::try_from(data.len()).unwrap_or(u64::MAX),
             files: FileList::default(),
         };
+        let sender = &mut self.sender;
         // publications may have come between
-        self.sender.forget_channel();
-        let Some(channel) = self.sender.begin(&head, out)? else {
-            return Err(SendError::NoChannel);
+        sender.forget_channel();
+        let mut sent = Sent::Never;
+        cx.send(|out| {
+            sent = match append_whole(sender, &head, data, out) {
+                Ok(true) => Sent::Yes,
+                Ok(false) => Sent::Later,
+                Err(_) => Sent::Never,
+            };
+        });
+        sent
+    }
+
+    /// Begins a message whose contents are to come.
+    fn begin(&mut self, instruction: &Instruction, cx: &mut Context<'_>) -> Sent {
+        let announced = fields::to_announced(instruction.fields());
+        let Some(announced) = announced.filter(|_| !self.shares_channel) else {
+            return Sent::Never;
         };
-        let mut rest = data;
-        while !rest.is_empty() {
-            let taken = self.sender.data(channel, rest, out)?;
-            rest = rest.get(taken..).unwrap_or_default();
-        }
-        Ok(())
+        let head = Head {
+            subject: announced.outgoing.subject,
+            id: announced.outgoing.id,
+            expects_response: announced.outgoing.expects_response,
+            has_stream: announced.has_stream,
+            data_size: announced.data_size,
+            files: announced.files.as_list(),
+        };
+        let sender = &mut self.sender;
+        sender.forget_channel();
+        let mut begun = Ok(None);
+        cx.send_part(|out| begun = sender.begin(&head, out));
+        let channel = match begun {
+            Ok(Some(channel)) => channel,
+            Ok(None) => return Sent::Later,
+            Err(_) => return Sent::Never,
+        };
+        let contents = (head.data_size > 0, head.has_stream, head.files.count());
+        let transfers = self.down.begin(channel, contents, shown(instruction), cx);
+        let ids = transfers.iter().flat_map(|id| id.get().to_le_bytes());
+        let fields: Vec<u8> = head.id.as_bytes().iter().copied().chain(ids).collect();
+        // nothing is read here that could wait
+        let _flow = cx.event(Event::SocketyBegan, &fields, (&[][..]).into());
+        Sent::Yes
     }
 }
 
+/// Appends a message with its data, all of it or nothing. False: no channel is free.
+fn append_whole(
+    sender: &mut Sender,
+    head: &Head<'_>,
+    data: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<bool, SendError> {
+    let Some(channel) = sender.begin(head, out)? else {
+        return Ok(false);
+    };
+    let mut rest = data;
+    while !rest.is_empty() {
+        let taken = sender.data(channel, rest, out)?;
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    Ok(true)
+}
+
 /// The worker is told what it said, by the beginning of its fields.
-fn refused(instruction: &Instruction, cx: &mut Context<'_>) {
-    let fields = instruction.fields();
+fn refused(fields: &[u8], cx: &mut Context<'_>) {
     let shown = fields.get(..SHOWN_BYTES).unwrap_or(fields);
     // nothing is read here that could wait
     let _flow = cx.event(Event::SocketyRefused, shown, (&[][..]).into());
+}
+
+fn shown(instruction: &Instruction) -> &[u8] {
+    let fields = instruction.fields();
+    fields.get(..SHOWN_BYTES).unwrap_or(fields)
 }
 
 /// Flags, or a code, and an id.

@@ -51,7 +51,7 @@ impl Sockety {
             terms: Arc::clone(terms),
             decoder: Decoder::new(),
             inbound: Inbound::new(terms.buffered_bytes),
-            outbound: Outbound::new(),
+            outbound: Outbound::new(terms.buffered_bytes),
             clock: None,
             header_by: 0,
             ended: false,
@@ -88,7 +88,7 @@ impl Sockety {
     /// The peer's header has come.
     fn begin(&mut self, channels: u16, cx: &mut Context<'_>) {
         let channels = channels.min(self.terms.writable_channels);
-        self.outbound.may_use(channels);
+        self.outbound.may_use(channels, cx);
         let now = cx.now();
         let clock = self
             .clock
@@ -105,10 +105,16 @@ impl Sockety {
         step: &Step,
         cx: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
+        if self.outbound.step(id, step, cx) {
+            if let Some(clock) = &mut self.clock {
+                clock.says(cx.now());
+            }
+            return Ok(());
+        }
         match step {
             Step::Pull(_) => self.inbound.pulled(id, cx),
             Step::Abort => self.inbound.discard(id, cx),
-            // nothing goes down by transfers
+            // of one that is over
             _ => {}
         }
         if self.ended && !self.inbound.is_waiting() {
@@ -191,7 +197,7 @@ impl Session for Sockety {
             }
             Wake::Time => return self.look(cx),
             Wake::Told(instruction) => {
-                self.outbound.told(&instruction, cx);
+                self.outbound.told(instruction, self.clock.is_some(), cx);
                 if let Some(clock) = &mut self.clock {
                     clock.says(cx.now());
                 }

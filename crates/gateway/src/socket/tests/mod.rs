@@ -9,3 +9,4 @@ pub(crate) mod probe;
 mod sends;
 mod sockety;
 mod sockety_contents;
+mod sockety_down;

@@ -19,7 +19,7 @@ pub(super) const EVENT: u32 = 9;
 pub(super) const MESSAGE: u32 = 2;
 pub(super) const FAST_REPLY: u32 = 5;
 const GO_AWAY: u32 = 6;
-const REFUSED: u32 = 7;
+pub(super) const REFUSED: u32 = 7;
 
 /// Operations, by number.
 const SEND: u32 = 1;
@@ -129,7 +129,7 @@ pub(super) fn told(record: &Record) -> Told {
 }
 
 /// Everything that a peer of our session was sent, in words; the first is the header.
-fn heard(bytes: &[u8]) -> Vec<String> {
+pub(super) fn heard(bytes: &[u8]) -> Vec<String> {
     let (mut decoder, mut input) = (Decoder::new(), bytes);
     let mut heard = Vec::new();
     while let Some(item) = decoder.next(&mut input, &DecoderConfig::default()).unwrap() {
@@ -148,7 +148,7 @@ fn heard(bytes: &[u8]) -> Vec<String> {
     heard
 }
 
-fn send(harness: &Harness, flags: u32, action: &[u8], data: &[u8]) {
+pub(super) fn send(harness: &Harness, flags: u32, action: &[u8], data: &[u8]) {
     let fields = [&flags.to_le_bytes()[..], &[1; 16], &[2; 16], action].concat();
     assert!(harness.tell_operation(SEND, &fields, data));
     harness.take_posted();
