@@ -2,6 +2,7 @@
 
 pub(crate) mod client;
 pub(crate) mod manual;
+pub(crate) mod sockety;
 pub(crate) mod tcp;
 pub(crate) mod wire;
 
@@ -77,6 +78,19 @@ pub(crate) enum Event {
     Drain {
         slot: u32,
     },
+    /// What a protocol tells: the event's number, its fields and its payload.
+    Told {
+        slot: u32,
+        number: u32,
+        fields: Vec<u8>,
+        payload: Vec<u8>,
+    },
+    /// A piece of a large body.
+    Piece {
+        id: u64,
+        data: Vec<u8>,
+        last: bool,
+    },
 }
 
 /// Decodes a batch as JavaScript does.
@@ -86,10 +100,10 @@ pub(crate) fn decode(bytes: &[u8], sidecars: &[Sidecar]) -> Vec<Event> {
     let mut at = 0;
     while at < bytes.len() {
         let (head, slot) = (word(at), word(at + 4));
-        let length = usize::try_from(head >> 8).unwrap();
+        let length = length_of(head);
         let start = at + 8;
         let socket = |at: usize| u64::from(word(at)) | u64::from(word(at + 4)) << 32;
-        let payload = if head & 1 << 5 == 0 {
+        let payload = if head & 1 << 5 == 0 || matches!(head & 15, 7 | 9) {
             bytes[start..start + length].to_vec()
         } else {
             sidecars[usize::try_from(word(start)).unwrap()]
@@ -116,11 +130,42 @@ pub(crate) fn decode(bytes: &[u8], sidecars: &[Sidecar]) -> Vec<Event> {
                 code: word(start + 8),
             },
             5 => Event::Drain { slot },
+            7 => Event::Piece {
+                id: socket(start),
+                data: if head & 1 << 5 == 0 {
+                    payload[8..].to_vec()
+                } else {
+                    let index = usize::try_from(word(start + 8)).unwrap();
+                    sidecars[index].payload().to_vec()
+                },
+                last: head & 1 << 4 != 0,
+            },
+            9 => {
+                let length = usize::try_from(word(start + 4)).unwrap();
+                let fields = start + 8;
+                let behind = fields + length.next_multiple_of(4);
+                Event::Told {
+                    slot,
+                    number: word(start),
+                    fields: bytes[fields..fields + length].to_vec(),
+                    payload: if head & 1 << 5 == 0 {
+                        bytes[behind..start + length_of(head)].to_vec()
+                    } else {
+                        let index = usize::try_from(word(behind)).unwrap();
+                        sidecars[index].payload().to_vec()
+                    },
+                }
+            }
             other => panic!("record kind {other}"),
         });
         at = start + length.next_multiple_of(4);
     }
     events
+}
+
+/// Bytes of a record's payload.
+fn length_of(head: u32) -> usize {
+    usize::try_from(head >> 8).unwrap()
 }
 
 /// A started gateway with one listener.
@@ -267,7 +312,7 @@ fn react(
             gateway.send(&[Target::Socket(socket)], Kind::Binary, data, &[], dirty);
         }
         Event::Close { socket, .. } => assert!(worker.claim_close(SocketId::new(*socket).unwrap())),
-        Event::Drain { .. } => {}
+        Event::Drain { .. } | Event::Told { .. } | Event::Piece { .. } => {}
     }
 }
 
