@@ -119,6 +119,10 @@ export interface RespLimits {
    * may not write (RESP). When met: the command is refused with `OOM`. Default 256 MiB.
    */
   keysBytes?: number;
+}
+
+/** Bounds of a listener that speaks Sockety. */
+export interface SocketyLimits {
   /**
    * Bytes of a message without its contents: its action, sizes and file names (Sockety). When met: closed with 1009.
    * Default 1 MiB.
@@ -253,7 +257,14 @@ export interface GatewayLimits {
 }
 
 /** All bounds. */
-export interface Limits extends ListenerLimits, HttpLimits, FileLimits, AnswerLimits, RespLimits, GatewayLimits {}
+export interface Limits
+  extends ListenerLimits,
+    HttpLimits,
+    FileLimits,
+    AnswerLimits,
+    RespLimits,
+    SocketyLimits,
+    GatewayLimits {}
 
 /** What the numbers of `ListenerLimits` can be. */
 export const LISTENER_RANGES: Readonly<Record<keyof ListenerLimits, Range>> = {
@@ -301,7 +312,7 @@ export const RESP_RANGES: Readonly<Record<keyof RespLimits, Range>> = {
 };
 
 /** What the numbers of `SocketyLimits` can be. */
-export const SOCKETY_RANGES: Readonly<Record<string, Range>> = {
+export const SOCKETY_RANGES: Readonly<Record<keyof SocketyLimits, Range>> = {
   messageHeadBytes: { least: 64, most: 4_194_304 },
   filesPerMessage: { least: 0, most: 65_536 },
   bufferedBytes: { least: 1, most: 1_099_511_627_776 },

@@ -68,16 +68,24 @@ export const EVENT_SOCKETY_ABORT = 4;
 export const EVENT_SOCKETY_FAST_REPLY = 5;
 /** The peer will disconnect soon. */
 export const EVENT_SOCKETY_GO_AWAY = 6;
-/** What the worker told the session to send cannot be sent. */
+/** What the worker told the session to send cannot be sent, or not to its end. */
 export const EVENT_SOCKETY_REFUSED = 7;
+/** A message whose contents are to come has begun: by these transfers. */
+export const EVENT_SOCKETY_BEGAN = 8;
+/** Everything that was sent before the last note is written. */
+export const EVENT_SOCKETY_WRITTEN = 9;
+/** The peer sends nothing more, and whether that cut something off. */
+export const EVENT_SOCKETY_END = 10;
 
 // What a worker tells a socket's protocol beside messages and closes.
 /** A message or a response of Sockety with its data. */
 export const OPERATION_SOCKETY_SEND = 1;
 /** A fast reply of Sockety. */
 export const OPERATION_SOCKETY_FAST_REPLY = 2;
-/** That we will disconnect soon. */
-export const OPERATION_SOCKETY_GO_AWAY = 3;
+/** To be told when everything that was sent before is written. */
+export const OPERATION_SOCKETY_NOTE = 3;
+/** The head of a message or a response of Sockety, whose data, files and stream come as transfers. */
+export const OPERATION_SOCKETY_BEGIN = 4;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {
@@ -88,9 +96,11 @@ export const HANDLERS = {
   handleDrain: 1 << 4,
   fetch: 1 << 5,
   handleEnd: 1 << 6,
+  handleSocketyMessage: 1 << 7,
 } as const;
 
 /** Which handler an event calls, by the event's number; the others are the protocol's own. */
 export const EVENT_HANDLERS: Readonly<Record<number, keyof typeof HANDLERS>> = {
   1: 'handleEnd',
+  2: 'handleSocketyMessage',
 };

@@ -207,7 +207,7 @@ events! {
         /// The peer has sent its last byte.
         End = 1 => END = 1 << 6 => "handleEnd";
         /// The head of a message or a response of Sockety, with its data where there is nothing else and it came at once.
-        SocketyMessage = 2;
+        SocketyMessage = 2 => SOCKETY_MESSAGE = 1 << 7 => "handleSocketyMessage";
         /// A file of a message of Sockety begins.
         SocketyFile = 3;
         /// The peer gives a message of Sockety up.
@@ -220,6 +220,10 @@ events! {
         SocketyRefused = 7;
         /// A message whose contents are to come has begun: by these transfers.
         SocketyBegan = 8;
+        /// Everything that was sent before the last note is written.
+        SocketyWritten = 9;
+        /// The peer sends nothing more, and whether that cut something off.
+        SocketyEnd = 10;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;
@@ -233,8 +237,8 @@ operations! {
         SocketySend = 1;
         /// A fast reply of Sockety.
         SocketyFastReply = 2;
-        /// That we will disconnect soon.
-        SocketyGoAway = 3;
+        /// To be told when everything that was sent before is written.
+        SocketyNote = 3;
         /// The head of a message or a response of Sockety, whose data, files and stream come as transfers.
         SocketyBegin = 4;
         /// Of the protocol that tests have.

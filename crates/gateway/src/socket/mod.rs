@@ -130,6 +130,8 @@ pub(crate) enum Wake {
     Posted,
     /// Its [reply in order](Context::reply_in_order) is written; input may be taken again.
     Resumed,
+    /// What it [asked about](Context::when_written) is written.
+    Written,
     /// The worker tells it something, in the order of what it sends. May come before [`Opened`](Self::Opened), where
     /// `handleOpen` said it, and while the worker still handles what came before the peer's end.
     Told(Box<Instruction>),

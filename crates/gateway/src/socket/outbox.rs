@@ -191,6 +191,11 @@ impl Outbox {
         }
     }
 
+    /// Bytes that are to be written.
+    pub(crate) fn unwritten(&self) -> usize {
+        self.bytes - self.written + self.chunk.len()
+    }
+
     /// Whether everything is written.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.chunk.is_empty()

@@ -50,8 +50,25 @@ impl Env {
         if io.swelling != Swelling::None && io.outbox.charge() <= self.drained_bytes() {
             self.drained(connection, io);
         }
+        if io.extra.as_deref().is_some_and(|extra| extra.unwritten > 0) {
+            self.look_whether_written(connection, io, wrote);
+        }
         if io.outbox.is_empty() && io.times.blocked == 0 {
             self.output_drained(connection, io);
+        }
+    }
+
+    /// The session is told when what it asked about is written.
+    #[inline(never)]
+    fn look_whether_written(&self, connection: &Shared, io: &mut Io, wrote: usize) {
+        // what was dropped, or written by the ring, counts too
+        let most = io.outbox.unwritten();
+        let Some(extra) = io.extra.as_deref_mut() else {
+            return;
+        };
+        extra.unwritten = extra.unwritten.saturating_sub(wrote).min(most);
+        if extra.unwritten == 0 {
+            self.wake_session(connection, io, Wake::Written);
         }
     }
 

@@ -237,7 +237,8 @@ pub(crate) const ALL: Handlers = Handlers::OPEN
     .with(Handlers::TEXT)
     .with(Handlers::BINARY)
     .with(Handlers::CLOSE)
-    .with(Handlers::DRAIN);
+    .with(Handlers::DRAIN)
+    .with(Handlers::SOCKETY_MESSAGE);
 
 pub(crate) fn echo(gateway: &Arc<Gateway>, handlers: Handlers) -> Echo {
     let bell = Arc::new(Bell::default());

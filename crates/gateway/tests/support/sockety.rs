@@ -126,7 +126,7 @@ impl Client {
             if done {
                 return heard;
             }
-            let mut buffer = [0; 64 * 1024];
+            let mut buffer = [0; 16 * 1024];
             match self.stream.read(&mut buffer) {
                 Ok(0) => return None,
                 Ok(count) => self.unread.extend_from_slice(&buffer[..count]),

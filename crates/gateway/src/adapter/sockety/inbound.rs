@@ -338,6 +338,13 @@ impl Inbound {
     }
 }
 
+/// The worker is told that nothing more comes, and whether that cuts something off: handlers may wait for it, and the end for
+/// handlers.
+pub(super) fn end(is_cut: bool, cx: &mut Context<'_>) {
+    // nothing is read any more
+    let _flow = cx.event(Event::SocketyEnd, &[u8::from(is_cut)], Cow::Borrowed(&[]));
+}
+
 /// What may be sent of a transfer now. One byte less than the worker has room for: with the last of it, all input would
 /// wait.
 fn room(id: TransferId, cx: &Context<'_>) -> usize {

@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use millrace_protocol::sockety::{
-    FileList, GO_AWAY, Head, MOST_CODE, SendError, Sender, append_fast_reply,
-};
+use millrace_protocol::sockety::{FileList, Head, MOST_CODE, SendError, Sender, append_fast_reply};
 
 use super::down::{Down, Progress};
 use super::fields;
@@ -69,7 +67,6 @@ impl Outbound {
                     debug_assert!(appended.is_ok(), "the code is looked at before");
                 });
             }
-            Some(Operation::SocketyGoAway) => cx.reply(|out| out.push(GO_AWAY)),
             // it is not known which channels there are
             Some(Operation::SocketyBegin) if !is_ready => self.enqueue(instruction, cx),
             _ if !self.queue.is_empty() => self.enqueue(instruction, cx),
@@ -118,6 +115,12 @@ impl Outbound {
         match instruction.operation() {
             Some(Operation::SocketySend) => self.send_whole(instruction, cx),
             Some(Operation::SocketyBegin) => self.begin(instruction, cx),
+            Some(Operation::SocketyNote) => {
+                if !cx.when_written() {
+                    written(cx);
+                }
+                Sent::Yes
+            }
             _ => Sent::Never,
         }
     }
@@ -198,6 +201,12 @@ fn append_whole(
         rest = rest.get(taken..).unwrap_or_default();
     }
     Ok(true)
+}
+
+/// The worker is told that what it asked about is written.
+pub(super) fn written(cx: &mut Context<'_>) {
+    // nothing is read here that could wait
+    let _flow = cx.event(Event::SocketyWritten, &[], (&[][..]).into());
 }
 
 /// The worker is told what it said, by the beginning of its fields.

@@ -8,8 +8,8 @@ use millrace_protocol::sockety::{
 };
 
 use super::clock::{Clock, Due};
-use super::inbound::Inbound;
-use super::outbound::Outbound;
+use super::inbound::{self, Inbound};
+use super::outbound::{self, Outbound};
 use crate::contract::{
     CloseMode, CloseReason, Context, Encoding, Flow, Goodbye, Liveness, Session, Step, Taken,
     Traits, TransferId, Wake,
@@ -155,6 +155,7 @@ impl Session for Sockety {
             let item = next.map_err(|error| {
                 // what came before the mistake counts
                 let _flow = self.inbound.tell(cx);
+                inbound::end(true, cx);
                 reason_of(error)
             })?;
             let flow = match item {
@@ -175,8 +176,12 @@ impl Session for Sockety {
         }
     }
 
-    fn input_ended(&mut self, _cx: &mut Context<'_>) -> Result<(), CloseReason> {
-        if self.decoder.is_busy() || self.decoder.unfinished().is_some() || self.clock.is_none() {
+    fn input_ended(&mut self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        let is_cut = self.decoder.is_busy() || self.decoder.unfinished().is_some();
+        if self.clock.is_some() {
+            inbound::end(is_cut, cx);
+        }
+        if is_cut || self.clock.is_none() {
             return Err(CUT_OFF);
         }
         if self.inbound.is_waiting() {
@@ -203,6 +208,7 @@ impl Session for Sockety {
                 }
             }
             Wake::Transfer(id, step) => return self.step(id, &step, cx),
+            Wake::Written => outbound::written(cx),
             Wake::Posted | Wake::Resumed => {}
         }
         Ok(())

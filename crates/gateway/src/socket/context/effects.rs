@@ -61,6 +61,15 @@ impl Context<'_> {
         }
     }
 
+    /// Has the session [woken](crate::socket::Wake::Written) when everything that was sent until now is written. False: it is.
+    pub(crate) fn when_written(&mut self) -> bool {
+        let unwritten = self.parts.outbox.unwritten();
+        if unwritten > 0 {
+            self.extra().unwritten = unwritten;
+        }
+        unwritten > 0
+    }
+
     /// Whether anybody reads it; then there is a buffer for it.
     fn may_send(&mut self) -> bool {
         if self.audience == Audience::Nobody {

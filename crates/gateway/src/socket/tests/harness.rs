@@ -80,7 +80,8 @@ impl Harness {
     ) -> Self {
         let hub = Arc::new(Hub::new(Encodings::new()));
         hub.inboxes().open(1, limits.shard_inbox_bytes);
-        let handlers = Handlers::OPEN | Handlers::TEXT | Handlers::CLOSE;
+        let handlers =
+            Handlers::OPEN | Handlers::TEXT | Handlers::CLOSE | Handlers::SOCKETY_MESSAGE;
         let worker = Worker::new(1, handlers, Arc::new(Silent), Arc::downgrade(&hub));
         let worker = Arc::new(worker);
         worker.activate();

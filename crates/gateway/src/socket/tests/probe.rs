@@ -192,6 +192,7 @@ impl Session for Probe {
     fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         match why {
             Wake::Opened if self.greets => {}
+            Wake::Written => say(cx, "written"),
             Wake::Opened => say(cx, "opened"),
             Wake::Posted => say(cx, "posted"),
             Wake::Told(instruction) => return told(&instruction, cx),

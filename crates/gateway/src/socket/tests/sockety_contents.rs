@@ -15,6 +15,7 @@ const TURN: u32 = 8;
 const MESSAGE: u32 = 2;
 const FILE: u32 = 3;
 const ABORT: u32 = 4;
+const END: u32 = 10;
 
 /// A worker that puts bodies together.
 #[derive(Default)]
@@ -27,6 +28,8 @@ struct Assembly {
     actions: HashMap<u64, String>,
     turns: Vec<u64>,
     aborted: Vec<u64>,
+    /// The peer sends nothing more, and whether that cut something off.
+    ended: Option<bool>,
 }
 
 impl Assembly {
@@ -90,6 +93,7 @@ impl Assembly {
                 self.name(long(8), name);
             }
             ABORT => self.aborted.push(long(0)),
+            END => self.ended = Some(fields == [1]),
             other => panic!("an event {other}"),
         }
     }
@@ -248,6 +252,7 @@ fn an_end_waits_for_what_the_worker_has_no_room_for() {
     harness.step(TransferId::new(id), Step::Pull(300_000));
     assembly.take(&harness, true);
     assert!(assembly.whole("long data") == data);
+    assert_eq!(assembly.ended, Some(false), "nothing is missing");
     harness.flush();
     harness.drive();
     harness.assert_gone();

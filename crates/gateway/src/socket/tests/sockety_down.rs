@@ -116,9 +116,8 @@ fn contents_reach_the_peer_among_publications() {
     let config = DecoderConfig::default();
     while let Some(item) = decoder.next(&mut input, &config).unwrap() {
         match item {
-            Item::Header { .. } => {}
             Item::Message { channel: 0, .. } => publications += 1,
-            Item::Data { channel: 0, .. } => {}
+            Item::Header { .. } | Item::Data { channel: 0, .. } => {}
             Item::Message { channel, head, .. } => {
                 assert_eq!((channel, head.id), (1, Id::new([1; 16])));
                 assert!(head.has_stream && head.files.count() == 2);
@@ -146,7 +145,7 @@ fn large_data_leaves_in_packets_that_are_whole() {
     let size = 5 << 19;
     let ids = begin(&harness, 0, u64::try_from(size).unwrap(), &[]);
     for _ in 0..size / 50_000 {
-        piece(&harness, ids[0], &[b'x'; 50_000]);
+        piece(&harness, ids[0], &vec![b'x'; 50_000]);
         harness.send(&publication());
     }
     piece(&harness, ids[0], &vec![b'x'; size % 50_000]);
