@@ -19,11 +19,12 @@ const OWN = 70_003;
 const { default: PROTOCOLS } = require('../js/dist/protocols/index.js');
 let own;
 let loaded = 0;
+const ended = [];
 PROTOCOLS.push({
   name: 'probe',
-  events: () => {
+  worker: () => {
     loaded += 1;
-    return { [OWN]: (event) => own(event) };
+    return { events: { [OWN]: (event) => own(event) }, closed: (socketId) => void ended.push(socketId) };
   },
 });
 
@@ -70,21 +71,16 @@ test('nobody is called for an event without a handler, of a socket that is gone,
   t.deepEqual([errors, notes], [[], []]);
 });
 
-test('an event without a handler is for the code of its protocol, which is loaded once', async (t) => {
+test('an event without a handler is for the code of its protocol, which is loaded once', (t) => {
   const seen = [];
-  const { promise, resolve } = deferred();
   own = ({ socketId, token, fields, payload }) => {
     seen.push([socketId, token && String(token), [...fields], [...payload]]);
-    return seen.length === 1 ? promise : undefined;
   };
   const { drain, errors, setToken } = setUp({ handleTextMessage: (text) => void seen.push(text) });
   const before = loaded;
   setToken(5, 'secret');
   const batch = new Batch().open(0, 5, { awaited: false }).event(0, OWN, { fields: [1, 2, 3], payload: [4] });
   drain(batch.text(0, 'then').event(0, OWN));
-  t.is(seen.length, 1);
-  resolve();
-  await later();
   t.deepEqual(seen, [[5, 'secret', [1, 2, 3], [4]], 'then', [5, 'secret', [], []]]);
   t.is(loaded, before + 1);
   own = () => {
@@ -92,6 +88,49 @@ test('an event without a handler is for the code of its protocol, which is loade
   };
   drain(new Batch().event(0, OWN));
   t.is(errors[0].message.split('\n')[0], `event ${OWN} failed for socket 5: broken`);
+});
+
+test("only a socket's end waits for what the code of a protocol waits for", async (t) => {
+  const seen = [];
+  const [first, second] = [deferred(), deferred()];
+  const promises = [first.promise, second.promise];
+  own = ({ payload }) => {
+    seen.push(payload[0]);
+    return promises.shift();
+  };
+  const { drain, notes } = setUp({
+    handleTextMessage: (text) => void seen.push(text),
+    handleClose: () => void seen.push('closed'),
+  });
+  const batch = new Batch()
+    .open(0, 7, { awaited: false })
+    .event(0, OWN, { payload: [1] })
+    .text(0, 'text');
+  drain(batch.event(0, OWN, { payload: [2, 3] }));
+  t.deepEqual(seen, [1, 'text', 2]);
+  const counted = () => notes.splice(0).filter(([name]) => name === 'hold' || name === 'release');
+  t.deepEqual(counted(), [
+    ['hold', 7, 1, 1],
+    ['hold', 7, 1, 2],
+  ]);
+  second.resolve();
+  await later();
+  t.deepEqual(counted(), [['release', 7, 1, 2]]);
+  drain(new Batch().close(0, 7));
+  t.is(ended.at(-1), 7, 'it is told at once');
+  t.is(seen.at(-1), 2);
+  first.resolve();
+  await later();
+  t.is(seen.at(-1), 'closed');
+});
+
+test('the code of a protocol that is late ends its connection', async (t) => {
+  own = () => new Promise(() => {});
+  const { drain, errors, notes } = setUp({ handleTextMessage: () => undefined }, { handlerTimeoutMs: 20 });
+  drain(new Batch().open(0, 1, { awaited: false }).event(0, OWN));
+  while (errors.length === 0) await later();
+  t.is(errors[0].message, `event ${OWN} took too long for socket 1`);
+  t.true(notes.some(([name, id, code]) => name === 'close' && id === 1 && code === 1011));
 });
 
 test('an event waits for a promise, and what comes next waits for its own', async (t) => {

@@ -14,17 +14,23 @@ protocols.push(
       if (loud === 'no') problems.push(`${at}.loud of ${address} must be loud`);
       return { loud };
     },
-    events: () => ({ 7: (event) => events.push(['echo', event]) }),
+    worker: () => ({
+      events: { 7007: (event) => events.push(['echo', event]) },
+      closed: (socketId) => events.push(['echo', socketId]),
+    }),
   },
   {
     name: 'silent',
     keys: ['loud'],
     read: () => ({}),
-    events: () => ({ 9: (event) => events.push(['silent', event]) }),
+    worker: () => ({
+      events: { 7009: (event) => events.push(['silent', event]) },
+      closed: (socketId) => events.push(['silent', socketId]),
+    }),
   },
 );
 const { parseStartOptions } = require('../js/dist/options.js');
-const { protocolEvents } = require('../js/dist/protocols/events.js');
+const { protocolWorker } = require('../js/dist/protocols/events.js');
 
 function messageOf(...bind) {
   try {
@@ -81,13 +87,16 @@ test('a protocol that there is not is told with those that there are', (t) => {
 });
 
 test('the events of all protocols are found by number', (t) => {
-  const all = protocolEvents();
-  const event = { socketId: 1, token: undefined, fields: Buffer.alloc(0), payload: new Uint8Array() };
-  all[9](event);
-  all[7](event);
+  const { events: all, closed } = protocolWorker({});
+  const event = { socketId: 1, token: undefined, fields: Buffer.alloc(0), payload: Buffer.alloc(0) };
+  all[7007](event);
+  all[7009](event);
+  closed(5);
   t.deepEqual(events, [
-    ['silent', event],
     ['echo', event],
+    ['silent', event],
+    ['echo', 5],
+    ['silent', 5],
   ]);
-  t.is(all[8], undefined);
+  t.is(all[7008], undefined);
 });

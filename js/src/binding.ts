@@ -107,6 +107,8 @@ export interface NativeWorker {
   pull(request: number, bytes: number): void;
   /** Those that wait for the rest of their answer. */
   requests(): number;
+  /** Tells the protocol of a socket something of its own, in the order of `send`. False: the socket is gone, or too much waits. */
+  tell(socketId: number, operation: number, fields: Uint8Array, payload?: Uint8Array): boolean;
   rebatch(): ArrayBuffer | undefined;
   drainNow(): boolean;
   isIdle(): boolean;
@@ -212,6 +214,7 @@ const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   wantRoom: 'function',
   pull: 'function',
   requests: 'function',
+  tell: 'function',
   rebatch: 'function',
   drainNow: 'function',
   isIdle: 'function',

@@ -13,7 +13,7 @@ use crate::failure::Outcome;
 use crate::handlers::HandlerThread;
 use crate::js::{Type, Value};
 use crate::memory::Memory;
-use crate::{exchange, forward, replies, worker};
+use crate::{exchange, forward, replies, tell, worker};
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
@@ -51,6 +51,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"wantRoom" => exchange::want_room,
         c"pull" => exchange::pull,
         c"requests" => exchange::requests,
+        c"tell" => tell::tell,
         c"observe" => worker::observe,
         c"wake" => worker::wake,
     });

@@ -35,6 +35,7 @@ mod shells;
 mod slot;
 mod sources;
 mod stats;
+mod tell;
 mod texts;
 mod token_words;
 mod worker;

@@ -1,9 +1,15 @@
-/** The events of all protocols, for workers. Owns no event. */
+/** What the protocols do with their events in a worker. Owns no event. */
 
 import PROTOCOLS from './index.js';
-import type { ProtocolEvents } from './protocol.js';
+import type { ProtocolHost, ProtocolWorker } from './protocol.js';
 
-/** What is done with them, by number; the protocols' parts for workers are loaded. */
-export function protocolEvents(): ProtocolEvents {
-  return Object.assign({}, ...PROTOCOLS.map((protocol) => protocol.events?.()));
+/** All of it; the protocols' parts for workers are loaded. */
+export function protocolWorker(host: ProtocolHost): ProtocolWorker {
+  const parts = PROTOCOLS.map((protocol) => protocol.worker?.(host)).filter((part) => part !== undefined);
+  return {
+    events: Object.assign({}, ...parts.map((part) => part.events)),
+    closed: (socketId) => {
+      for (const part of parts) part.closed(socketId);
+    },
+  };
 }

@@ -1,7 +1,10 @@
 /** What a protocol is to the options and to the workers. Owns the types only. */
 
+import type { NativeGateway, NativeWorker } from '../binding.js';
 import type { Fields } from '../fields.js';
 import type { Range } from '../limits.js';
+import type { LoadedModule } from '../worker/module.js';
+import type { Transfers } from '../worker/transfers.js';
 import type { HttpPlan } from './http.js';
 
 /** A protocol of listeners. `Plan` is what the native side is told of a listener that speaks it. */
@@ -18,8 +21,8 @@ export interface ProtocolModule<Plan> {
    * @param at where the listener stands, for problems: `"options.bind[0]"`
    */
   read(listener: Fields, at: string, address: unknown, defaults: Defaults, problems: string[]): Plan;
-  /** In a worker: what its events mean, by number. Called with the first of them. */
-  events?(): ProtocolEvents;
+  /** What is done in a worker with its events that call no handler. Called with the first of them. */
+  worker?(host: ProtocolHost): ProtocolWorker;
 }
 
 /** What `StartOptions` says for all listeners of a protocol, checked. */
@@ -27,8 +30,24 @@ export interface Defaults {
   readonly http: HttpPlan;
 }
 
-/** What is done with the events of protocols that call no handler, by number. A promise is waited for as a handler's. */
-export type ProtocolEvents = Readonly<Record<number, (event: ProtocolEvent) => unknown>>;
+/** What a protocol's code in a worker may use. */
+export interface ProtocolHost {
+  readonly gateway: NativeGateway;
+  readonly worker: NativeWorker;
+  readonly module: LoadedModule;
+  readonly transfers: Transfers;
+}
+
+/** A protocol's code in a worker. */
+export interface ProtocolWorker {
+  /**
+   * What is done with events, by number. The next event of a socket does not wait for a promise that one returns, but the
+   * socket's end does, for as long as a handler may take.
+   */
+  readonly events: Readonly<Record<number, (event: ProtocolEvent) => unknown>>;
+  /** A socket is gone: nothing more comes of it. Called at once, also while promises are pending. */
+  closed(socketId: number): void;
+}
 
 /** An event of a socket that its protocol reports. */
 export interface ProtocolEvent {
@@ -37,5 +56,5 @@ export interface ProtocolEvent {
   readonly token: Uint8Array | undefined;
   /** As the native side wrote them. A view, for as long as the call lasts. */
   readonly fields: Buffer;
-  readonly payload: Uint8Array;
+  readonly payload: Buffer;
 }

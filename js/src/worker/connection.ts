@@ -16,6 +16,9 @@ export class Connection {
   failed = false;
   /** The handler that is pending, after which the next event comes. */
   run: Run | undefined = undefined;
+  /** Promises of protocols' own code that are pending: only the socket's end waits for them, here. */
+  beside = 0;
+  closing: Closing | undefined = undefined;
 
   constructor(id: number) {
     this.id = id;
@@ -39,6 +42,8 @@ export class Run {
   done = false;
   /** What decides over the answer of `handleOpen`. */
   readonly decide: ((result: unknown) => void) | undefined;
+  /** What comes next does not wait for it. */
+  beside = false;
 
   constructor(
     connection: Connection,

@@ -38,6 +38,7 @@ import {
 import { Replies } from './replies.js';
 import { Requests } from './requests.js';
 import { Runner } from './runner.js';
+import { Transfers } from './transfers.js';
 
 /** See the module. */
 export class Dispatcher {
@@ -49,6 +50,7 @@ export class Dispatcher {
   /** Where batches come in whose records no handler sees in place. */
   readonly #exchange: RecordBuffer;
   readonly #exchangeWords: Uint32Array;
+  readonly #transfers = new Transfers();
   /** By slot. A slot is reused after its CLOSE record, or after a refusal. */
   readonly #connections: (Connection | undefined)[] = [];
 
@@ -80,7 +82,8 @@ export class Dispatcher {
     this.#gateway = gateway;
     this.#replies = new Replies(native, this.#worker);
     gateway.collectReplies(this.#replies);
-    this.#runner = new Runner(native, this.#worker, this.#replies, module, handlerTimeoutMs, report);
+    const host = { gateway: native, worker: this.#worker, module, transfers: this.#transfers };
+    this.#runner = new Runner(host, this.#replies, handlerTimeoutMs, report);
     const { exchange } = module;
     this.#requests = exchange === undefined ? undefined : new Requests(this.#worker, exchange, report);
   }
@@ -232,8 +235,7 @@ export class Dispatcher {
         this.#piece(head, at + 2, length);
         break;
       case KIND_TURN:
-        this.#replies.handling(0);
-        this.#requests?.turn(socketId(words, at + 2), words[at + 4] as number);
+        this.#turn(socketId(words, at + 2), words[at + 4] as number);
         break;
       case KIND_EVENT:
         this.#event(head, slot, at + 2, length);
@@ -314,14 +316,22 @@ export class Dispatcher {
     this.#runner.close(inherited, closing);
   }
 
+  #turn(transfer: number, turn: number): void {
+    this.#replies.handling(0);
+    const end = this.#transfers.find(transfer);
+    if (end === undefined) this.#requests?.turn(transfer, turn);
+    else end.turn(turn);
+  }
+
   #piece(head: number, at: number, length: number): void {
-    const exchange = this.#requests?.find(socketId(this.#words, at));
-    if (exchange === undefined) return;
+    const transfer = socketId(this.#words, at);
+    const end = this.#requests?.find(transfer) ?? this.#transfers.find(transfer);
+    if (end === undefined) return;
     const start = (at + 2) << 2;
     const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(start);
     // a copy of what lies in the batch, which is used again
     const piece = typeof beside === 'object' ? beside : Buffer.from(this.#buffer.subarray(start, (at << 2) + length));
-    exchange.piece(piece, (head & FLAG_LAST) !== 0);
+    end.piece(piece, (head & FLAG_LAST) !== 0);
   }
 
   #event(head: number, slot: number, at: number, length: number): void {

@@ -1,39 +1,47 @@
 /**
- * What the events of protocols call: a handler of the module, or the protocol's own code, which is loaded with the first
- * of them. Owns that code; waits for nobody.
+ * What the events of protocols call: the protocol's own code, which is loaded with the first of them, or a handler of the
+ * module. Owns that code; waits for nobody.
  */
 
-import type { ProtocolEvents } from '../protocols/protocol.js';
+import type { ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
 import { EVENT_HANDLERS } from './kinds.generated.js';
 import type { LoadedModule } from './module.js';
 import type { SocketEvent } from './record.js';
 
 /** See the module. */
 export class Events {
-  readonly #module: LoadedModule;
-  #own: ProtocolEvents | undefined;
+  readonly #host: ProtocolHost;
+  #own: ProtocolWorker | undefined;
 
-  constructor(module: LoadedModule) {
-    this.#module = module;
+  constructor(host: ProtocolHost) {
+    this.#host = host;
+  }
+
+  /** Whether an event is for the protocol's own code, not for a handler alone. */
+  isOwn(number: number): boolean {
+    this.#own ??= ownCode(this.#host);
+    return this.#own.events[number] !== undefined;
   }
 
   /** Calls what an event calls, if anything, and returns what that returned. */
   call(event: SocketEvent, socketId: number, token: Uint8Array | undefined): unknown {
-    const name = EVENT_HANDLERS[event.number];
-    if (name === undefined) {
-      this.#own ??= ownEvents();
-      const { fields, payload } = event;
-      return this.#own[event.number]?.({ socketId, token, fields, payload });
-    }
-    const handler = (this.#module as Readonly<Record<string, unknown>>)[name] as Handler | undefined;
+    const { number, fields, payload } = event;
+    if (this.isOwn(number)) return this.#own?.events[number]?.({ socketId, token, fields, payload });
+    const handlers: Partial<Record<string, unknown>> = this.#host.module as LoadedModule & Record<string, unknown>;
+    const handler = handlers[EVENT_HANDLERS[number] ?? ''] as Handler | undefined;
     return handler?.(socketId, token, ...argumentsOf(event));
+  }
+
+  /** A socket is gone. */
+  closed(socketId: number): void {
+    this.#own?.closed(socketId);
   }
 }
 
-/** Loaded here, because most workers never get one. */
-function ownEvents(): ProtocolEvents {
+/** Loaded here, because most workers never get an event. */
+function ownCode(host: ProtocolHost): ProtocolWorker {
   const protocols: typeof import('../protocols/events.js') = require('../protocols/events.js');
-  return protocols.protocolEvents();
+  return protocols.protocolWorker(host);
 }
 
 /** What an error says failed. */

@@ -58,7 +58,7 @@ export interface SocketEvent {
   /** A view of the batch. */
   fields: Buffer;
   /** Its own, no view. */
-  payload: Uint8Array;
+  payload: Buffer;
 }
 
 /** Whether `handleOpen` decides over the OPEN record whose payload starts at word `at`; if not, it is accepted already. */

@@ -1,10 +1,12 @@
 /**
  * Handlers, run: one event of a connection at a time, in order, the next one when a promise is settled or late. Owns
- * what waits and what failed; knows nothing of records.
+ * what waits and what failed; knows nothing of records. Over 400 lines because an event that runs, one that waits and one that
+ * fails change the same counts.
  */
 
 import type { NativeGateway, NativeWorker } from '../binding.js';
 import { MillraceError } from '../errors.js';
+import type { ProtocolHost } from '../protocols/protocol.js';
 import { readable } from '../report.js';
 import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.js';
 import { type Connection, Run, type Waiting } from './connection.js';
@@ -30,21 +32,15 @@ export class Runner {
   readonly #tokens: Uint32Array;
   #ended = false;
 
-  constructor(
-    gateway: NativeGateway,
-    worker: NativeWorker,
-    replies: Replies,
-    module: LoadedModule,
-    handlerTimeoutMs: number,
-    report: (error: MillraceError) => void,
-  ) {
+  constructor(host: ProtocolHost, replies: Replies, handlerTimeoutMs: number, report: (error: MillraceError) => void) {
+    const { gateway, worker, module } = host;
     this.#gateway = gateway;
     this.#worker = worker;
     this.#replies = replies;
     this.#module = module;
     this.#handleText = module.handleTextMessage;
     this.#handleBinary = module.handleBinaryMessage;
-    this.#events = new Events(module);
+    this.#events = new Events(host);
     this.#report = report;
     this.#deadlines = new Deadlines(handlerTimeoutMs, (run) => this.#late(run));
     this.#tokens = new Uint32Array(worker.tokenWords);
@@ -104,8 +100,9 @@ export class Runner {
   }
 
   close(connection: Connection, closing: Closing): void {
+    this.#events.closed(connection.id);
     if (connection.run !== undefined) queue(connection.run, { kind: KIND_CLOSE, payload: closing, held: -1 });
-    else this.#runClose(connection, closing);
+    else this.#closeLast(connection, closing);
   }
 
   drained(connection: Connection): void {
@@ -116,10 +113,11 @@ export class Runner {
   /** The fields are a view of the batch. */
   event(connection: Connection, event: SocketEvent): void {
     const bytes = event.fields.length + event.payload.length;
-    if (connection.run !== undefined) {
+    const isOwn = this.#events.isOwn(event.number);
+    if (connection.run !== undefined && !isOwn) {
       this.#wait(connection.run, KIND_EVENT, { ...event, fields: Buffer.from(event.fields) }, bytes);
     } else if (!connection.failed) {
-      this.#runEvent(connection, event, bytes, false);
+      this.#runEvent(connection, event, bytes, { held: false, isOwn });
     }
   }
 
@@ -167,7 +165,13 @@ export class Runner {
     if (result !== undefined) this.#afterMessage(connection, KIND_BINARY, result, bytes, held);
   }
 
-  #runEvent(connection: Connection, event: SocketEvent, bytes: number, held: boolean): void {
+  /** `isOwn`: it is for the protocol's own code, whose promises hold nothing up. */
+  #runEvent(
+    connection: Connection,
+    event: SocketEvent,
+    bytes: number,
+    { held, isOwn }: { held: boolean; isOwn: boolean },
+  ): void {
     const kind = KIND_EVENT | (event.number << NUMBER_SHIFT);
     if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
     this.#replies.handling(connection.id);
@@ -178,7 +182,15 @@ export class Runner {
       this.#failed(connection, kind, error);
       return;
     }
-    if (result !== undefined) this.#afterMessage(connection, kind, result, bytes, held);
+    if (result === undefined) return;
+    if (isOwn) this.#beside(connection, kind, result, bytes);
+    else this.#afterMessage(connection, kind, result, bytes, held);
+  }
+
+  /** Waits for what is pending beside other events. */
+  #closeLast(connection: Connection, closing: Closing): void {
+    if (connection.beside > 0) connection.closing = closing;
+    else this.#runClose(connection, closing);
   }
 
   #runClose(connection: Connection, closing: Closing): void {
@@ -242,15 +254,34 @@ export class Runner {
     held: number,
     decide: ((result: unknown) => void) | undefined,
   ): void {
-    if ((typeof result !== 'object' && typeof result !== 'function') || result === null) return;
-    try {
-      if (typeof (result as PromiseLike<unknown>).then !== 'function') return;
-    } catch (error) {
-      this.#failed(connection, kind, error);
-      return;
-    }
+    if (!this.#isPending(connection, kind, result)) return;
     const run = new Run(connection, kind, held, this.#deadlines.next(), decide);
     connection.run = run;
+    this.#await(run, result);
+  }
+
+  /** The protocol's own code returned: a promise is timed, and counts as a message that is handled. */
+  #beside(connection: Connection, kind: number, result: unknown, bytes: number): void {
+    if (!this.#isPending(connection, kind, result)) return;
+    const run = new Run(connection, kind, bytes, this.#deadlines.next(), undefined);
+    run.beside = true;
+    connection.beside += 1;
+    this.#worker.hold(connection.id, 1, bytes);
+    this.#await(run, result);
+  }
+
+  /** Whether something is a promise, or as good as one. */
+  #isPending(connection: Connection, kind: number, result: unknown): result is PromiseLike<unknown> {
+    if ((typeof result !== 'object' && typeof result !== 'function') || result === null) return false;
+    try {
+      return typeof (result as PromiseLike<unknown>).then === 'function';
+    } catch (error) {
+      this.#failed(connection, kind, error);
+      return false;
+    }
+  }
+
+  #await(run: Run, result: PromiseLike<unknown>): void {
     this.#deadlines.add(run);
     Promise.resolve(result).then(
       (value) => this.#settled(run, value),
@@ -278,13 +309,30 @@ export class Runner {
     this.#finish(run);
   }
 
-  /** A handler is over, in time or not: what waited for it comes now. */
   #finish(run: Run): void {
-    const { connection, waiting } = run;
     run.done = true;
     this.#worker.observe(Math.trunc((performance.now() - run.began) * 1000));
-    connection.run = undefined;
     this.#deadlines.delete(run);
+    if (run.beside) this.#finishBeside(run);
+    else this.#goOn(run);
+  }
+
+  /** The socket's end may have waited for it. */
+  #finishBeside({ connection, held }: Run): void {
+    connection.beside -= 1;
+    const { closing } = connection;
+    if (closing === undefined) {
+      if (!this.#ended) this.#worker.release(connection.id, 1, held);
+    } else if (connection.beside === 0) {
+      connection.closing = undefined;
+      this.#runClose(connection, closing);
+    }
+  }
+
+  /** A handler is over, in time or not: what waited for it comes now. */
+  #goOn(run: Run): void {
+    const { connection, waiting } = run;
+    connection.run = undefined;
     let events = run.held < 0 ? 0 : 1;
     let bytes = run.held < 0 ? 0 : run.held;
     while (connection.run === undefined) {
@@ -304,11 +352,12 @@ export class Runner {
   }
 
   #runWaiting(connection: Connection, { kind, payload, held }: Waiting): void {
-    if (kind === KIND_CLOSE) this.#runClose(connection, payload as Closing);
+    if (kind === KIND_CLOSE) this.#closeLast(connection, payload as Closing);
     else if (connection.failed) return;
     else if (kind === KIND_TEXT) this.#runText(connection, payload as string, held, true);
     else if (kind === KIND_BINARY) this.#runBinary(connection, payload as Buffer, held, true);
-    else if (kind === KIND_EVENT) this.#runEvent(connection, payload as SocketEvent, held, true);
+    else if (kind === KIND_EVENT)
+      this.#runEvent(connection, payload as SocketEvent, held, { held: true, isOwn: false });
     else this.#runDrain(connection);
   }
 

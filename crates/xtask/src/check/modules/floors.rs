@@ -92,6 +92,7 @@ const NODE: Crate = Crate {
                 "debug.rs",
                 "exchange.rs",
                 "forward.rs",
+                "tell.rs",
                 "hot.rs",
                 "log.rs",
                 "replies.rs",

@@ -1,0 +1,140 @@
+// A worker that does with messages of Sockety what their actions say.
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+
+let millrace;
+let sockety;
+
+export async function handleStart() {
+  millrace = await import('../millrace.mjs');
+  sockety = await import('../millrace-sockety.mjs');
+}
+
+export function handleOpen(socketId, _ip, _headers, { transport, port, path }) {
+  millrace.setKey('opened', JSON.stringify({ transport, path, hasPort: port > 0 }));
+  return { token: `client ${socketId}` };
+}
+
+/** What came of a stream: its length and what its bytes are. */
+async function digest(stream) {
+  if (stream === null) return null;
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const piece of stream) {
+    hash.update(piece);
+    bytes += piece.length;
+  }
+  return { bytes, hash: hash.digest('hex') };
+}
+
+const response = () => new sockety.ResponseDraft();
+const bytesOf = (count, value) => Buffer.alloc(count, value);
+
+const ACTIONS = {
+  echo: async (message) => {
+    const data = await message.dataBuffer();
+    await message.respond(response().data()({ data })).sent();
+  },
+  code: (message) => message.fastReply(4095),
+  accept: (message) => message.accept(),
+  pack: async (message) => message.respond(response().msgpack()({ data: await message.msgpack() })),
+  told: async (message, socketId, token) => {
+    const { id, action, expectsResponse, dataSize, filesCount, totalFilesSize, data, stream, responded } = message;
+    const files = message.files.map(({ name, safeName, size, bytesLeft, loaded }) => ({
+      name,
+      safeName,
+      size,
+      bytesLeft,
+      loaded,
+    }));
+    const has = { data: data !== null, stream: stream !== null };
+    const given = { socketId, token: Buffer.from(token).toString() };
+    const told = { id, action, expectsResponse, dataSize, filesCount, totalFilesSize, responded, files, has, given };
+    message.respond(response().data()({ data: JSON.stringify(told) }));
+  },
+  digest: async (message) => {
+    const [data, stream, ...files] = await Promise.all([message.data, message.stream, ...message.files].map(digest));
+    const loaded = message.files.map((file) => file.loaded);
+    message.respond(response().data()({ data: JSON.stringify({ data, stream, files, loaded }) }));
+  },
+  ask: async (message) => {
+    const question = sockety.Draft.for('question').data();
+    const request = message.connection.send(question({ data: 'why?' }));
+    const answers = await Promise.all([request.response(), request.response()]);
+    const texts = answers.map(async (answer) =>
+      typeof answer === 'number' ? answer : String(await answer.dataBuffer()),
+    );
+    message.respond(response().data()({ data: JSON.stringify(await Promise.all(texts)) }));
+  },
+  contents: async (message) => {
+    const files = [
+      sockety.FileTransfer.buffer(bytesOf(300_000, 'a'), 'a.bin'),
+      await sockety.FileTransfer.fs(new URL(import.meta.url).pathname),
+      sockety.FileTransfer.stream(Readable.from([bytesOf(10, 'b'), bytesOf(5, 'b')]), 15, 'b.bin'),
+      sockety.FileTransfer.buffer(bytesOf(0), 'empty'),
+    ];
+    const request = message.respond(response().data().files().stream()({ data: bytesOf(100, 'd'), files }));
+    request.stream.write('first ');
+    request.stream.end('last');
+    await request.sent();
+    millrace.setKey('sent', JSON.stringify(request.isSent()));
+  },
+  mismatch: async (message) => {
+    const file = sockety.FileTransfer.stream(Readable.from([bytesOf(4)]), 3, 'x');
+    const failure = await message
+      .respond(response().files([file])())
+      .sent()
+      .catch((error) => error);
+    message.respond(response().data()({ data: failure.code }));
+  },
+  pour: async (message) => {
+    const count = Number(await message.dataBuffer());
+    const { stream } = message.respond(response().stream()());
+    let poured = 0;
+    for (; poured < count; poured++) {
+      if (!stream.write(bytesOf(65_536, poured % 256))) await new Promise((resolve) => stream.once('drain', resolve));
+      millrace.setKey('poured', JSON.stringify(poured));
+    }
+    stream.end();
+  },
+  subscribe: (message, socketId) => {
+    millrace.subscribe(socketId, 'news');
+    return message.accept();
+  },
+  publish: async (message) => millrace.send('news', String(await message.dataBuffer())),
+  ignore: () => undefined,
+  wait: async (message) => {
+    const { stream } = message;
+    millrace.setKey('waits', '1');
+    while (millrace.getKey('go') === undefined) await new Promise((resolve) => setTimeout(resolve, 5));
+    const { bytes } = await digest(stream);
+    message.respond(response().data()({ data: String(bytes) }));
+  },
+  settle: async (message) => {
+    const codes = [
+      message.connection.send(sockety.Draft.for('question')()).response(),
+      message.dataBuffer(),
+      digest(message.stream),
+    ].map((promise) => promise.catch((error) => error.code));
+    message.accept();
+    millrace.setKey('settled', JSON.stringify(await Promise.all(codes)));
+  },
+  throw: () => {
+    throw new Error('as asked');
+  },
+};
+
+export function handleSocketyMessage(message, socketId, token) {
+  return ACTIONS[message.action](message, socketId, token);
+}
+
+export function handleTextMessage(text) {
+  millrace.send('news', text);
+}
+
+export function handleClose(socketId, token, code) {
+  millrace.setKey(
+    `closed ${Buffer.from(token)}`,
+    JSON.stringify({ code, settled: millrace.getKey('settled') !== undefined }),
+  );
+}

@@ -1,0 +1,211 @@
+/**
+ * What belongs to a message beside its head: data, files and a stream, as they come. Owns what came and was not read, and how
+ * much more may come.
+ */
+
+import { Readable } from 'node:stream';
+
+import type { NativeWorker } from '../binding.js';
+import { TURN_ABORTED } from '../worker/kinds.generated.js';
+import type { TransferEnd, Transfers } from '../worker/transfers.js';
+import { SocketyError } from './errors.js';
+
+/** Where contents come from: a transfer of the native side. */
+export interface Origin {
+  readonly worker: NativeWorker;
+  readonly transfers: Transfers;
+}
+
+/** One of a message's contents, kept until somebody reads it. */
+export class Content implements TransferEnd {
+  readonly #origin: Origin;
+  /** 0: it is all here, or not known yet. */
+  #transfer = 0;
+  #pieces: Buffer[] = [];
+  /** Bytes that were read and not yet asked for again. */
+  #owed = WINDOW - FIRST_CREDIT;
+  #ended = false;
+  #error: Error | undefined;
+  /** Nobody wants it. */
+  #dropped = false;
+  #reader: ContentStream | undefined;
+  readonly #whenEnded: () => void;
+
+  /** `whenEnded` is called once, when nothing more comes. */
+  constructor(origin: Origin, whenEnded: () => void) {
+    this.#origin = origin;
+    this.#whenEnded = whenEnded;
+  }
+
+  /** Bytes that are all of it. */
+  static whole(origin: Origin, bytes: Buffer): Content {
+    const content = new Content(origin, ignore);
+    if (bytes.length > 0) content.#pieces.push(bytes);
+    content.#ended = true;
+    return content;
+  }
+
+  /** It comes by this transfer. */
+  comes(transfer: number): void {
+    this.#transfer = transfer;
+    if (this.#dropped) this.#origin.worker.endAnswer(transfer, false);
+    else this.#origin.transfers.add(transfer, this);
+  }
+
+  /** Whether nothing more comes. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  piece(piece: Buffer, last: boolean): void {
+    if (last) this.#end();
+    if (this.#reader !== undefined) this.#reader.came(piece, last);
+    else if (piece.length > 0) this.#pieces.push(piece);
+  }
+
+  turn(turn: number): void {
+    if (turn === TURN_ABORTED) this.fail(new SocketyError('ERR_SOCKETY_CLOSED', CUT));
+  }
+
+  /** The rest does not come. */
+  fail(error: Error): void {
+    if (this.#ended) return;
+    this.#end();
+    this.#error = error;
+    this.#reader?.destroy(error);
+  }
+
+  /** Nobody wants what of it is still to come, nor what waits. */
+  drop(): void {
+    if (this.#ended) return;
+    this.#dropped = true;
+    this.#pieces = [];
+    this.#end();
+    if (this.#transfer !== 0) this.#origin.worker.endAnswer(this.#transfer, false);
+  }
+
+  /** Somebody reads it from now on: gives what came. */
+  open(reader: ContentStream): void {
+    this.#reader = reader;
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    for (const piece of pieces) reader.came(piece, false);
+    if (this.#dropped) reader.destroy(new SocketyError('ERR_SOCKETY_ABORTED', DROPPED));
+    else if (this.#error !== undefined) reader.destroy(this.#error);
+    else if (this.#ended) reader.came(NOTHING, true);
+  }
+
+  /** So many bytes were read: as many may come. */
+  took(bytes: number): void {
+    this.#owed += bytes;
+    if (this.#owed < ENOUGH || this.#ended || this.#transfer === 0) return;
+    this.#origin.worker.pull(this.#transfer, this.#owed);
+    this.#owed = 0;
+  }
+
+  #end(): void {
+    this.#ended = true;
+    if (this.#transfer !== 0) this.#origin.transfers.delete(this.#transfer);
+    this.#whenEnded();
+  }
+}
+
+/** A part of a message's contents, as a stream of Node: each chunk is a `Buffer`, whose borders mean nothing. */
+class ContentStream extends Readable {
+  /** Bytes that have come. */
+  receivedSize = 0;
+  readonly #content: Content;
+  /** Bytes that came since more was asked for. */
+  #owed = 0;
+
+  constructor(content: Content) {
+    super({ objectMode: true, highWaterMark: 1 });
+    this.#content = content;
+    // that it breaks off is nobody's failure where nobody reads it
+    this.on('error', ignore);
+    content.open(this);
+  }
+
+  /** More of it came, or its end. */
+  came(piece: Buffer, last: boolean): void {
+    if (this.destroyed) return;
+    this.receivedSize += piece.length;
+    this.#owed += piece.length;
+    if (piece.length > 0) this.push(piece);
+    if (last) this.push(null);
+  }
+
+  /** As in every stream of Node.js: more is wanted. */
+  override _read(): void {
+    const bytes = this.#owed;
+    this.#owed = 0;
+    this.#content.took(bytes);
+  }
+
+  /** As in every stream of Node.js: nothing more is wanted. */
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#content.drop();
+    callback(error);
+  }
+}
+
+/** What a message streams: `message.stream`. */
+export class MessageStream extends ContentStream {}
+
+/** A part of a message whose size is known. */
+class SizedStream extends ContentStream {
+  /** Bytes that were announced. */
+  readonly size: number;
+
+  constructor(content: Content, size: number) {
+    super(content);
+    this.size = size;
+  }
+
+  /** Bytes that have not come yet. */
+  get bytesLeft(): number {
+    return this.size - (this.receivedSize ?? 0);
+  }
+
+  /** Whether all of it has come. */
+  get loaded(): boolean {
+    return this.bytesLeft === 0;
+  }
+}
+
+/** A message's data: `message.data`. */
+export class MessageDataStream extends SizedStream {}
+
+/** A file of a message. */
+export class MessageFileStream extends SizedStream {
+  /** As its sender wrote it: not a safe path. */
+  readonly name: string;
+
+  constructor(content: Content, size: number, name: string) {
+    super(content, size);
+    this.name = name;
+  }
+
+  /** The last component of `name`, without control characters: never empty, `.` or `..`. */
+  get safeName(): string {
+    const last = this.name.split(/[\\/]/).at(-1) ?? '';
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what has to go
+    const safe = last.replace(/[\u0000-\u001f\u007f-\u009f]/g, '');
+    return safe === '' || safe === '.' || safe === '..' ? 'file' : safe;
+  }
+}
+
+function ignore(): void {}
+
+const NOTHING = Buffer.alloc(0);
+const DROPPED = 'The contents were dropped before anybody read them.';
+const CUT = 'The connection was closed before all of the message had come.';
+
+/** Bytes that come without having been asked for: the native side's number. */
+const FIRST_CREDIT = 64 * 1024;
+
+/** Bytes that are under way or wait here while somebody reads. */
+const WINDOW = 256 * 1024;
+
+/** Bytes worth asking for. */
+const ENOUGH = 32 * 1024;

@@ -1,0 +1,169 @@
+/** Descriptions of messages and responses: what each call has to give, and what is the same in all of them. */
+
+import { Callable } from './callable.js';
+import { FileTransfer } from './file-transfer.js';
+import { packer } from './msgpack.js';
+import { Producer, type ProducerContents, type ResponseFactory } from './producer.js';
+import type { UUID } from './uuid.js';
+
+/** What a call of a draft gives. */
+export interface DraftInput {
+  /** Where the draft says `.data()` or `.msgpack()`. */
+  data?: unknown;
+  /** Where it says `.files()`. */
+  files?: readonly FileTransfer[];
+}
+
+/** What makes the contents of a call. */
+type Prepared = (input: DraftInput | undefined) => ProducerContents;
+
+/** What drafts of messages and of responses have in common. The methods change the draft, and return it. */
+abstract class BaseDraft<Made> extends Callable<(input?: DraftInput) => Made> {
+  #data: Part<Buffer> = ABSENT;
+  #files: Part<readonly FileTransfer[]> = ABSENT;
+  #pack: (value: unknown) => Buffer = bytesOf;
+  #hasStream = false;
+  #prepared: Prepared | undefined;
+
+  /** It has nothing yet. */
+  constructor() {
+    super((input?: DraftInput) => this.optimize()(input));
+  }
+
+  /** What a call does, prepared: the same function until the draft is changed. */
+  abstract optimize(): (input?: DraftInput) => Made;
+
+  /** It has data: `content`, or what each call gives as `data`. */
+  data(content?: Uint8Array | string): this {
+    this.#pack = bytesOf;
+    return this.#changed(() => {
+      this.#data = content === undefined ? ASKED : { is: 'fixed', value: bytesOf(content) };
+    });
+  }
+
+  /** It has data in MessagePack: that of `value`, or of what each call gives as `data`. */
+  msgpack(value?: unknown): this {
+    this.#pack = packed;
+    return this.#changed(() => {
+      this.#data = value === undefined ? ASKED : { is: 'fixed', value: packed(value) };
+    });
+  }
+
+  /** It has files: these, or those that each call gives as `files`. */
+  files(list?: readonly FileTransfer[]): this {
+    return this.#changed(() => {
+      this.#files = list === undefined ? ASKED : { is: 'fixed', value: filesOf(list) };
+    });
+  }
+
+  /** It has a stream: `request.stream` is written to. */
+  stream(): this {
+    return this.#changed(() => {
+      this.#hasStream = true;
+    });
+  }
+
+  /** @internal What calls need, prepared until the next change. */
+  protected prepare(): Prepared {
+    if (this.#prepared === undefined) {
+      const [data, files, hasStream, pack] = [this.#data, this.#files, this.#hasStream, this.#pack];
+      this.#prepared = (input) => ({
+        data: data.is === 'asked' ? pack(given(input, 'data')) : data.value,
+        files: files.is === 'asked' ? filesOf(given(input, 'files')) : files.value,
+        hasStream,
+      });
+    }
+    return this.#prepared;
+  }
+
+  #changed(change: () => void): this {
+    change();
+    this.#prepared = undefined;
+    return this;
+  }
+}
+
+/**
+ * A description of a message: `Draft.for('ping').data()`. Called, it makes what `send` takes: `ping({ data: 'x' })`.
+ *
+ * Passing the draft itself to `send` is an Error.
+ */
+export class Draft extends BaseDraft<Producer> {
+  readonly #action: Buffer;
+
+  /** @throws {Error} if the action has more than 65,535 bytes */
+  constructor(action: string) {
+    super();
+    if (typeof action !== 'string') throw new TypeError("argument 'action' must be a string");
+    this.#action = Buffer.from(action);
+    if (this.#action.length > LONGEST_ACTION) throw new Error("The 'action name' value is too big");
+  }
+
+  /** As `new Draft(action)`. */
+  static for(action: string): Draft {
+    return new Draft(action);
+  }
+
+  /** What a call does, prepared: the same function until the draft is changed. */
+  override optimize(): (input?: DraftInput) => Producer {
+    const prepared = this.prepare();
+    if (this.#optimized?.prepared !== prepared) {
+      const call = (input?: DraftInput) => new Producer(this.#action, undefined, prepared(input));
+      this.#optimized = { prepared, call };
+    }
+    return this.#optimized.call;
+  }
+
+  #optimized: { prepared: Prepared; call: (input?: DraftInput) => Producer } | undefined;
+}
+
+/** A description of a response: `message.respond(pong({ data: 'x' }))`, where `pong` is one with `.data()`. */
+export class ResponseDraft extends BaseDraft<ResponseFactory> {
+  /** What a call does, prepared: the same function until the draft is changed. */
+  override optimize(): (input?: DraftInput) => ResponseFactory {
+    const prepared = this.prepare();
+    if (this.#optimized?.prepared !== prepared) {
+      const call = (input?: DraftInput): ResponseFactory => {
+        const contents = prepared(input);
+        return (parentId: UUID) => new Producer(NO_ACTION, parentId, contents);
+      };
+      this.#optimized = { prepared, call };
+    }
+    return this.#optimized.call;
+  }
+
+  #optimized: { prepared: Prepared; call: (input?: DraftInput) => ResponseFactory } | undefined;
+}
+
+/** A part of a message: always the same, given by each call, or not there. */
+type Part<T> = { readonly is: 'fixed'; readonly value: T | undefined } | { readonly is: 'asked' };
+
+const ABSENT = { is: 'fixed', value: undefined } as const;
+const ASKED = { is: 'asked' } as const;
+
+function given<Name extends 'data' | 'files'>(input: DraftInput | undefined, name: Name): DraftInput[Name] {
+  const value = input?.[name];
+  if (value === undefined) throw new Error(`The message requires "${name}" property.`);
+  return value;
+}
+
+function bytesOf(content: unknown): Buffer {
+  if (typeof content === 'string') return Buffer.from(content);
+  if (content instanceof Uint8Array) return Buffer.from(content.buffer, content.byteOffset, content.length);
+  throw new TypeError('data must be a string or a Uint8Array');
+}
+
+function packed(value: unknown): Buffer {
+  return packer().pack(value);
+}
+
+function filesOf(list: unknown): readonly FileTransfer[] {
+  if (!Array.isArray(list) || !list.every((file) => file instanceof FileTransfer)) {
+    throw new TypeError('files must be an array of FileTransfers');
+  }
+  return [...list];
+}
+
+const NO_ACTION = Buffer.alloc(0);
+
+const LONGEST_ACTION = 0xffff;

@@ -1,0 +1,76 @@
+/** A file that is sent with a message. Owns where its bytes come from. */
+
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+
+/** See the module. */
+export class FileTransfer {
+  /** What the other side is told that it is called. */
+  readonly name: string;
+  /** In bytes. */
+  readonly size: number;
+  readonly #source: Source;
+  #used = false;
+
+  private constructor(name: string, size: number, source: Source) {
+    this.name = name;
+    this.size = size;
+    this.#source = source;
+  }
+
+  /** From memory. May be sent any number of times. */
+  static buffer(buffer: Uint8Array, name: string): FileTransfer {
+    if (!(buffer instanceof Uint8Array)) throw new TypeError("argument 'buffer' must be a Uint8Array");
+    return new FileTransfer(checked(name), buffer.length, { kind: 'buffer', buffer });
+  }
+
+  /**
+   * From the file system: its size is taken now, it is opened whenever it is sent.
+   *
+   * @throws (as a rejection) as `fs.stat`
+   */
+  static async fs(file: string, name: string = path.basename(file)): Promise<FileTransfer> {
+    checked(name);
+    const { size } = await stat(file);
+    return new FileTransfer(name, size, { kind: 'fs', path: file });
+  }
+
+  /** From a stream that gives so many bytes. May be sent once. */
+  static stream(stream: Readable, size: number, name: string): FileTransfer {
+    if (!Number.isSafeInteger(size) || size < 0) throw new TypeError("argument 'size' must be a whole number");
+    return new FileTransfer(checked(name), size, { kind: 'stream', stream });
+  }
+
+  /** Its bytes, piece by piece. */
+  static open(file: FileTransfer): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
+    const source = file.#source;
+    if (source.kind === 'buffer') return slices(source.buffer);
+    if (source.kind === 'fs') return createReadStream(source.path, { highWaterMark: PIECE_BYTES });
+    if (file.#used) throw new Error('FileTransfer with stream may be used only once.');
+    file.#used = true;
+    return source.stream;
+  }
+}
+
+type Source =
+  | { readonly kind: 'buffer'; readonly buffer: Uint8Array }
+  | { readonly kind: 'fs'; readonly path: string }
+  | { readonly kind: 'stream'; readonly stream: Readable };
+
+function checked(name: string): string {
+  if (typeof name !== 'string') throw new TypeError("argument 'name' must be a string");
+  if (Buffer.byteLength(name) > LONGEST_NAME)
+    throw new TypeError(`argument 'name' must have at most ${LONGEST_NAME} bytes`);
+  return name;
+}
+
+/** Bytes, piece by piece. */
+export function* slices(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+}
+
+const LONGEST_NAME = 0xffff;
+
+const PIECE_BYTES = 256 * 1024;

@@ -1,0 +1,65 @@
+/** What is done with messages, by their actions. Owns the order of its handlers. */
+
+import { Callable } from './callable.js';
+import type { Message } from './message.js';
+
+/** A handler: a number that it returns is sent as a fast reply, if the message expects an answer and has none yet. */
+type Result = unknown;
+
+/** See the module. Called with a message, it runs all handlers that fit, one after the other: a match does not stop the rest. */
+export class MessageHandler extends Callable<(message: Message) => Promise<void>> {
+  readonly #steps: Step[] = [];
+  #optimized: ((message: Message) => Promise<void>) | undefined;
+
+  /** It handles nothing yet. */
+  constructor() {
+    super((message: Message) => this.optimize()(message));
+  }
+
+  /** Always called; `error` is what an earlier handler threw last, or null. */
+  use(handler: (message: Message, error: unknown) => Result): this {
+    return this.#add((message, failed) => handler(message, failed?.error ?? null));
+  }
+
+  /** Called if the message has this action and nothing failed before. */
+  action(name: string, handler: (message: Message) => Result): this {
+    return this.#add((message, failed) =>
+      failed === undefined && message.action === name ? handler(message) : undefined,
+    );
+  }
+
+  /** Called if a handler failed before. */
+  error(handler: (message: Message, error: unknown) => Result): this {
+    return this.#add((message, failed) => (failed === undefined ? undefined : handler(message, failed.error)));
+  }
+
+  /** What a call does, prepared: the same function until a handler is added. */
+  optimize(): (message: Message) => Promise<void> {
+    if (this.#optimized === undefined) {
+      const steps = [...this.#steps];
+      this.#optimized = (message) => run(steps, message);
+    }
+    return this.#optimized;
+  }
+
+  #add(step: Step): this {
+    this.#steps.push(step);
+    this.#optimized = undefined;
+    return this;
+  }
+}
+
+type Step = (message: Message, failed: { error: unknown } | undefined) => Result;
+
+async function run(steps: readonly Step[], message: Message): Promise<void> {
+  let failed: { error: unknown } | undefined;
+  for (const step of steps) {
+    try {
+      const result = await step(message, failed);
+      if (typeof result === 'number' && message.expectsResponse && !message.responded) await message.fastReply(result);
+    } catch (error) {
+      failed = { error };
+    }
+  }
+  message.settle();
+}

@@ -1,0 +1,257 @@
+/** Messages and responses that came: what they say, their contents, and answers to them. Sends nothing itself. */
+
+import type { Connection } from './connection.js';
+import { Content, MessageDataStream, MessageFileStream, MessageStream, type Origin } from './contents.js';
+import { SocketyError } from './errors.js';
+import type { Head } from './fields.js';
+import { packer } from './msgpack.js';
+import type { Producer, ResponseFactory } from './producer.js';
+import { quiet } from './quiet.js';
+import type { Request } from './request.js';
+import type { UUID } from './uuid.js';
+
+/** What a message and a response have in common. */
+abstract class Received {
+  /** Of the message or the response itself. */
+  readonly id: UUID;
+  /** Whether its sender waits for an answer. */
+  readonly expectsResponse: boolean;
+  /** Bytes of its data. */
+  readonly dataSize: number;
+  /** How many files it has. */
+  readonly filesCount: number;
+  /** Bytes of its files together. */
+  readonly totalFilesSize: number;
+  /** Where it came from. */
+  readonly connection: Connection;
+  readonly #contents: Contents;
+  #responded = false;
+  #buffer: Promise<Buffer> | undefined;
+
+  constructor(connection: Connection, head: Head, contents: Contents) {
+    this.id = head.id;
+    this.expectsResponse = head.expectsResponse;
+    this.dataSize = head.dataSize;
+    this.filesCount = head.files.length;
+    this.totalFilesSize = head.totalFilesSize;
+    this.connection = connection;
+    this.#contents = contents;
+  }
+
+  /** Its data; null: it has none. */
+  get data(): MessageDataStream | null {
+    return this.#contents.dataStream();
+  }
+
+  /** What its sender streams; null: nothing. */
+  get stream(): MessageStream | null {
+    return this.#contents.streamStream();
+  }
+
+  /** Its files, in the order of its sender. */
+  get files(): MessageFileStream[] {
+    return this.#contents.fileStreams();
+  }
+
+  /** Whether it was answered here. */
+  get responded(): boolean {
+    return this.#responded;
+  }
+
+  /**
+   * All of its data; an empty buffer if it has none. Gives the same promise whenever it is called; not to be used together with
+   * `data`.
+   *
+   * @throws {SocketyError} (as a rejection) ERR_SOCKETY_TOO_LARGE, ERR_SOCKETY_CLOSED, ERR_SOCKETY_ABORTED
+   */
+  dataBuffer(): Promise<Buffer> {
+    this.#buffer ??= quiet(this.#contents.collect(this.connection.maxDataSize));
+    return this.#buffer;
+  }
+
+  /**
+   * Its data, read as MessagePack; an empty buffer if it has none.
+   *
+   * @throws (as a rejection) as `dataBuffer`, or what the data is wrong by
+   */
+  async msgpack(): Promise<unknown> {
+    const bytes = await this.dataBuffer();
+    return bytes.length === 0 ? bytes : packer().unpack(bytes);
+  }
+
+  /**
+   * Answers it with a response.
+   *
+   * @param factory the result of calling a `ResponseDraft`
+   * @throws {SocketyError} ERR_SOCKETY_CLOSED
+   */
+  respond(factory: ResponseFactory): Request {
+    const producer = producerOf(factory, this.id);
+    this.#responded = true;
+    return this.connection.send(producer);
+  }
+
+  /**
+   * Answers it with a number from 0 to 4095, also if no answer is expected.
+   *
+   * @throws (as a rejection) an Error for other numbers, ERR_SOCKETY_CLOSED
+   */
+  fastReply(code: number): Promise<void> {
+    if (!Number.isInteger(code) || code < 0 || code > MOST_CODE) {
+      return quiet(Promise.reject(new Error('Invalid short response code.')));
+    }
+    this.#responded = true;
+    return this.connection.fastReply(this.id, code);
+  }
+
+  /** As `fastReply(0)`. */
+  accept(): Promise<void> {
+    return this.fastReply(0);
+  }
+
+  /** As `fastReply(1)`. */
+  reject(): Promise<void> {
+    return this.fastReply(1);
+  }
+
+  /** Drops what of its contents is still to come, and what of that was not read. */
+  discard(): void {
+    this.#contents.drop();
+  }
+
+  /** @internal Its handler is done: what nobody asked for is dropped. */
+  settle(): void {
+    if (!this.#contents.isTouched) this.#contents.drop();
+  }
+}
+
+/** A message that came. */
+export class Message extends Received {
+  /** What its sender calls it. */
+  readonly action: string;
+
+  constructor(connection: Connection, head: Head, contents: Contents) {
+    super(connection, head, contents);
+    this.action = head.action;
+  }
+}
+
+/** A response that came. */
+export class Response extends Received {
+  /** What it answers. */
+  readonly parentId: UUID;
+
+  constructor(connection: Connection, head: Head, contents: Contents) {
+    super(connection, head, contents);
+    this.parentId = head.parentId;
+  }
+}
+
+/** The contents of one message, as streams from when they are asked for. */
+export class Contents {
+  readonly #head: Head;
+  readonly #data: Content | undefined;
+  readonly #stream: Content | undefined;
+  readonly #files: readonly Content[];
+  #dataStream: MessageDataStream | undefined;
+  #streamStream: MessageStream | undefined;
+  #fileStreams: MessageFileStream[] | undefined;
+  /** Those that are still to come. */
+  #left = 0;
+  readonly #whenComplete: () => void;
+
+  /** `payload`: all of the data, where that came with the head. `whenComplete`: nothing more is to come. */
+  constructor(origin: Origin, head: Head, payload: Buffer, whenComplete: () => void) {
+    this.#head = head;
+    this.#whenComplete = whenComplete;
+    if (head.data !== 0) this.#data = this.#coming(origin, head.data);
+    else if (head.dataSize > 0) this.#data = Content.whole(origin, payload);
+    if (head.stream !== 0) this.#stream = this.#coming(origin, head.stream);
+    this.#files = head.files.length === 0 ? NONE : head.files.map(() => this.#coming(origin, 0));
+  }
+
+  #coming(origin: Origin, transfer: number): Content {
+    this.#left += 1;
+    const content = new Content(origin, () => {
+      this.#left -= 1;
+      if (this.#left === 0) this.#whenComplete();
+    });
+    if (transfer !== 0) content.comes(transfer);
+    return content;
+  }
+
+  /** Whether some of them are still to come. */
+  get isOpen(): boolean {
+    return this.#left > 0;
+  }
+
+  /** Whether somebody asked for one of them. */
+  get isTouched(): boolean {
+    return (this.#dataStream ?? this.#streamStream ?? this.#fileStreams) !== undefined;
+  }
+
+  /** A file comes by this transfer. */
+  file(index: number, transfer: number): void {
+    this.#files[index]?.comes(transfer);
+  }
+
+  /** The rest does not come. */
+  fail(error: Error): void {
+    for (const content of this.#all()) content.fail(error);
+  }
+
+  drop(): void {
+    for (const content of this.#all()) content.drop();
+  }
+
+  dataStream(): MessageDataStream | null {
+    if (this.#data === undefined) return null;
+    this.#dataStream ??= new MessageDataStream(this.#data, this.#head.dataSize);
+    return this.#dataStream;
+  }
+
+  streamStream(): MessageStream | null {
+    if (this.#stream === undefined) return null;
+    this.#streamStream ??= new MessageStream(this.#stream);
+    return this.#streamStream;
+  }
+
+  fileStreams(): MessageFileStream[] {
+    this.#fileStreams ??= this.#files.map((content, index) => {
+      const { name, size } = this.#head.files[index] ?? { name: '', size: 0 };
+      return new MessageFileStream(content, size, name);
+    });
+    return this.#fileStreams;
+  }
+
+  /** All of the data. */
+  async collect(limit: number): Promise<Buffer> {
+    const stream = this.dataStream();
+    if (stream === null) return Buffer.alloc(0);
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    for await (const piece of stream as AsyncIterable<Buffer>) {
+      bytes += piece.length;
+      if (bytes > limit) throw new SocketyError('ERR_SOCKETY_TOO_LARGE', `The data is longer than ${limit} bytes.`);
+      pieces.push(piece);
+    }
+    const [only] = pieces;
+    return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces, bytes);
+  }
+
+  #all(): Content[] {
+    return [this.#data, this.#stream, ...this.#files].filter((content) => content !== undefined);
+  }
+}
+
+function producerOf(factory: ResponseFactory, id: UUID): Producer {
+  if (typeof factory !== 'function') {
+    throw new TypeError('respond takes the result of calling a ResponseDraft');
+  }
+  return factory(id);
+}
+
+const NONE: readonly Content[] = [];
+
+/** What twelve bits can say. */
+const MOST_CODE = 4095;

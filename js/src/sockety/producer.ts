@@ -1,0 +1,39 @@
+/** What a draft makes: a message or a response, ready to be sent any number of times. Sends nothing itself. */
+
+import type { FileTransfer } from './file-transfer.js';
+import type { UUID } from './uuid.js';
+
+/** What `send` and `pass` take. Made by calling a `Draft`; each time it is sent it gets a new id. */
+export class Producer {
+  /** UTF-8; of a response: empty. */
+  readonly action: Buffer;
+  /** Of a response: what it answers. */
+  readonly parentId: UUID | undefined;
+  /** Undefined: it has none. */
+  readonly data: Buffer | undefined;
+  /** In the order in which the other side sees them. */
+  readonly files: readonly FileTransfer[];
+  /** Whether its sender writes a stream. */
+  readonly hasStream: boolean;
+
+  /** @internal */
+  constructor(action: Buffer, parentId: UUID | undefined, contents: ProducerContents) {
+    this.action = action;
+    this.parentId = parentId;
+    this.data = contents.data;
+    this.files = contents.files ?? NO_FILES;
+    this.hasStream = contents.hasStream;
+  }
+}
+
+/** What belongs to a message beside its action. */
+export interface ProducerContents {
+  readonly data: Buffer | undefined;
+  readonly files: readonly FileTransfer[] | undefined;
+  readonly hasStream: boolean;
+}
+
+/** What `message.respond` takes. Made by calling a `ResponseDraft`. */
+export type ResponseFactory = (parentId: UUID) => Producer;
+
+const NO_FILES: readonly FileTransfer[] = [];
