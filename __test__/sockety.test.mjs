@@ -230,6 +230,74 @@ test('contents that a handler did not ask for are dropped', async (t) => {
   t.is((await client.packet()).code, 4095);
 });
 
+test('a stream that nobody reads holds nothing up once the rest of its message is read', async (t) => {
+  const { client } = await serve(t);
+  const piece = noise(65_536);
+  client.write(message({ action: 'echo', stream: true, data: Buffer.from('data') }));
+  t.is(String((await client.message()).data), 'data');
+  for (let at = 0; at < 400; at++) client.write(streamPacket(piece));
+  client.write(STREAM_END, message({ action: 'code' }));
+  t.is((await client.packet()).code, 4095);
+});
+
+test('hundreds of handlers of one connection wait for their contents at the same time', async (t) => {
+  const { client } = await serve(t);
+  const data = noise(1000);
+  const count = 300;
+  for (let at = 0; at < count; at++) {
+    client.write(channel(at), message({ action: 'echo', dataSize: data.length }), dataPacket(data.subarray(0, 500)));
+  }
+  for (let at = 0; at < count; at++) client.write(channel(at), dataPacket(data.subarray(500)));
+  for (let at = 0; at < count; at++) t.true((await client.message()).data.equals(data));
+});
+
+test('many files and much data leave at the same time, as fast as the client takes them', async (t) => {
+  const { client } = await serve(t);
+  client.write(message({ action: 'pieces', data: Buffer.from('[30,10]') }));
+  const came = new Map();
+  let ends = 0;
+  for (let packet = await client.packet(); packet?.type !== 'fastReply'; packet = await client.packet()) {
+    if (packet === undefined) throw new Error('the connection was closed');
+    const { type, channel: own, bytes } = packet;
+    if (type === 'file' || type === 'data') came.set(own, (came.get(own) ?? 0) + bytes.length);
+    ends += type === 'fileEnd' ? 1 : 0;
+  }
+  t.is(ends, 30);
+  const total = [...came.values()].reduce((sum, bytes) => sum + bytes, 0);
+  t.is(total, 30 * 1_000_000 + 10 * 2_500_000);
+});
+
+test('what a handler sends and what it answers keep their order, and closing loses nothing', async (t) => {
+  const { client } = await serve(t, { bind: sockety({ publishForm: 'raw' }) });
+  client.write(message({ action: 'order' }));
+  for (let count = 0; count < 3; count++) {
+    t.is(String((await client.message()).data), `sent ${count}`);
+    t.is((await client.packet()).code, count);
+  }
+  t.is(String((await client.message()).data), 'last');
+  t.is((await client.packet()).type, 'goAway');
+  t.is(await client.packet(), undefined);
+});
+
+test('a client that sends nothing more gets the answers to what it asked', async (t) => {
+  const { client, server } = await serve(t);
+  const data = noise(1_500_000);
+  client.end(message({ action: 'accept' }), channel(1), message({ action: 'echo', data }));
+  t.is((await client.packet()).code, 0);
+  t.true((await client.message()).data.equals(data));
+  t.is((await client.ended()).length, 0);
+  const closed = await until(() => server.call('getKey', 'closed client 1'), 'handleClose');
+  t.is(JSON.parse(Buffer.from(closed).toString()).code, 1005);
+});
+
+test('a message that its sender gives up ends no connection', async (t) => {
+  const { client } = await serve(t);
+  client.write(message({ action: 'echo', dataSize: 4 }), dataPacket('ab'), ABORT, message({ action: 'code' }));
+  t.is((await client.packet()).code, 4095);
+  client.write(message({ action: 'code' }));
+  t.is((await client.packet()).code, 4095);
+});
+
 test('publications are messages, or payloads alone', async (t) => {
   const bind = [sockety(), sockety({ publishForm: 'raw' }), '127.0.0.1:0'];
   const { addresses } = await ownServer(t, { ...OPTIONS, bind });

@@ -79,6 +79,28 @@ const ACTIONS = {
     await request.sent();
     millrace.setKey('sent', JSON.stringify(request.isSent()));
   },
+  // many at a time
+  pieces: async (message) => {
+    const [files, datas] = JSON.parse(String(await message.dataBuffer()));
+    const answers = Array.from({ length: files }, (_, index) => {
+      const file = sockety.FileTransfer.buffer(bytesOf(1_000_000, index), `${index}`);
+      return message.respond(response().files([file])());
+    });
+    for (let index = 0; index < datas; index++) {
+      answers.push(message.respond(response().data()({ data: bytesOf(2_500_000, index) })));
+    }
+    await Promise.all(answers.map((answer) => answer.sent()));
+    await message.accept();
+  },
+  // what is sent to the socket, and to the client's protocol
+  order: (message, socketId) => {
+    for (let count = 0; count < 3; count++) {
+      millrace.send(socketId, `sent ${count}`);
+      message.fastReply(count);
+    }
+    millrace.send(socketId, 'last');
+    message.connection.close();
+  },
   mismatch: async (message) => {
     const file = sockety.FileTransfer.stream(Readable.from([bytesOf(4)]), 3, 'x');
     const failure = await message

@@ -36,6 +36,8 @@ export interface ProtocolHost {
   readonly worker: NativeWorker;
   readonly module: LoadedModule;
   readonly transfers: Transfers;
+  /** Sends what handlers sent and what waits to be sent together. */
+  flush(): void;
 }
 
 /** A protocol's code in a worker. */

@@ -15,6 +15,7 @@ import { Draft, ResponseDraft } from './draft.js';
 import { closed, SocketyError } from './errors.js';
 import { type Head, readBegan, readFastReply, writeBegin, writeFastReply, writeSend } from './fields.js';
 import { Contents, Message, Response } from './message.js';
+import { Pace } from './pace.js';
 import { Producer } from './producer.js';
 import { nothing, quiet } from './quiet.js';
 import { Request } from './request.js';
@@ -37,6 +38,8 @@ export interface ConnectionEvents {
 /** What a connection needs of the thread that it belongs to. */
 export interface Link extends Origin {
   readonly gateway: NativeGateway;
+  /** Sends what handlers sent and what waits to be sent together. */
+  flush(): void;
   readonly socketId: number;
   /** The most data that is collected for `dataBuffer`, in bytes. */
   readonly maxDataSize: number;
@@ -46,12 +49,15 @@ export interface Link extends Origin {
 export class Connection extends EventEmitter<ConnectionEvents> {
   readonly #link: Link;
   readonly #answers = new Answers();
+  readonly #pace = new Pace((transfer) => this.#link.worker.wantRoom(transfer));
   readonly #written = new Written(() => this.#tell(OPERATION_SOCKETY_NOTE, NO_FIELDS));
   /** Messages whose contents are still coming, by their numbers. */
   readonly #open = new Map<number, Contents>();
   /** Messages that are sent in parts, by the bytes of their ids. */
   readonly #sendings = new Map<string, Sending>();
   #closed = false;
+  /** It is closed, or will be as soon as everything is written. */
+  #isClosing = false;
   /** The other side sends nothing more. */
   #ended = false;
 
@@ -101,16 +107,26 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return quiet(request.sent().then(nothing));
   }
 
-  /** Ends it when everything that was sent is written; the other side is told before. */
+  /** Sends nothing more, and ends it when everything that was sent is written; the other side is told before. */
   close(): void {
-    if (!this.#closed) this.#link.gateway.close(this.#link.socketId, NORMAL);
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    const sendings = [...this.#sendings.values()].map((sending) => sending.done);
+    Promise.allSettled(sendings)
+      .then(() => this.#whenWritten(this.#written.count(), ''))
+      .catch(nothing)
+      .then(() => {
+        this.#link.flush();
+        if (!this.#closed) this.#link.gateway.close(this.#link.socketId, NORMAL);
+      });
   }
 
   /** @internal Answers a message or a response with a number from 0 to 4095. */
   fastReply(id: UUID, code: number): Promise<void> {
-    if (this.#closed) return quiet(Promise.reject(closed()));
-    this.#tell(OPERATION_SOCKETY_FAST_REPLY, writeFastReply(code, id));
-    return this.#whenWritten(this.#written.count(), '');
+    if (this.#isClosing) return quiet(Promise.reject(closed()));
+    const isTaken = this.#tell(OPERATION_SOCKETY_FAST_REPLY, writeFastReply(code, id));
+    this.#written.count();
+    return isTaken ? Promise.resolve() : quiet(Promise.reject(notSent()));
   }
 
   // What the native side tells.
@@ -143,7 +159,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   aborted(number: number): void {
     const contents = this.#open.get(number);
     this.#open.delete(number);
-    contents?.fail(new SocketyError('ERR_SOCKETY_ABORTED', 'The message was given up by its sender.'));
+    contents?.abort();
   }
 
   /** @internal */
@@ -163,7 +179,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
 
   /** @internal A message, by the bytes of its id, could not be sent, or not to its end. */
   refused(id: string): void {
-    const error = new SocketyError('ERR_SOCKETY_NOT_SENT', 'The message could not be sent.');
+    const error = notSent();
     this.#answers.fail(id, error);
     this.#sendings.get(id)?.fail(error);
     this.#written.fail(id, error);
@@ -186,6 +202,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   ended(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#isClosing = true;
     this.#ended = true;
     const error = closed();
     this.#answers.failAll(error);
@@ -199,23 +216,23 @@ export class Connection extends EventEmitter<ConnectionEvents> {
 
   #send(producer: Producer, expectsResponse: boolean): Request {
     checkProducer(producer);
-    if (this.#closed) throw closed();
+    if (this.#isClosing) throw closed();
     const id = UUID.random();
     const key = UUID.bytesOf(id);
     const { action, parentId, data, files, hasStream } = producer;
     const outgoing = { id, parentId, expectsResponse, action };
     const bytes = data?.length ?? 0;
     if (files.length === 0 && !hasStream && bytes <= WHOLE_BYTES) {
-      this.#tell(OPERATION_SOCKETY_SEND, writeSend(outgoing), data);
+      const isTaken = this.#tell(OPERATION_SOCKETY_SEND, writeSend(outgoing), data);
       const number = this.#written.count();
       return this.#request(id, null, {
-        isSent: () => this.#written.has(number),
-        sent: () => this.#whenWritten(number, key),
+        isSent: () => isTaken && this.#written.has(number),
+        sent: () => (isTaken ? this.#whenWritten(number, key) : quiet(Promise.reject(notSent()))),
       });
     }
-    const sending = new Sending(this.#link, producer, expectsResponse);
+    const sending = new Sending(this.#link, this.#pace, producer, expectsResponse);
     this.#sendings.set(key, sending);
-    this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, bytes, files));
+    if (!this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, bytes, files))) sending.fail(notSent());
     let isSent = false;
     const sent = quiet(
       this.#inParts(sending, key).then(() => {
@@ -248,9 +265,15 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return new Request({ ...sending, answer }, id, stream);
   }
 
-  #tell(operation: number, fields: Buffer, payload?: Buffer): void {
-    this.#link.worker.tell(this.#link.socketId, operation, fields, payload);
+  /** In the order of what handlers `send`. False: too much waits, or the socket is gone. */
+  #tell(operation: number, fields: Buffer, payload?: Buffer): boolean {
+    this.#link.flush();
+    return this.#link.worker.tell(this.#link.socketId, operation, fields, payload);
   }
+}
+
+function notSent(): SocketyError {
+  return new SocketyError('ERR_SOCKETY_NOT_SENT', 'The message could not be sent.');
 }
 
 /** @throws {TypeError} also for drafts that were not called */
@@ -265,7 +288,7 @@ function checkProducer(producer: unknown): asserts producer is Producer {
 
 /** Drops what nobody read of messages that nobody has any more. */
 const UNREAD = new FinalizationRegistry<Contents>((contents) => {
-  if (!contents.isTouched) contents.drop();
+  contents.dropUnread();
 });
 
 const NO_FIELDS = Buffer.alloc(0);

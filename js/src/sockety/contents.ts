@@ -84,6 +84,11 @@ export class Content implements TransferEnd {
     if (this.#transfer !== 0) this.#origin.worker.endAnswer(this.#transfer, false);
   }
 
+  /** Drops it, unless somebody reads it. */
+  dropUnread(): void {
+    if (this.#reader === undefined) this.drop();
+  }
+
   /** Somebody reads it from now on: gives what came. */
   open(reader: ContentStream): void {
     this.#reader = reader;

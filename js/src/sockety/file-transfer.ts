@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
+import { nothing } from './quiet.js';
 
 /** See the module. */
 export class FileTransfer {
@@ -40,6 +41,8 @@ export class FileTransfer {
   /** From a stream that gives so many bytes. May be sent once. */
   static stream(stream: Readable, size: number, name: string): FileTransfer {
     if (!Number.isSafeInteger(size) || size < 0) throw new TypeError("argument 'size' must be a whole number");
+    // what it fails with is told to whoever sends it
+    if (typeof stream?.on === 'function') stream.on('error', nothing);
     return new FileTransfer(checked(name), size, { kind: 'stream', stream });
   }
 
@@ -73,4 +76,4 @@ export function* slices(bytes: Uint8Array): Generator<Uint8Array> {
 
 const LONGEST_NAME = 0xffff;
 
-const PIECE_BYTES = 256 * 1024;
+const PIECE_BYTES = 64 * 1024;

@@ -2,6 +2,7 @@
 
 import type { Connection } from './connection.js';
 import { Content, MessageDataStream, MessageFileStream, MessageStream, type Origin } from './contents.js';
+import { Draft, ResponseDraft } from './draft.js';
 import { SocketyError } from './errors.js';
 import type { Head } from './fields.js';
 import { packer } from './msgpack.js';
@@ -51,6 +52,11 @@ abstract class Received {
   /** Its files, in the order of its sender. */
   get files(): MessageFileStream[] {
     return this.#contents.fileStreams();
+  }
+
+  /** @internal Whether its sender gave it up. */
+  get wasAborted(): boolean {
+    return this.#contents.wasAborted;
   }
 
   /** Whether it was answered here. */
@@ -121,7 +127,7 @@ abstract class Received {
 
   /** @internal Its handler is done: what nobody asked for is dropped. */
   settle(): void {
-    if (!this.#contents.isTouched) this.#contents.drop();
+    this.#contents.dropUnread();
   }
 }
 
@@ -159,6 +165,8 @@ export class Contents {
   /** Those that are still to come. */
   #left = 0;
   readonly #whenComplete: () => void;
+  /** Its sender gave it up. */
+  wasAborted = false;
 
   /** `payload`: all of the data, where that came with the head. `whenComplete`: nothing more is to come. */
   constructor(origin: Origin, head: Head, payload: Buffer, whenComplete: () => void) {
@@ -185,14 +193,15 @@ export class Contents {
     return this.#left > 0;
   }
 
-  /** Whether somebody asked for one of them. */
-  get isTouched(): boolean {
-    return (this.#dataStream ?? this.#streamStream ?? this.#fileStreams) !== undefined;
-  }
-
   /** A file comes by this transfer. */
   file(index: number, transfer: number): void {
     this.#files[index]?.comes(transfer);
+  }
+
+  /** Its sender gives it up. */
+  abort(): void {
+    this.wasAborted = true;
+    this.fail(new SocketyError('ERR_SOCKETY_ABORTED', 'The message was given up by its sender.'));
   }
 
   /** The rest does not come. */
@@ -202,6 +211,11 @@ export class Contents {
 
   drop(): void {
     for (const content of this.#all()) content.drop();
+  }
+
+  /** Drops those that nobody asked for. */
+  dropUnread(): void {
+    for (const content of this.#all()) content.dropUnread();
   }
 
   dataStream(): MessageDataStream | null {
@@ -245,6 +259,9 @@ export class Contents {
 }
 
 function producerOf(factory: ResponseFactory, id: UUID): Producer {
+  if (factory instanceof ResponseDraft || factory instanceof Draft) {
+    throw new TypeError("Raw ResponseDraft's factory should be called to build the producer.");
+  }
   if (typeof factory !== 'function') {
     throw new TypeError('respond takes the result of calling a ResponseDraft');
   }

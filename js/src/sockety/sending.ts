@@ -10,6 +10,7 @@ import { Outgoing } from '../worker/outgoing.js';
 import type { Origin } from './contents.js';
 import { closed, SocketyError } from './errors.js';
 import { FileTransfer, slices } from './file-transfer.js';
+import type { Pace } from './pace.js';
 import type { Producer } from './producer.js';
 import { quiet } from './quiet.js';
 
@@ -20,9 +21,10 @@ export class Sending {
   /** Settles when everything was handed to the native side. */
   readonly done: Promise<void>;
   readonly #origin: Origin;
+  readonly #pace: Pace;
   readonly #producer: Producer;
   readonly #hasData: boolean;
-  readonly #open = new Set<Outgoing>();
+  readonly #open = new Map<Outgoing, number>();
   /** What the stream is written to, once the message has begun. */
   readonly #begun: Promise<Outgoing | undefined>;
   #begin: (stream: Outgoing | undefined) => void = () => undefined;
@@ -30,8 +32,9 @@ export class Sending {
   #over = false;
 
   /** `mayStream`: the application may write to the stream; if not, it is ended at once. */
-  constructor(origin: Origin, producer: Producer, mayStream: boolean) {
+  constructor(origin: Origin, pace: Pace, producer: Producer, mayStream: boolean) {
     this.#origin = origin;
+    this.#pace = pace;
     this.#producer = producer;
     this.#hasData = producer.data !== undefined && producer.data.length > 0;
     this.#begun = new Promise((resolve) => {
@@ -53,7 +56,9 @@ export class Sending {
     const stream = this.#producer.hasStream ? bodies.shift() : undefined;
     this.#begin(stream);
     const parts: Promise<void>[] = [];
-    if (data !== undefined) parts.push(this.#pump(data, slices(this.#producer.data as Buffer)));
+    if (data !== undefined) {
+      parts.push(this.#pace.alone(() => this.#pump(data, slices(this.#producer.data as Buffer))));
+    }
     if (bodies.length > 0) parts.push(this.#files(bodies));
     if (stream !== undefined) parts.push(this.#whole(stream));
     Promise.all(parts).then(
@@ -67,7 +72,7 @@ export class Sending {
     if (this.#over) return;
     this.#finish(error);
     this.#begin(undefined);
-    for (const body of this.#open) body.abort();
+    for (const body of [...this.#open.keys()]) body.abort();
     this.#open.clear();
     this.stream?.destroy(error instanceof Error ? error : undefined);
   }
@@ -84,13 +89,17 @@ export class Sending {
     const over = (): void => {
       transfers.delete(transfer);
       this.#open.delete(body);
+      this.#pace.over(transfer);
     };
     const body = new Outgoing(worker, transfer, { ended: over, overrun: over, deserted: over });
-    this.#open.add(body);
+    this.#open.set(body, transfer);
     transfers.add(transfer, {
       piece: () => undefined,
       turn: (turn) => {
-        if (turn === TURN_ROOM) body.room();
+        if (turn === TURN_ROOM) {
+          body.room();
+          this.#pace.opened();
+        }
         if (turn !== TURN_ABORTED) return;
         over();
         body.gone();
@@ -110,22 +119,29 @@ export class Sending {
   async #pump(body: Outgoing, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
     for await (const piece of pieces) {
       if (this.#over) return;
-      if (!body.write(piece)) await body.drained();
+      await this.#write(body, piece);
     }
     if (!this.#over) body.end();
+  }
+
+  #write(body: Outgoing, piece: Uint8Array): Promise<void> {
+    const transfer = this.#open.get(body);
+    if (transfer === undefined) return Promise.resolve();
+    return this.#pace.write(transfer, body, piece, () => this.#over || !this.#open.has(body));
   }
 
   /** Until the application has ended the stream. */
   #whole(body: Outgoing): Promise<void> {
     const { stream } = this;
     if (stream === null) return Promise.resolve();
+    if (stream.destroyed && !stream.writableFinished) return Promise.reject(destroyed());
     return new Promise((resolve, reject) => {
       stream.once('finish', () => {
         body.end();
         resolve();
       });
       stream.once('close', () => {
-        if (!stream.writableFinished) reject(new SocketyError('ERR_SOCKETY_ABORTED', 'The stream was destroyed.'));
+        if (!stream.writableFinished) reject(destroyed());
       });
     });
   }
@@ -134,7 +150,7 @@ export class Sending {
     const stream = new Writable({
       write: (chunk: Buffer, _encoding, callback) => {
         this.#begun.then(async (body) => {
-          if (body !== undefined && !this.#over && !body.write(chunk)) await body.drained();
+          if (body !== undefined && !this.#over) await this.#write(body, chunk);
           callback(this.#over ? closed() : null);
         });
       },
@@ -146,4 +162,8 @@ export class Sending {
     stream.on('error', () => undefined);
     return stream;
   }
+}
+
+function destroyed(): SocketyError {
+  return new SocketyError('ERR_SOCKETY_ABORTED', 'The stream was destroyed.');
 }

@@ -70,13 +70,18 @@ async function whenDone(message: Message, result: void | Promise<void>): Promise
   try {
     await result;
   } catch (error) {
-    // that a client left is nobody's failure
-    if (!(message.connection.hasEnded && error instanceof SocketyError && error.code === 'ERR_SOCKETY_CLOSED'))
-      throw error;
+    // that a client left, or changed its mind, is nobody's failure
+    if (!(error instanceof SocketyError && isOfClient(message, error))) throw error;
   } finally {
     message.settle();
   }
 }
 
+function isOfClient(message: Message, { code }: SocketyError): boolean {
+  return code === 'ERR_SOCKETY_CLOSED'
+    ? message.connection.hasEnded
+    : code === 'ERR_SOCKETY_ABORTED' && message.wasAborted;
+}
+
 /** Bytes of data that are collected at most. */
-const MOST_DATA = 2 ** 31 - 1;
+const MOST_DATA = 16 * 1024 * 1024;

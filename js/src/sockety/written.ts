@@ -1,8 +1,10 @@
 /** Which of the things that were sent are written, that is, handed to the kernel. Owns who waits for that. */
 
+import { SocketyError } from './errors.js';
+
 /** See the module. What is sent is counted; the native side is asked by notes, one at a time. */
 export class Written {
-  readonly #note: () => void;
+  readonly #note: () => boolean;
   #sent = 0;
   #written = 0;
   /** What the note that is under way is about; 0: none is. */
@@ -11,8 +13,8 @@ export class Written {
   #isDue = false;
   #waiters: Waiter[] = [];
 
-  /** `note` asks the native side to say when everything that was sent before is written. */
-  constructor(note: () => void) {
+  /** `note` asks the native side to say when everything that was sent before is written. False: it cannot. */
+  constructor(note: () => boolean) {
     this.#note = note;
   }
 
@@ -72,7 +74,9 @@ export class Written {
       this.#isDue = false;
       if (this.#noted > 0) return;
       this.#noted = this.#sent;
-      this.#note();
+      if (this.#note()) return;
+      this.#noted = 0;
+      this.#reject(() => true, new SocketyError('ERR_SOCKETY_NOT_SENT', 'Too much waits to be sent.'));
     });
   }
 }

@@ -18,6 +18,10 @@ export class Connection {
   run: Run | undefined = undefined;
   /** Promises of protocols' own code that are pending: only the socket's end waits for them, here. */
   beside = 0;
+  /** The bytes of their events. */
+  besideBytes = 0;
+  /** There are so many of them that the connection is not read. */
+  isStopped = false;
   closing: Closing | undefined = undefined;
 
   constructor(id: number) {

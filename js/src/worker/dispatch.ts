@@ -82,7 +82,13 @@ export class Dispatcher {
     this.#gateway = gateway;
     this.#replies = new Replies(native, this.#worker);
     gateway.collectReplies(this.#replies);
-    const host = { gateway: native, worker: this.#worker, module, transfers: this.#transfers };
+    const host = {
+      gateway: native,
+      worker: this.#worker,
+      module,
+      transfers: this.#transfers,
+      flush: () => this.#replies.flush(),
+    };
     this.#runner = new Runner(host, this.#replies, handlerTimeoutMs, report);
     const { exchange } = module;
     this.#requests = exchange === undefined ? undefined : new Requests(this.#worker, exchange, report);

@@ -100,7 +100,7 @@ export class Runner {
   }
 
   close(connection: Connection, closing: Closing): void {
-    this.#events.closed(connection.id);
+    this.#tellOfEnd(connection);
     if (connection.run !== undefined) queue(connection.run, { kind: KIND_CLOSE, payload: closing, held: -1 });
     else this.#closeLast(connection, closing);
   }
@@ -265,8 +265,14 @@ export class Runner {
     if (!this.#isPending(connection, kind, result)) return;
     const run = new Run(connection, kind, bytes, this.#deadlines.next(), undefined);
     run.beside = true;
+    // one is held, so that the end waits; what they wait for has to come
+    if (connection.beside === 0) this.#worker.hold(connection.id, 1, 0);
     connection.beside += 1;
-    this.#worker.hold(connection.id, 1, bytes);
+    connection.besideBytes += bytes;
+    if (!connection.isStopped && isTooMuch(connection)) {
+      connection.isStopped = true;
+      this.#worker.hold(connection.id, STOP, 0);
+    }
     this.#await(run, result);
   }
 
@@ -320,12 +326,27 @@ export class Runner {
   /** The socket's end may have waited for it. */
   #finishBeside({ connection, held }: Run): void {
     connection.beside -= 1;
+    connection.besideBytes -= held;
     const { closing } = connection;
-    if (closing === undefined) {
-      if (!this.#ended) this.#worker.release(connection.id, 1, held);
-    } else if (connection.beside === 0) {
+    if (closing === undefined && !this.#ended) {
+      if (connection.isStopped && !isTooMuch(connection)) {
+        connection.isStopped = false;
+        this.#worker.release(connection.id, STOP, 0);
+      }
+      if (connection.beside === 0) this.#worker.release(connection.id, 1, 0);
+    } else if (closing !== undefined && connection.beside === 0) {
       connection.closing = undefined;
       this.#runClose(connection, closing);
+    }
+  }
+
+  /** Protocols' own code learns of it at once. */
+  #tellOfEnd(connection: Connection): void {
+    try {
+      this.#events.closed(connection.id);
+    } catch (error) {
+      const message = `the end of socket ${connection.id} was not handled: ${readable(error)}`;
+      this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause: error }));
     }
   }
 
@@ -398,6 +419,11 @@ export class Runner {
   }
 }
 
+/** Whether so many promises of protocols' own code are pending that nothing more is taken. */
+function isTooMuch({ beside, besideBytes }: Connection): boolean {
+  return beside >= MOST_BESIDE || besideBytes >= MOST_BESIDE_BYTES;
+}
+
 function queue(run: Run, event: Waiting): void {
   run.waiting ??= [];
   run.waiting.push(event);
@@ -417,6 +443,13 @@ const NAMES: Record<number, string> = {
   [KIND_CLOSE]: 'handleClose',
   [KIND_DRAIN]: 'handleDrain',
 };
+
+/** As many as a connection of Sockety can have under way, and the bytes that came with them. */
+const MOST_BESIDE = 4096;
+const MOST_BESIDE_BYTES = 16 * 1024 * 1024;
+
+/** Events held at which nothing more of a connection is taken, whatever its limit is. */
+const STOP = 2 ** 31;
 
 /** RFC 6455 7.4.1. */
 const INTERNAL_ERROR = 1011;

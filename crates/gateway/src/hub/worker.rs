@@ -283,7 +283,8 @@ impl Worker {
     pub(crate) fn deliver_close(&self, slot: u32, close: PendingClose) -> bool {
         let handled = self.handlers.contains(Handlers::CLOSE);
         match self.queue.close(slot, close, handled) {
-            Ok(many) => handled || many,
+            // handlers of Sockety may wait for what does not come any more
+            Ok(many) => handled || many || self.handlers.contains(Handlers::SOCKETY_MESSAGE),
             Err(close) => {
                 // a worker without `handleClose` leaves nothing to be handled
                 if handled && let Some(hub) = self.hub.upgrade() {

@@ -99,6 +99,11 @@ impl Bodies {
         self.all.into_iter().map(|body| body.id)
     }
 
+    /// Whether there is such a transfer.
+    pub(super) fn has(&self, id: TransferId) -> bool {
+        self.place(id).is_ok()
+    }
+
     fn find(&mut self, id: TransferId) -> Option<&mut Body> {
         let place = self.place(id).ok()?;
         self.all.get_mut(place)

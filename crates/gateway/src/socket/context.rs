@@ -53,6 +53,8 @@ pub(crate) struct Outcome {
     pub(crate) replied: Replied,
     /// Something was sent that counts as a message.
     pub(crate) sent: bool,
+    /// A piece of a large body went to the worker.
+    pub(crate) passed: bool,
     pub(crate) delivered: u64,
     pub(crate) delivered_bytes: u64,
     /// A reply in order is on its way: input pauses until it is written.

@@ -190,7 +190,12 @@ impl Env {
         let stalled = io.stalls();
         let (result, _) = self.call_session(connection, io, |session, cx| session.wake(why, cx));
         if let Err(reason) = result {
-            self.close(connection, io, &reason);
+            if reason.is_by_peer() {
+                // what came before it is handled first
+                self.peer_ended(connection, io, reason);
+            } else {
+                self.close(connection, io, &reason);
+            }
         } else if stalled && !io.stalls() {
             // the large body that input waited for is over, or the session has room again
             self.restart_clocks(io);
@@ -260,7 +265,7 @@ impl Env {
         if look_again {
             self.arm_first(connection, io);
         }
-        if outcome.sent {
+        if outcome.sent || outcome.passed {
             io.times.message = now;
         }
         if outcome.sent || outcome.replied != Replied::No {

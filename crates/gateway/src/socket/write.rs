@@ -68,7 +68,7 @@ impl Env {
         };
         extra.unwritten = extra.unwritten.saturating_sub(wrote).min(most);
         if extra.unwritten == 0 {
-            self.wake_session(connection, io, Wake::Written);
+            self.tell_session(connection, io, Wake::Written);
         }
     }
 

@@ -121,10 +121,12 @@ impl Down {
     /// Gives a message up, and says what the worker knows it by.
     fn give_up(&mut self, channel: u16, sender: &mut Sender, cx: &mut Context<'_>) -> Box<[u8]> {
         sender.forget_channel();
-        cx.send_part(|out| {
-            let aborted = sender.abort(channel, out);
-            debug_assert!(aborted.is_ok(), "it is in progress");
-        });
+        if sender.is_busy(channel) {
+            cx.send_part(|out| {
+                let aborted = sender.abort(channel, out);
+                debug_assert!(aborted.is_ok(), "it is in progress");
+            });
+        }
         self.forget(channel, cx)
     }
 

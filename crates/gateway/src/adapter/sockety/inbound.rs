@@ -49,8 +49,8 @@ struct Message {
     /// `None`: it has none, or nobody wants it.
     data: Option<TransferId>,
     stream: Option<TransferId>,
-    /// Those that have begun, `None` where nobody wants the rest.
-    files: AHashMap<u32, Option<TransferId>>,
+    /// Those that have begun.
+    files: AHashMap<u32, TransferId>,
 }
 
 impl Inbound {
@@ -243,12 +243,12 @@ impl Inbound {
             let id = cx.open_transfer();
             let fields = fields::of_file(number, id, index);
             flow = cx.event(Event::SocketyFile, &fields, Cow::Borrowed(&[]));
-            Some(id)
+            id
         });
         if ended {
             message.files.remove(&index);
         }
-        both(flow, self.piece(id, bytes, ended, cx))
+        both(flow, self.piece(Some(id), bytes, ended, cx))
     }
 
     /// The peer gives a message up.
@@ -257,7 +257,7 @@ impl Inbound {
         let Some(message) = self.messages.remove(&channel) else {
             return Flow::Go;
         };
-        let files = message.files.into_values().flatten();
+        let files = message.files.into_values();
         for id in message.data.into_iter().chain(message.stream).chain(files) {
             self.waiting.drop_all(id);
             cx.close_transfer(id);
@@ -275,7 +275,8 @@ impl Inbound {
         last: bool,
         cx: &mut Context<'_>,
     ) -> Flow {
-        let Some(id) = id else {
+        // nobody wants one that was discarded
+        let Some(id) = id.filter(|id| cx.has_transfer(*id)) else {
             return Flow::Go;
         };
         if !self.waiting.has(id) && bytes.len() <= room(id, cx) {
@@ -317,13 +318,6 @@ impl Inbound {
 
     /// The worker wants nothing more of a transfer.
     pub(super) fn discard(&mut self, id: TransferId, cx: &mut Context<'_>) {
-        for message in self.messages.values_mut() {
-            message.data = message.data.filter(|data| *data != id);
-            message.stream = message.stream.filter(|stream| *stream != id);
-            for file in message.files.values_mut() {
-                *file = file.filter(|file| *file != id);
-            }
-        }
         self.waiting.drop_all(id);
         cx.close_transfer(id);
         self.release(cx);

@@ -92,7 +92,11 @@ impl Outbound {
 
     fn enqueue(&mut self, instruction: Box<Instruction>, cx: &mut Context<'_>) {
         let bytes = instruction.bytes();
-        if self.queued.saturating_add(bytes) > self.most_queued {
+        // there is one note at most
+        let may_wait = self.queue.is_empty()
+            || instruction.operation() == Some(Operation::SocketyNote)
+            || self.queued.saturating_add(bytes) <= self.most_queued;
+        if !may_wait {
             return refused(instruction.fields(), cx);
         }
         self.queued += bytes;

@@ -69,6 +69,12 @@ impl Sockety {
     fn look(&mut self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         let now = cx.now();
         let Some(clock) = &mut self.clock else {
+            if cx.is_paused() {
+                // not read now, it may have come
+                self.header_by = now + self.terms.header_timeout.max(1);
+                cx.wake_at(self.header_by);
+                return Ok(());
+            }
             if self.header_by > 0 && now >= self.header_by {
                 return Err(NO_HEADER);
             }
@@ -98,6 +104,15 @@ impl Sockety {
         }
     }
 
+    /// What was sent now is a sign of life.
+    fn says(&mut self, cx: &Context<'_>) {
+        if cx.has_sent()
+            && let Some(clock) = &mut self.clock
+        {
+            clock.says(cx.now());
+        }
+    }
+
     /// The worker takes a step of a transfer.
     fn step(
         &mut self,
@@ -106,9 +121,7 @@ impl Sockety {
         cx: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
         if self.outbound.step(id, step, cx) {
-            if let Some(clock) = &mut self.clock {
-                clock.says(cx.now());
-            }
+            self.says(cx);
             return Ok(());
         }
         match step {
@@ -203,9 +216,7 @@ impl Session for Sockety {
             Wake::Time => return self.look(cx),
             Wake::Told(instruction) => {
                 self.outbound.told(instruction, self.clock.is_some(), cx);
-                if let Some(clock) = &mut self.clock {
-                    clock.says(cx.now());
-                }
+                self.says(cx);
             }
             Wake::Transfer(id, step) => return self.step(id, &step, cx),
             Wake::Written => outbound::written(cx),

@@ -15,7 +15,7 @@ use super::{Audience, Context};
 use crate::event::record::{event_bytes, record_bytes};
 use crate::event::{Event, TransferId, Turn};
 use crate::socket::Flow;
-use crate::socket::connection::{Extra, Swelling, Wait};
+use crate::socket::connection::{Extra, Partial, Swelling, Wait};
 use crate::socket::transfers::Owner;
 use crate::socket::waker::SessionWaker;
 use crate::worker::queue::Appender;
@@ -27,6 +27,7 @@ impl Context<'_> {
         let parts = &self.parts;
         parts.wait == Wait::InLine
             || *parts.swelling == Swelling::Paused
+            || self.connection.partial.get() == Partial::HeldBack
             || parts.extra.as_deref().is_some_and(Extra::stalls)
     }
 
@@ -61,6 +62,11 @@ impl Context<'_> {
         }
     }
 
+    /// Whether something was sent since the session was called.
+    pub(crate) fn has_sent(&self) -> bool {
+        self.outcome.sent
+    }
+
     /// Has the session [woken](crate::socket::Wake::Written) when everything that was sent until now is written. False: it is.
     pub(crate) fn when_written(&mut self) -> bool {
         let unwritten = self.parts.outbox.unwritten();
@@ -92,10 +98,10 @@ impl Context<'_> {
             .is_none_or(|handler| handlers.contains(handler))
     }
 
-    /// Tells it: the fields in words, and a payload, which are the event's. It counts as a message does, unless it has
+    /// Tells it, also while it handles the peer's last: the fields in words, and a payload, which are the event's. It counts as a message does, unless it has
     /// neither, and like one that nobody handles it ends the connection where the worker does not [handle](Self::handles) it.
     pub(crate) fn event(&mut self, event: Event, fields: &[u8], payload: Cow<'_, [u8]>) -> Flow {
-        if self.audience != Audience::Both {
+        if !matches!(self.audience, Audience::Both | Audience::Last) {
             return Flow::Go;
         }
         if !self.handles(event) {
@@ -133,9 +139,16 @@ impl Context<'_> {
         let Some(has_credit) = spent.filter(|_| self.audience == Audience::Both) else {
             return Flow::Go;
         };
+        self.outcome.passed = true;
         let length = ID_BYTES + bytes.len();
         let has_room = self.append(length, |queue| queue.piece(id.get(), bytes, last));
         Flow::go_if(has_room && has_credit)
+    }
+
+    /// Whether a transfer is open.
+    pub(crate) fn has_transfer(&self, id: TransferId) -> bool {
+        let extra = self.parts.extra.as_deref();
+        extra.is_some_and(|extra| extra.bodies.has(id))
     }
 
     /// Bytes of a transfer that the worker has room for now. Its asking for more [wakes](crate::socket::Wake::Transfer) the
