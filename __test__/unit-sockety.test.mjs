@@ -1,7 +1,12 @@
 // What messages of Sockety are made of: drafts, files, ids, and the handler that goes by actions.
+import { createRequire } from 'node:module';
 import test from 'ava';
 
 import { Draft, FastReply, FileTransfer, MessageHandler, ResponseDraft, UUID } from './support/millrace-sockety.mjs';
+
+const require = createRequire(import.meta.url);
+const { Connection } = require('../js/dist/sockety/connection.js');
+const { Transfers } = require('../js/dist/worker/transfers.js');
 
 const ID = '00112233-4455-4677-8899-aabbccddeeff';
 
@@ -132,4 +137,112 @@ test('a message handler runs all that fits, in order, and answers with the first
   t.deepEqual(silent.codes, [], 'nobody waits for it');
   t.deepEqual(calls, ['use null', 'use null', 'as asked', 'use null', 'use null', 'use null']);
   t.is(handler.optimize(), handler.optimize());
+});
+
+/** A connection over a native side that takes notes. */
+function connectionOf(notes = []) {
+  const note =
+    (name, result) =>
+    (...given) => {
+      notes.push([name, ...given]);
+      return result;
+    };
+  const names = ['hold', 'release', 'pull', 'endAnswer', 'writeAnswer', 'wantRoom'];
+  const worker = Object.fromEntries(names.map((name) => [name, note(name)]));
+  worker.tell = note('tell', true);
+  const transfers = new Transfers();
+  const gateway = { close: note('close', true) };
+  const connection = new Connection({ worker, transfers, gateway, flush: () => {}, socketId: 7, maxDataSize: 1000 });
+  return { connection, transfers, notes };
+}
+
+/** A message with files that have begun, by transfers from 100 on. */
+function withFiles(connection, sizes) {
+  const head = {
+    isResponse: false,
+    expectsResponse: false,
+    number: 1,
+    id: UUID.random(),
+    parentId: UUID.random(),
+    dataSize: 0,
+    totalFilesSize: sizes.reduce((sum, size) => sum + size, 0),
+    data: 0,
+    stream: 0,
+    action: 'files',
+    files: sizes.map((size, index) => ({ size, name: `${index}` })),
+  };
+  const message = connection.receive(head, Buffer.alloc(0));
+  for (const index of sizes.keys()) connection.file(1, 100 + index, index);
+  return message;
+}
+
+test('a connection is not read while too much of its contents waits for somebody who reads', async (t) => {
+  const { connection, transfers, notes } = connectionOf();
+  const size = 1024 * 1024;
+  const message = withFiles(connection, Array(20).fill(size));
+  const counted = () => notes.splice(0).filter(([name]) => name === 'hold' || name === 'release');
+  for (let index = 0; index < 16; index++) transfers.find(100 + index).piece(Buffer.alloc(size), true);
+  t.deepEqual(counted(), []);
+  transfers.find(116).piece(Buffer.alloc(10), false);
+  transfers.find(117).piece(Buffer.alloc(10), false);
+  t.deepEqual(counted(), [['hold', 7, 2 ** 31, 0]]);
+  const { files } = message;
+  t.deepEqual(counted(), [], 'that they are streams changes nothing');
+  for (const file of files.slice(0, 8)) {
+    let bytes = 0;
+    for await (const piece of file) bytes += piece.length;
+    t.is(bytes, size);
+    t.true(file.loaded);
+  }
+  files[8].destroy();
+  t.deepEqual(counted(), [['release', 7, 2 ** 31, 0]]);
+});
+
+test('contents that are dropped are kept no longer, also when all of them came', (t) => {
+  const { connection, transfers, notes } = connectionOf();
+  const size = 9 * 1024 * 1024;
+  const message = withFiles(connection, [size, size]);
+  transfers.find(100).piece(Buffer.alloc(size), true);
+  transfers.find(101).piece(Buffer.alloc(size - 1), false);
+  message.discard();
+  const names = notes.map(([name]) => name);
+  t.deepEqual(names, ['hold', 'release', 'endAnswer']);
+  t.is(transfers.find(101), undefined);
+});
+
+test('what is written is asked about by one note at a time', async (t) => {
+  const { connection, notes } = connectionOf();
+  const tells = () => notes.splice(0).filter(([name]) => name === 'tell').length;
+  const producer = Draft.for('a')();
+  const settled = [];
+  const pass = (name) => connection.pass(producer).then(() => settled.push(name));
+  const passes = [pass('first'), pass('second')];
+  await Promise.resolve();
+  t.is(tells(), 3, 'two messages and a note');
+  passes.push(pass('third'));
+  await Promise.resolve();
+  t.is(tells(), 1, 'the message');
+  connection.noted();
+  await Promise.all(passes.slice(0, 2));
+  t.deepEqual(settled, ['first', 'second']);
+  t.is(tells(), 1, 'a note for the third');
+  const failure = t.throwsAsync(passes[2], { code: 'ERR_SOCKETY_CLOSED' });
+  connection.ended();
+  await failure;
+  t.throws(() => connection.send(producer), { code: 'ERR_SOCKETY_CLOSED' });
+});
+
+test('each call for an answer waits for one of its own, and for no longer than it says', async (t) => {
+  const { connection } = connectionOf();
+  const request = connection.send(Draft.for('a')());
+  const answers = [request.response(), request.response(10)];
+  const fields = Buffer.alloc(20);
+  fields.writeUInt32LE(9);
+  request.id.write(fields, 4);
+  connection.fastReplied(fields);
+  t.is(await answers[0], 9);
+  await t.throwsAsync(answers[1], { code: 'ERR_SOCKETY_TIMEOUT' });
+  const refused = request.response();
+  connection.refused(request.id.toBuffer().latin1Slice(0, 16));
+  await t.throwsAsync(refused, { code: 'ERR_SOCKETY_NOT_SENT' });
 });

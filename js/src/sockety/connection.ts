@@ -36,7 +36,7 @@ export interface ConnectionEvents {
 }
 
 /** What a connection needs of the thread that it belongs to. */
-export interface Link extends Origin {
+export interface Link extends Omit<Origin, 'kept'> {
   readonly gateway: NativeGateway;
   /** Sends what handlers sent and what waits to be sent together. */
   flush(): void;
@@ -51,6 +51,10 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   readonly #answers = new Answers();
   readonly #pace = new Pace((transfer) => this.#link.worker.wantRoom(transfer));
   readonly #written = new Written(() => this.#tell(OPERATION_SOCKETY_NOTE, NO_FIELDS));
+  readonly #origin: Origin;
+  /** Bytes of contents that are kept until somebody reads them, and whether they are so many that nothing more is read. */
+  #kept = 0;
+  #isHeld = false;
   /** Messages whose contents are still coming, by their numbers. */
   readonly #open = new Map<number, Contents>();
   /** Messages that are sent in parts, by the bytes of their ids. */
@@ -65,6 +69,8 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   constructor(link: Link) {
     super();
     this.#link = link;
+    const { worker, transfers } = link;
+    this.#origin = { worker, transfers, kept: (bytes) => this.#keep(bytes) };
   }
 
   /** The id of its socket, as handlers get it. */
@@ -134,7 +140,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   /** @internal A message or a response has begun. */
   receive(head: Head, payload: Buffer): Message | Response {
     const { number } = head;
-    const contents = new Contents(this.#link, head, payload, () => this.#open.delete(number));
+    const contents = new Contents(this.#origin, head, payload, () => this.#open.delete(number));
     if (contents.isOpen) this.#open.set(number, contents);
     const received = head.isResponse ? new Response(this, head, contents) : new Message(this, head, contents);
     if (head.dataSize > 0 || contents.isOpen) UNREAD.register(received, contents);
@@ -230,7 +236,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
         sent: () => (isTaken ? this.#whenWritten(number, key) : quiet(Promise.reject(notSent()))),
       });
     }
-    const sending = new Sending(this.#link, this.#pace, producer, expectsResponse);
+    const sending = new Sending(this.#origin, this.#pace, producer, expectsResponse);
     this.#sendings.set(key, sending);
     if (!this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, bytes, files))) sending.fail(notSent());
     let isSent = false;
@@ -265,6 +271,18 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return new Request({ ...sending, answer }, id, stream);
   }
 
+  #keep(bytes: number): void {
+    this.#kept += bytes;
+    const { worker, socketId } = this.#link;
+    if (!this.#isHeld && this.#kept > MOST_KEPT) {
+      this.#isHeld = true;
+      worker.hold(socketId, STOP, 0);
+    } else if (this.#isHeld && this.#kept <= MOST_KEPT / 2) {
+      this.#isHeld = false;
+      if (!this.#closed) worker.release(socketId, STOP, 0);
+    }
+  }
+
   /** In the order of what handlers `send`. False: too much waits, or the socket is gone. */
   #tell(operation: number, fields: Buffer, payload?: Buffer): boolean {
     this.#link.flush();
@@ -290,6 +308,12 @@ function checkProducer(producer: unknown): asserts producer is Producer {
 const UNREAD = new FinalizationRegistry<Contents>((contents) => {
   contents.dropUnread();
 });
+
+/** Bytes of contents that wait here for somebody who reads them; above it nothing more of the connection is read. */
+const MOST_KEPT = 16 * 1024 * 1024;
+
+/** Events held at which nothing more of a connection is read, whatever its limit is. */
+const STOP = 2 ** 31;
 
 const NO_FIELDS = Buffer.alloc(0);
 

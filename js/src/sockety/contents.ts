@@ -14,6 +14,8 @@ import { SocketyError } from './errors.js';
 export interface Origin {
   readonly worker: NativeWorker;
   readonly transfers: Transfers;
+  /** So many bytes more are kept until somebody reads them, or fewer. */
+  kept(bytes: number): void;
 }
 
 /** One of a message's contents, kept until somebody reads it. */
@@ -22,6 +24,8 @@ export class Content implements TransferEnd {
   /** 0: it is all here, or not known yet. */
   #transfer = 0;
   #pieces: Buffer[] = [];
+  /** Bytes in them, but not of what came with the head. */
+  #kept = 0;
   /** Bytes that were read and not yet asked for again. */
   #owed = WINDOW - FIRST_CREDIT;
   #ended = false;
@@ -57,10 +61,27 @@ export class Content implements TransferEnd {
     return this.#ended;
   }
 
+  /** Whether all of it was taken. */
+  get isOver(): boolean {
+    return this.#ended && this.#pieces.length === 0;
+  }
+
   piece(piece: Buffer, last: boolean): void {
     if (last) this.#end();
-    if (this.#reader !== undefined) this.#reader.came(piece, last);
-    else if (piece.length > 0) this.#pieces.push(piece);
+    if (piece.length > 0) {
+      this.#pieces.push(piece);
+      this.#keep(piece.length);
+    }
+    this.#reader?.came(piece.length);
+  }
+
+  /** The next piece, for its reader; undefined: none is here. As much more may come. */
+  take(): Buffer | undefined {
+    const piece = this.#pieces.shift();
+    const bytes = piece?.length ?? 0;
+    if (this.#kept > 0) this.#keep(-bytes);
+    this.#took(bytes);
+    return piece;
   }
 
   turn(turn: number): void {
@@ -77,9 +98,11 @@ export class Content implements TransferEnd {
 
   /** Nobody wants what of it is still to come, nor what waits. */
   drop(): void {
-    if (this.#ended) return;
+    // what came with the head costs nothing more, and may be read late
+    if (this.#ended && this.#transfer === 0 && this.#reader === undefined) return;
     this.#dropped = true;
-    this.#pieces = [];
+    this.#letGo();
+    if (this.#ended) return;
     this.#end();
     if (this.#transfer !== 0) this.#origin.worker.endAnswer(this.#transfer, false);
   }
@@ -89,23 +112,30 @@ export class Content implements TransferEnd {
     if (this.#reader === undefined) this.drop();
   }
 
-  /** Somebody reads it from now on: gives what came. */
+  /** Somebody reads it from now on. */
   open(reader: ContentStream): void {
     this.#reader = reader;
-    const pieces = this.#pieces;
-    this.#pieces = [];
-    for (const piece of pieces) reader.came(piece, false);
     if (this.#dropped) reader.destroy(new SocketyError('ERR_SOCKETY_ABORTED', DROPPED));
     else if (this.#error !== undefined) reader.destroy(this.#error);
-    else if (this.#ended) reader.came(NOTHING, true);
+    else reader.came(this.#pieces.reduce((sum, piece) => sum + piece.length, 0));
   }
 
   /** So many bytes were read: as many may come. */
-  took(bytes: number): void {
+  #took(bytes: number): void {
     this.#owed += bytes;
     if (this.#owed < ENOUGH || this.#ended || this.#transfer === 0) return;
     this.#origin.worker.pull(this.#transfer, this.#owed);
     this.#owed = 0;
+  }
+
+  #letGo(): void {
+    this.#pieces = [];
+    this.#keep(-this.#kept);
+  }
+
+  #keep(bytes: number): void {
+    this.#kept += bytes;
+    if (bytes !== 0) this.#origin.kept(bytes);
   }
 
   #end(): void {
@@ -120,8 +150,8 @@ class ContentStream extends Readable {
   /** Bytes that have come. */
   receivedSize = 0;
   readonly #content: Content;
-  /** Bytes that came since more was asked for. */
-  #owed = 0;
+  /** Somebody waits for the next piece. */
+  #isWanted = false;
 
   constructor(content: Content) {
     super({ objectMode: true, highWaterMark: 1 });
@@ -131,20 +161,23 @@ class ContentStream extends Readable {
     content.open(this);
   }
 
-  /** More of it came, or its end. */
-  came(piece: Buffer, last: boolean): void {
-    if (this.destroyed) return;
-    this.receivedSize += piece.length;
-    this.#owed += piece.length;
-    if (piece.length > 0) this.push(piece);
-    if (last) this.push(null);
+  /** So many bytes more of it came, or its end. */
+  came(bytes: number): void {
+    this.receivedSize += bytes;
+    if (this.#isWanted) this.#give();
   }
 
   /** As in every stream of Node.js: more is wanted. */
   override _read(): void {
-    const bytes = this.#owed;
-    this.#owed = 0;
-    this.#content.took(bytes);
+    this.#isWanted = true;
+    this.#give();
+  }
+
+  #give(): void {
+    const piece = this.#content.take();
+    if (piece === undefined && !this.#content.isOver) return;
+    this.#isWanted = false;
+    this.push(piece ?? null);
   }
 
   /** As in every stream of Node.js: nothing more is wanted. */
@@ -202,7 +235,6 @@ export class MessageFileStream extends SizedStream {
 
 function ignore(): void {}
 
-const NOTHING = Buffer.alloc(0);
 const DROPPED = 'The contents were dropped before anybody read them.';
 const CUT = 'The connection was closed before all of the message had come.';
 
