@@ -3,6 +3,7 @@
 import { EventEmitter } from 'node:events';
 
 import type { NativeGateway } from '../binding.js';
+import { STOP } from '../worker/connection.js';
 import {
   OPERATION_SOCKETY_BEGIN,
   OPERATION_SOCKETY_FAST_REPLY,
@@ -143,7 +144,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     const contents = new Contents(this.#origin, head, payload, () => this.#open.delete(number));
     if (contents.isOpen) this.#open.set(number, contents);
     const received = head.isResponse ? new Response(this, head, contents) : new Message(this, head, contents);
-    if (head.dataSize > 0 || contents.isOpen) UNREAD.register(received, contents);
+    if (contents.isOpen) UNREAD.register(received, contents);
     return received;
   }
 
@@ -311,9 +312,6 @@ const UNREAD = new FinalizationRegistry<Contents>((contents) => {
 
 /** Bytes of contents that wait here for somebody who reads them; above it nothing more of the connection is read. */
 const MOST_KEPT = 16 * 1024 * 1024;
-
-/** Events held at which nothing more of a connection is read, whatever its limit is. */
-const STOP = 2 ** 31;
 
 const NO_FIELDS = Buffer.alloc(0);
 

@@ -6,9 +6,11 @@
 import { Readable } from 'node:stream';
 
 import type { NativeWorker } from '../binding.js';
+import { ENOUGH, FIRST_CREDIT, WINDOW } from '../worker/incoming.js';
 import { TURN_ABORTED } from '../worker/kinds.generated.js';
 import type { TransferEnd, Transfers } from '../worker/transfers.js';
 import { SocketyError } from './errors.js';
+import { nothing } from './quiet.js';
 
 /** Where contents come from: a transfer of the native side. */
 export interface Origin {
@@ -43,7 +45,7 @@ export class Content implements TransferEnd {
 
   /** Bytes that are all of it. */
   static whole(origin: Origin, bytes: Buffer): Content {
-    const content = new Content(origin, ignore);
+    const content = new Content(origin, nothing);
     if (bytes.length > 0) content.#pieces.push(bytes);
     content.#ended = true;
     return content;
@@ -54,11 +56,6 @@ export class Content implements TransferEnd {
     this.#transfer = transfer;
     if (this.#dropped) this.#origin.worker.endAnswer(transfer, false);
     else this.#origin.transfers.add(transfer, this);
-  }
-
-  /** Whether nothing more comes. */
-  get ended(): boolean {
-    return this.#ended;
   }
 
   /** Whether all of it was taken. */
@@ -157,7 +154,7 @@ class ContentStream extends Readable {
     super({ objectMode: true, highWaterMark: 1 });
     this.#content = content;
     // that it breaks off is nobody's failure where nobody reads it
-    this.on('error', ignore);
+    this.on('error', nothing);
     content.open(this);
   }
 
@@ -233,16 +230,5 @@ export class MessageFileStream extends SizedStream {
   }
 }
 
-function ignore(): void {}
-
 const DROPPED = 'The contents were dropped before anybody read them.';
 const CUT = 'The connection was closed before all of the message had come.';
-
-/** Bytes that come without having been asked for: the native side's number. */
-const FIRST_CREDIT = 64 * 1024;
-
-/** Bytes that are under way or wait here while somebody reads. */
-const WINDOW = 256 * 1024;
-
-/** Bytes worth asking for. */
-const ENOUGH = 32 * 1024;

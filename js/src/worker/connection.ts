@@ -73,5 +73,8 @@ export interface Waiting {
   held: number;
 }
 
+/** Events held at which nothing more of a connection is taken, whatever its limit is. */
+export const STOP = 2 ** 31;
+
 /** The native side's count of token words. */
 const TOKEN_WORDS = 1024;

@@ -123,10 +123,10 @@ export function aborted(why: string): MillraceError {
 }
 
 /** Bytes that come without having been asked for: the native side's number. */
-const FIRST_CREDIT = 64 * 1024;
+export const FIRST_CREDIT = 64 * 1024;
 
 /** Bytes that are under way or wait here while somebody reads. */
-const WINDOW = 256 * 1024;
+export const WINDOW = 256 * 1024;
 
 /** Bytes worth asking for. */
-const ENOUGH = 32 * 1024;
+export const ENOUGH = 32 * 1024;

@@ -9,7 +9,7 @@ import { MillraceError } from '../errors.js';
 import type { ProtocolHost } from '../protocols/protocol.js';
 import { readable } from '../report.js';
 import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.js';
-import { type Connection, Run, type Waiting } from './connection.js';
+import { type Connection, Run, STOP, type Waiting } from './connection.js';
 import { Deadlines } from './deadline.js';
 import { Events, nameOfEvent } from './events.js';
 import { KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_EVENT, KIND_OPEN, KIND_TEXT } from './kinds.generated.js';
@@ -447,9 +447,6 @@ const NAMES: Record<number, string> = {
 /** As many as a connection of Sockety can have under way, and the bytes that came with them. */
 const MOST_BESIDE = 4096;
 const MOST_BESIDE_BYTES = 16 * 1024 * 1024;
-
-/** Events held at which nothing more of a connection is taken, whatever its limit is. */
-const STOP = 2 ** 31;
 
 /** RFC 6455 7.4.1. */
 const INTERNAL_ERROR = 1011;

@@ -46,7 +46,7 @@ struct Pending {
 #[derive(Debug)]
 struct Message {
     number: u64,
-    /// `None`: it has none, or nobody wants it.
+    /// `None`: it has none.
     data: Option<TransferId>,
     stream: Option<TransferId>,
     /// Those that have begun.

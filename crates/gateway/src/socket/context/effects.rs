@@ -98,8 +98,9 @@ impl Context<'_> {
             .is_none_or(|handler| handlers.contains(handler))
     }
 
-    /// Tells it, also while it handles the peer's last: the fields in words, and a payload, which are the event's. It counts as a message does, unless it has
-    /// neither, and like one that nobody handles it ends the connection where the worker does not [handle](Self::handles) it.
+    /// Tells it, also while it handles the peer's last: the fields in words, and a payload, which are the event's. It counts
+    /// as a message does, unless it has neither, and like one that nobody handles it ends the connection where the worker does
+    /// not [handle](Self::handles) it.
     pub(crate) fn event(&mut self, event: Event, fields: &[u8], payload: Cow<'_, [u8]>) -> Flow {
         if !matches!(self.audience, Audience::Both | Audience::Last) {
             return Flow::Go;
