@@ -106,16 +106,22 @@ pub(super) fn to_outgoing(fields: &[u8]) -> Option<Outgoing<'_>> {
     if flags & !(RESPONSE | EXPECTS_RESPONSE) != 0 {
         return None;
     }
+    let action = str::from_utf8(action).ok()?;
+    Some(outgoing(flags, *id, *parent, action))
+}
+
+/// What both kinds of sending say of a message. The action counts where it is no response.
+fn outgoing(flags: u32, id: [u8; 16], parent: [u8; 16], action: &str) -> Outgoing<'_> {
     let subject = if flags & RESPONSE == 0 {
-        Subject::Action(str::from_utf8(action).ok()?)
+        Subject::Action(action)
     } else {
-        Subject::Parent(Id::new(*parent))
+        Subject::Parent(Id::new(parent))
     };
-    Some(Outgoing {
+    Outgoing {
         subject,
-        id: Id::new(*id),
+        id: Id::new(id),
         expects_response: flags & EXPECTS_RESPONSE != 0,
-    })
+    }
 }
 
 /// What the worker wants to begin.
@@ -145,15 +151,7 @@ pub(super) fn to_announced(fields: &[u8]) -> Option<Announced<'_>> {
     }
     let flags = u32::from_le_bytes(*flags);
     Some(Announced {
-        outgoing: Outgoing {
-            subject: if flags & RESPONSE == 0 {
-                Subject::Action(action)
-            } else {
-                Subject::Parent(Id::new(*parent))
-            },
-            id: Id::new(*id),
-            expects_response: flags & EXPECTS_RESPONSE != 0,
-        },
+        outgoing: outgoing(flags, *id, *parent, action),
         has_stream: flags & HAS_STREAM != 0,
         data_size: u64::from_le_bytes(*data_size),
         files,
