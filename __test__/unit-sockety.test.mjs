@@ -149,10 +149,12 @@ function connectionOf(notes = []) {
     };
   const names = ['hold', 'release', 'pull', 'endAnswer', 'writeAnswer', 'wantRoom'];
   const worker = Object.fromEntries(names.map((name) => [name, note(name)]));
-  worker.tell = note('tell', true);
   const transfers = new Transfers();
   const gateway = { close: note('close', true) };
-  const connection = new Connection({ worker, transfers, gateway, flush: () => {}, socketId: 7, maxDataSize: 1000 });
+  const tells = { add: note('tell') };
+  const link = { worker, transfers, gateway, tells, replies: { flush: () => {} }, socketId: 7, maxDataSize: 1000 };
+  const connection = new Connection().opened(link);
+  connection.becomesReady();
   return { connection, transfers, notes };
 }
 
@@ -227,7 +229,7 @@ test('what is written is asked about by one note at a time', async (t) => {
   t.deepEqual(settled, ['first', 'second']);
   t.is(tells(), 1, 'a note for the third');
   const failure = t.throwsAsync(passes[2], { code: 'ERR_SOCKETY_CLOSED' });
-  connection.ended();
+  connection.ended(undefined);
   await failure;
   t.throws(() => connection.send(producer), { code: 'ERR_SOCKETY_CLOSED' });
 });

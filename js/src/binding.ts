@@ -48,9 +48,15 @@ export interface NativeGateway {
   start(config: Record<string, unknown>, onNotice: () => void): void;
   isRunning(): boolean;
   listen(config: Record<string, unknown>): { id: number; address: string };
+  /** The id by which `stopListeners` hangs up. */
+  dial(config: Record<string, unknown>): number;
   /** All of them or, if one does not work, none. */
   reloadTls(listeners: { id: number; tls: NativeTls }[]): void;
   stopListeners(ids: number[], drainMs: number): number;
+  /** Their connections stay. */
+  stopAccepting(ids: number[]): void;
+  /** Whether the gateway that this thread started keeps the process running. */
+  setHeld(held: boolean): void;
   shutdown(): void;
   takeNotices(): Notice[];
   suspendLiveness(suspended: boolean): void;
@@ -109,6 +115,8 @@ export interface NativeWorker {
   requests(): number;
   /** Tells the protocol of a socket something of its own, in the order of `send`. False: the socket is gone, or too much waits. */
   tell(socketId: number, operation: number, fields: Uint8Array, payload?: Uint8Array): boolean;
+  /** As `tell` for each record in so many bytes; returns where those are that could not be told, if there are any. */
+  tellMany(records: Uint8Array, bytes: number): number[] | undefined;
   rebatch(): ArrayBuffer | undefined;
   drainNow(): boolean;
   isIdle(): boolean;
@@ -126,7 +134,23 @@ export type Notice =
   | { kind: 'stopped' }
   | { kind: 'backplaneReady' }
   | { kind: 'workerUnresponsive'; worker: number; ms: number }
+  | DialFailed
   | { kind: 'error'; code: ErrorCode; message: string };
+
+/** A peer was not reached. */
+export interface DialFailed {
+  readonly kind: 'dialFailed';
+  /** What `dial` returned. */
+  readonly dial: number;
+  readonly message: string;
+  /** The system's number, where it is the system that said so. */
+  readonly errno?: number;
+  /** It was reached, but TLS failed. */
+  readonly isTls: boolean;
+  readonly isLate: boolean;
+  readonly address?: string;
+  readonly port?: number;
+}
 
 let loaded: Binding | undefined;
 
@@ -178,8 +202,11 @@ const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   start: 'function',
   isRunning: 'function',
   listen: 'function',
+  dial: 'function',
   reloadTls: 'function',
   stopListeners: 'function',
+  stopAccepting: 'function',
+  setHeld: 'function',
   shutdown: 'function',
   takeNotices: 'function',
   suspendLiveness: 'function',
@@ -215,6 +242,7 @@ const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   pull: 'function',
   requests: 'function',
   tell: 'function',
+  tellMany: 'function',
   rebatch: 'function',
   drainNow: 'function',
   isIdle: 'function',

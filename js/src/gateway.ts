@@ -72,6 +72,11 @@ export class Gateway {
     this.#supervisor = supervises ? new Supervisor(native, this, id) : undefined;
   }
 
+  /** @internal What starts and stops it. */
+  get supervisor(): Supervisor | undefined {
+    return this.#supervisor;
+  }
+
   /** @internal Whether it has been started, by whomever. */
   get isRunning(): boolean {
     return this.#native.isRunning();
@@ -93,6 +98,7 @@ export class Gateway {
       throw new TypeError(`argument 'options' must be an object, not ${options === null ? 'null' : typeof options}`);
     }
     const native = this.#native;
+    if (replies?.first !== undefined) replies.first();
     if (typeof data === 'string' && data.length > LONG) {
       if (replies?.isReceived(data)) return replies.forward(target, options?.except);
       return native.sendLong(target, data, options?.except, replies?.count ?? 0, replies?.release() ?? '');

@@ -1,18 +1,38 @@
 /**
- * Sockety: messages and responses with data, files and streams, many at a time on one connection. Messages come to
- * `handleSocketyMessage` of a worker module; this is what answers are made of.
+ * Sockety: messages and responses with data, files and streams, many at a time on one connection. Servers and clients, and what
+ * their messages and those of a worker's `handleSocketyMessage` are made of.
  *
  * @module millrace/sockety
  */
 
-export { Connection, type ConnectionEvents } from './sockety/connection.js';
-export type { MessageDataStream, MessageFileStream, MessageStream } from './sockety/contents.js';
+export { connect, secureConnect } from './sockety/client.js';
+export { Connection } from './sockety/connection.js';
+export type { ConnectionEvents } from './sockety/connection-events.js';
+export { MessageDataStream, MessageFileStream, MessageStream } from './sockety/contents.js';
 export { Draft, type DraftInput, ResponseDraft } from './sockety/draft.js';
 export { SocketyError, type SocketyErrorCode } from './sockety/errors.js';
 export { FastReply } from './sockety/fast-reply.js';
 export { FileTransfer } from './sockety/file-transfer.js';
 export type { Message, Response } from './sockety/message.js';
 export { MessageHandler } from './sockety/message-handler.js';
-export type { Producer, ResponseFactory } from './sockety/producer.js';
+export type {
+  ConnectionOptions,
+  ConnectOptions,
+  ListenOptions,
+  SecureConnectOptions,
+  SecureServerOptions,
+  ServerOptions,
+} from './sockety/options.js';
+/** What a draft makes, as the original calls it. */
+export type { Producer as ContentProducer } from './sockety/producer.js';
+export {
+  type Heartbeat,
+  heartbeat,
+  type Producer,
+  type ResponseFactory,
+  type Series,
+  series,
+} from './sockety/producer.js';
 export type { Request } from './sockety/request.js';
+export { createSecureServer, createServer, type Server, type ServerEvents } from './sockety/server.js';
 export { UUID } from './sockety/uuid.js';

@@ -4,7 +4,7 @@
  */
 
 import { identityOf, loadBackplane, type NativeBackplane } from './backplane.js';
-import { binding, type NativeGateway, type Notice } from './binding.js';
+import { binding, type DialFailed, type NativeGateway, type Notice } from './binding.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
@@ -32,6 +32,8 @@ export class Supervisor {
   readonly #gateway: Gateway;
   readonly #id: number;
   readonly #tickets = new Map<number, () => void>();
+  /** Who is told when a peer is not reached, by what `dial` returned. */
+  readonly #dials = new Map<number, (failure: DialFailed) => void>();
   #slots: Slot[] = [];
   #hosts: Host[] = [];
   /** What the first call fixed; undefined: not running. */
@@ -251,6 +253,22 @@ export class Supervisor {
     await Promise.all(slots.slice(1).map((slot) => slot.open()));
   }
 
+  /**
+   * Connects to a peer, as the native side takes it; `failed` is called if it is not reached. The id hangs up by
+   * `stopListeners`.
+   */
+  dial(config: Record<string, unknown>, failed: (failure: DialFailed) => void): number {
+    const id = this.#native.dial(config);
+    this.#dials.set(id, failed);
+    return id;
+  }
+
+  /** Stops listeners, or hangs up, by their ids. */
+  stopListeners(ids: number[], drainMs: number): Promise<void> {
+    for (const id of ids) this.#dials.delete(id);
+    return this.#stopListeners(ids, drainMs);
+  }
+
   #stopListeners(ids: number[], drainMs: number): Promise<void> {
     if (ids.length === 0) return Promise.resolve();
     const ticket = this.#native.stopListeners(ids, drainMs);
@@ -300,6 +318,10 @@ export class Supervisor {
       case 'backplaneReady':
         for (const resolve of this.#whenLinked) resolve();
         this.#whenLinked.clear();
+        break;
+      case 'dialFailed':
+        this.#dials.get(notice.dial)?.(notice);
+        this.#dials.delete(notice.dial);
         break;
       case 'workerUnresponsive':
         this.#slots.find((slot) => slot.holds(notice.worker))?.replace(notice.worker, notice.ms);

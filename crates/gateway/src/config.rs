@@ -47,6 +47,8 @@ pub struct ListenerConfig {
     pub protocol_limits: LimitValues,
     /// Whether other processes may listen on the same TCP port, if they ask for it, too.
     pub reuse_port: bool,
+    /// Connections that the kernel holds until they are accepted; it has a bound of its own. Default 4,096.
+    pub backlog: u32,
     /// Encryption; `None` is plain.
     pub tls: Option<TlsConfig>,
     /// Proxies that are believed when they name the client.
@@ -66,6 +68,7 @@ impl Default for ListenerConfig {
             limits: ListenerLimits::default(),
             protocol_limits: LimitValues::default(),
             reuse_port: false,
+            backlog: 4096,
             tls: None,
             trusted: Trusted::default(),
             proxy_protocol: false,

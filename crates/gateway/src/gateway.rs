@@ -1,7 +1,9 @@
 //! A gateway's life: it starts, listens, reloads and stops. Owns the configuration, the listeners and the values of
 //! the protocols; messaging is its [hub](crate::hub)'s.
 
+mod dial;
 mod lifecycle;
+mod start_error;
 mod threads;
 
 use std::fmt;
@@ -16,9 +18,12 @@ use crate::hub::Hub;
 use crate::listener::ListenerState;
 use crate::shard::protocol::{Protocol, Services};
 use crate::sync::Mutex;
+use dial::Dialled;
 use threads::Threads;
 
-pub use lifecycle::{Listening, StartError};
+pub use dial::DialConfig;
+pub use lifecycle::Listening;
+pub use start_error::StartError;
 
 /// See the module. What it is for threads that only send, subscribe and count is its [`Hub`].
 pub struct Gateway {
@@ -26,6 +31,7 @@ pub struct Gateway {
     backplane: Arc<BackplaneHandle>,
     protocols: Vec<Box<dyn Protocol>>,
     services: Arc<Services>,
+    dialled: Arc<Dialled>,
     state: Mutex<State>,
 }
 
@@ -74,6 +80,7 @@ impl Gateway {
             backplane: Arc::new(BackplaneHandle::new()),
             protocols,
             services: Arc::default(),
+            dialled: Arc::default(),
             state: Mutex::new(State::default()),
         })
     }

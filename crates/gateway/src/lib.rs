@@ -35,7 +35,7 @@ pub use config::{GatewayConfig, ListenerConfig};
 pub use doorbell::Doorbell;
 pub use event::{Acceptance, Handlers, Head, Operation, Rejection, Step, TransferId, Whole};
 pub use frame::HEAD_ROOM;
-pub use gateway::{Gateway, Listening, StartError};
+pub use gateway::{DialConfig, Gateway, Listening, StartError};
 pub use http::{AnswerHead, HeadError};
 pub use hub::{Forwardable, Hub, SubscribeError, TOKEN_WORDS, TokenWords, Worker, unix_ms};
 pub use millrace_backplane::{
@@ -49,9 +49,10 @@ pub use millrace_core::{
     Update,
 };
 pub use net::address::{BindAddress, ListenError};
+pub use net::connect::DialTarget;
 pub use net::proxy::{TrustError, Trusted};
-pub use net::tls::{ClientCertificates, Identity, TlsConfig, TlsError};
-pub use notice::Notice;
+pub use net::tls::{ClientCertificates, ClientTls, Identity, TlsConfig, TlsError};
+pub use notice::{DialError, Notice};
 pub use options::Options;
 #[cfg(feature = "bench")]
 #[doc(hidden)]

@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use crate::config::ListenerConfig;
 use crate::net::address::Bound;
+use crate::net::connect::DialTarget;
 use crate::net::stream::RawStream;
-use crate::net::tls::Terms;
+use crate::net::tls::{Connector, Terms};
 use crate::notice::{Notice, Notices};
 use crate::permits::Permit;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
@@ -18,8 +19,10 @@ use crate::sync::{AtomicBool, AtomicU64, Ordering};
 pub(crate) struct ListenerState {
     pub(crate) id: u32,
     pub(crate) config: ListenerConfig,
-    /// Where it speaks TLS.
+    /// Where it speaks TLS with whom it accepts.
     pub(crate) tls: Option<Terms>,
+    /// Whether its connections are encrypted.
+    pub(crate) is_encrypted: bool,
     stopping: AtomicBool,
     /// Dropped with it.
     _left: Left,
@@ -60,6 +63,15 @@ pub(crate) struct Incoming {
     pub(crate) peer: Peer,
 }
 
+/// A connection to be made, on its way to the shard that makes it.
+#[derive(Debug)]
+pub(crate) struct Dialling {
+    pub(crate) target: DialTarget,
+    /// Where TLS is to be spoken.
+    pub(crate) tls: Option<Connector>,
+    pub(crate) state: Arc<ListenerState>,
+}
+
 /// A stop of some listeners, in progress on every shard.
 #[derive(Debug)]
 pub(crate) struct Stopping {
@@ -78,12 +90,27 @@ impl ListenerState {
         tls: Option<Terms>,
         left: impl FnOnce() + Send + Sync + 'static,
     ) -> Self {
+        let is_encrypted = tls.is_some();
         Self {
             id,
             config,
             tls,
+            is_encrypted,
             stopping: AtomicBool::new(false),
             _left: Left(Some(Box::new(left))),
+        }
+    }
+
+    /// The terms of one connection that we make.
+    pub(crate) fn dialled(
+        id: u32,
+        config: ListenerConfig,
+        is_encrypted: bool,
+        left: impl FnOnce() + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            is_encrypted,
+            ..Self::new(id, config, None, left)
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a gateway tells the JavaScript thread that started it: a bounded list and a doorbell.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use crate::doorbell::Doorbell;
@@ -28,6 +29,13 @@ pub enum Notice {
         /// For how long, in milliseconds.
         ms: u64,
     },
+    /// A peer was not reached.
+    DialFailed {
+        /// What [`Gateway::dial`](crate::Gateway::dial) returned.
+        dial: u32,
+        /// Why not.
+        error: Arc<DialError>,
+    },
     /// Something the application should know.
     Error {
         /// Stable, `ERR_MILLRACE_…`.
@@ -35,6 +43,21 @@ pub enum Notice {
         /// One sentence.
         message: String,
     },
+}
+
+/// Why a peer was not reached.
+#[derive(Debug, PartialEq, Eq)]
+pub struct DialError {
+    /// Whom this is about; `None` for a unix socket.
+    pub address: Option<SocketAddr>,
+    /// The system's number for it, where it is the system that said so.
+    pub code: Option<i32>,
+    /// It did not answer in time.
+    pub timed_out: bool,
+    /// It was reached, but TLS failed.
+    pub is_tls: bool,
+    /// In words.
+    pub message: String,
 }
 
 /// See the module.

@@ -52,6 +52,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"pull" => exchange::pull,
         c"requests" => exchange::requests,
         c"tell" => tell::tell,
+        c"tellMany" => tell::tell_many,
         c"observe" => worker::observe,
         c"wake" => worker::wake,
     });

@@ -10,7 +10,7 @@ use crate::entry::{Call, define};
 use crate::environment::Environment;
 use crate::failure::Outcome;
 use crate::js::{Js, Value};
-use crate::{add_worker, cluster, control, debug, hot, log, replies, stats};
+use crate::{add_worker, cluster, control, debug, dial, hot, log, replies, stats};
 
 /// An object with every function of `gateway`.
 pub(crate) fn object<'s>(
@@ -41,8 +41,11 @@ pub(crate) fn object<'s>(
         c"start" => control::start,
         c"isRunning" => control::is_running,
         c"listen" => control::listen,
+        c"dial" => dial::dial,
         c"reloadTls" => control::reload_tls,
         c"stopListeners" => control::stop_listeners,
+        c"stopAccepting" => control::stop_accepting,
+        c"setHeld" => control::set_held,
         c"shutdown" => control::shutdown,
         c"takeNotices" => control::take_notices,
         c"suspendLiveness" => control::suspend_liveness,

@@ -31,6 +31,8 @@ pub(crate) struct Bound {
     started: Cell<bool>,
     /// Whether it ever has.
     has_started: Cell<bool>,
+    /// Whether the gateway that this thread started keeps the process running.
+    held: Cell<bool>,
     /// While this thread runs the gateway: the number with which its notices ring here.
     notices: Cell<Option<usize>>,
     /// What the gateway that this thread starts logs to, if anything.
@@ -62,6 +64,7 @@ impl Bound {
             dirty: Cell::new(ShardSet::default()),
             started: Cell::new(false),
             has_started: Cell::new(false),
+            held: Cell::new(true),
             notices: Cell::new(None),
             log: RefCell::new(None),
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
@@ -137,6 +140,11 @@ impl Bound {
 
     pub(crate) fn set_notices(&self, number: Option<usize>) {
         self.notices.set(number);
+    }
+
+    /// Returns what it was.
+    pub(crate) fn set_held(&self, held: bool) -> bool {
+        self.held.replace(held)
     }
 
     pub(crate) fn log(&self) -> &RefCell<Option<Logging>> {

@@ -3,6 +3,7 @@
 //! handed over as they come, for only its protocol knows all of them.
 
 mod backplane;
+mod dial;
 mod plain;
 mod tls;
 
@@ -76,6 +77,7 @@ pub(crate) fn listener(js: Js<'_>, options: Value<'_>) -> Outcome<ListenerConfig
     }
     options.boolean(c"proxyProtocol", &mut config.proxy_protocol)?;
     options.boolean(c"reusePort", &mut config.reuse_port)?;
+    options.number(c"backlog", &mut config.backlog)?;
     let own = js.get(options.object, c"limits")?;
     if !arguments::is_undefined(js, own)? {
         let limits = Options { js, object: own };
@@ -91,6 +93,7 @@ fn trusted(options: &Options<'_>) -> Outcome<Trusted> {
     Trusted::parse(texts).map_err(|error| Failure::Argument(error.to_string()))
 }
 
+pub(crate) use dial::dial;
 pub(crate) use tls::tls;
 
 /// An options object.

@@ -82,7 +82,10 @@ fn forget_notices(call: &Call<'_, Bound>) -> Outcome<()> {
     if let Some(listener) = environment.remove_source(number) {
         listener.end(call.js);
     }
-    environment.release(call.js)
+    if call.own.set_held(true) {
+        environment.release(call.js)?;
+    }
+    Ok(())
 }
 
 /// `isRunning(): boolean`
@@ -128,16 +131,40 @@ pub(crate) fn reload_tls<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
 /// `stopListeners(ids, drainMs): ticket`
 pub(crate) fn stop_listeners<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [list, drain, ..]) = (call.js, call.arguments);
-    if !js.is_array(list)? {
-        return Err(arguments::wrong(js, list, "ids", "an array"));
-    }
-    let mut ids = Vec::new();
-    for index in 0..js.array_length(list)? {
-        ids.push(arguments::whole(js, js.element(list, index)?, "ids")?);
-    }
+    let ids = listener_ids(js, list)?;
     let drain = Duration::from_millis(u64::from(arguments::whole(js, drain, "drain")?));
     let ticket = call.own.gateway()?.stop_listeners(&ids, drain);
     js.number(f64::from(ticket)).map(Some)
+}
+
+/// `stopAccepting(ids)`: no more connections on these listeners.
+pub(crate) fn stop_accepting<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let ids = listener_ids(call.js, call.arguments[0])?;
+    call.own.gateway()?.stop_accepting(&ids);
+    Ok(None)
+}
+
+fn listener_ids<'s>(js: Js<'s>, list: Value<'s>) -> Outcome<Vec<u32>> {
+    if !js.is_array(list)? {
+        return Err(arguments::wrong(js, list, "ids", "an array"));
+    }
+    (0..js.array_length(list)?)
+        .map(|index| arguments::whole(js, js.element(list, index)?, "ids"))
+        .collect()
+}
+
+/// `setHeld(held)`: whether the gateway that this thread started keeps the process running.
+pub(crate) fn set_held<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
+    let held = call.js.to_boolean(call.arguments[0])?;
+    if call.own.notices().is_some() && call.own.set_held(held) != held {
+        let environment = call.own.environment();
+        if held {
+            environment.hold(call.js)?;
+        } else {
+            environment.release(call.js)?;
+        }
+    }
+    Ok(None)
 }
 
 /// `shutdown()`: ends the I/O shards; a notice follows.
@@ -172,6 +199,20 @@ fn show_notice<'s>(js: Js<'s>, notice: &Notice) -> Outcome<Value<'s>> {
             js.set(object, c"worker", js.number(f64::from(*worker))?)?;
             js.set(object, c"ms", js.number(numbers::from_u64(*ms))?)?;
             "workerUnresponsive"
+        }
+        Notice::DialFailed { dial, error } => {
+            js.set(object, c"dial", js.number(f64::from(*dial))?)?;
+            js.set(object, c"message", js.string(&error.message)?)?;
+            js.set(object, c"isTls", js.boolean(error.is_tls)?)?;
+            js.set(object, c"isLate", js.boolean(error.timed_out)?)?;
+            if let Some(code) = error.code {
+                js.set(object, c"errno", js.number(f64::from(code))?)?;
+            }
+            if let Some(address) = error.address {
+                js.set(object, c"address", js.string(&address.ip().to_string())?)?;
+                js.set(object, c"port", js.number(f64::from(address.port()))?)?;
+            }
+            "dialFailed"
         }
         Notice::Error { code, message } => {
             js.set(object, c"code", js.string(code)?)?;

@@ -13,6 +13,7 @@ mod cluster;
 mod config;
 mod control;
 mod debug;
+mod dial;
 mod door;
 mod drain;
 mod entry;

@@ -1,11 +1,14 @@
-//! What a worker tells the protocol of a socket beside messages and closes. Owns the argument list; the operations are the
-//! protocol's.
+//! What a worker tells the protocol of a socket beside messages and closes. Owns the argument lists, and the form of records; the
+//! operations are the protocol's.
+
+use millrace_gateway::SocketId;
 
 use crate::arguments;
 use crate::entry::Call;
 use crate::failure::Outcome;
 use crate::handlers::HandlerThread;
 use crate::js::Value;
+use crate::numbers;
 
 /// `tell(socketId, operation, fields, payload): boolean`: false if the socket is gone, or its I/O thread has too much to do.
 pub(crate) fn tell<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
@@ -30,4 +33,129 @@ pub(crate) fn tell<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'
         )??
     };
     js.boolean(told).map(Some)
+}
+
+/// `tellMany(records, bytes): number[] | undefined`: as `tell` for each record. Returns where those begin that could not be told, if
+/// there are any.
+pub(crate) fn tell_many<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
+    let (js, [records, bytes, ..]) = (call.js, call.arguments);
+    let bytes = usize::try_from(arguments::whole(js, bytes, "bytes")?).unwrap_or_default();
+    let mut refused = Vec::new();
+    let told = js.with_bytes(records, |records| {
+        let records = records.get(..bytes).unwrap_or_default();
+        call.own.bound().post(|gateway, dirty| {
+            for (at, record) in Records::new(records) {
+                let Record {
+                    socket,
+                    operation,
+                    fields,
+                    payload,
+                } = record;
+                if !gateway.tell(socket, operation, fields, payload, dirty) {
+                    refused.push(at);
+                }
+            }
+        })
+    })?;
+    told.ok_or_else(|| arguments::wrong(js, records, "records", "bytes"))??;
+    if refused.is_empty() {
+        return Ok(None);
+    }
+    let list = js.array(refused.len())?;
+    for (index, at) in (0_u32..).zip(refused) {
+        js.set_element(list, index, js.number(numbers::from_usize(at))?)?;
+    }
+    Ok(Some(list))
+}
+
+/// Something to be told: socket id (8 bytes), operation, bytes of the fields and of the payload (4 each, all little-endian), fields,
+/// payload.
+struct Record<'a> {
+    socket: SocketId,
+    operation: u32,
+    fields: &'a [u8],
+    payload: &'a [u8],
+}
+
+/// The records behind each other, each with its place.
+struct Records<'a> {
+    whole: usize,
+    rest: &'a [u8],
+}
+
+impl<'a> Records<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            whole: bytes.len(),
+            rest: bytes,
+        }
+    }
+
+    fn number(&mut self) -> Option<u32> {
+        let (number, rest) = self.rest.split_first_chunk()?;
+        self.rest = rest;
+        Some(u32::from_le_bytes(*number))
+    }
+
+    fn bytes(&mut self, length: u32) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.rest.split_at_checked(usize::try_from(length).ok()?)?;
+        self.rest = rest;
+        Some(bytes)
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = (usize, Record<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.whole - self.rest.len();
+        let (low, high) = (self.number()?, self.number()?);
+        let socket = SocketId::new(u64::from(high) << 32 | u64::from(low))?;
+        let (operation, fields, payload) = (self.number()?, self.number()?, self.number()?);
+        let record = Record {
+            socket,
+            operation,
+            fields: self.bytes(fields)?,
+            payload: self.bytes(payload)?,
+        };
+        Some((at, record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_lie_behind_each_other() {
+        let mut bytes = Vec::new();
+        for (socket, operation, fields, payload) in [
+            (1_u64, 7_u32, &b"ab"[..], &b"c"[..]),
+            (1 << 33, 8, b"", b""),
+        ] {
+            bytes.extend_from_slice(&socket.to_le_bytes());
+            for number in [
+                operation,
+                2 * u32::from(!fields.is_empty()),
+                u32::from(!payload.is_empty()),
+            ] {
+                bytes.extend_from_slice(&number.to_le_bytes());
+            }
+            bytes.extend_from_slice(fields);
+            bytes.extend_from_slice(payload);
+        }
+        let read: Vec<_> = Records::new(&bytes)
+            .map(|(at, one)| (at, one.socket.get(), one.operation, one.fields, one.payload))
+            .collect();
+        assert_eq!(
+            read,
+            [
+                (0, 1, 7, &b"ab"[..], &b"c"[..]),
+                (23, 1 << 33, 8, &b""[..], &b""[..])
+            ]
+        );
+        // one that is cut short is none
+        let cut = bytes.get(..bytes.len() - 1).unwrap_or_default();
+        assert_eq!(Records::new(cut).count(), 1);
+    }
 }

@@ -8,8 +8,8 @@ export function protocolWorker(host: ProtocolHost): ProtocolWorker {
   const parts = PROTOCOLS.map((protocol) => protocol.worker?.(host)).filter((part) => part !== undefined);
   return {
     events: Object.assign({}, ...parts.map((part) => part.events)),
-    closed: (socketId) => {
-      for (const part of parts) part.closed(socketId);
+    closed: (socketId, code, reason) => {
+      for (const part of parts) part.closed(socketId, code, reason);
     },
   };
 }

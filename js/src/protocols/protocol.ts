@@ -4,6 +4,7 @@ import type { NativeGateway, NativeWorker } from '../binding.js';
 import type { Fields } from '../fields.js';
 import type { Range } from '../limits.js';
 import type { LoadedModule } from '../worker/module.js';
+import type { Replies } from '../worker/replies.js';
 import type { Transfers } from '../worker/transfers.js';
 import type { HttpPlan } from './http.js';
 
@@ -36,8 +37,8 @@ export interface ProtocolHost {
   readonly worker: NativeWorker;
   readonly module: LoadedModule;
   readonly transfers: Transfers;
-  /** Sends what handlers sent and what waits to be sent together. */
-  flush(): void;
+  /** What handlers send, collected: what is sent in another way must not overtake it. */
+  readonly replies: Replies;
 }
 
 /** A protocol's code in a worker. */
@@ -48,7 +49,7 @@ export interface ProtocolWorker {
    */
   readonly events: Readonly<Record<number, (event: ProtocolEvent) => unknown>>;
   /** A socket is gone: nothing more comes of it. Called at once, also while promises are pending. */
-  closed(socketId: number): void;
+  closed(socketId: number, code: number, reason: string): void;
 }
 
 /** An event of a socket that its protocol reports. */

@@ -2,81 +2,91 @@
 
 import { EventEmitter } from 'node:events';
 
-import type { NativeGateway } from '../binding.js';
-import { STOP } from '../worker/connection.js';
 import {
   OPERATION_SOCKETY_BEGIN,
+  OPERATION_SOCKETY_CUT,
   OPERATION_SOCKETY_FAST_REPLY,
+  OPERATION_SOCKETY_HEARTBEAT,
   OPERATION_SOCKETY_NOTE,
   OPERATION_SOCKETY_SEND,
 } from '../worker/kinds.generated.js';
 import { Answers } from './answers.js';
+import type { ConnectionEvents } from './connection-events.js';
 import type { Origin } from './contents.js';
-import { Draft, ResponseDraft } from './draft.js';
-import { closed, SocketyError } from './errors.js';
-import { type Head, readBegan, readFastReply, writeBegin, writeFastReply, writeSend } from './fields.js';
+import { checkProducer } from './draft.js';
+import { closed, notSent, SocketyError } from './errors.js';
+import {
+  FAST_REPLY_BYTES,
+  type Head,
+  readBegan,
+  readFastReply,
+  readRefused,
+  sendBytes,
+  writeBegin,
+  writeFastReply,
+  writeSend,
+} from './fields.js';
+import { Kept } from './kept.js';
+import type { Link, PeerInfo } from './link.js';
 import { Contents, Message, Response } from './message.js';
 import { Pace } from './pace.js';
-import { Producer } from './producer.js';
+import { Heartbeat, type Producer, Series } from './producer.js';
 import { nothing, quiet } from './quiet.js';
 import { Request } from './request.js';
 import { Sending } from './sending.js';
 import { UUID } from './uuid.js';
+import { Waiters } from './waiters.js';
 import { Written } from './written.js';
-
-/** What a connection tells, and with what. */
-export interface ConnectionEvents {
-  /** A response has begun; also those that somebody waited for. */
-  response: [response: Response];
-  /** A fast reply came; also those that somebody waited for. */
-  fastReply: [id: UUID, code: number];
-  /** The other side will disconnect soon. */
-  goAway: [];
-  /** It is over, however it ended. */
-  close: [];
-}
-
-/** What a connection needs of the thread that it belongs to. */
-export interface Link extends Omit<Origin, 'kept'> {
-  readonly gateway: NativeGateway;
-  /** Sends what handlers sent and what waits to be sent together. */
-  flush(): void;
-  readonly socketId: number;
-  /** The most data that is collected for `dataBuffer`, in bytes. */
-  readonly maxDataSize: number;
-}
 
 /** See the module. */
 export class Connection extends EventEmitter<ConnectionEvents> {
-  readonly #link: Link;
+  /** There is none before its socket is there. */
+  #link: Link | undefined;
+  #peer: PeerInfo | undefined;
   readonly #answers = new Answers();
-  readonly #pace = new Pace((transfer) => this.#link.worker.wantRoom(transfer));
+  readonly #pace = new Pace((transfer) => this.#link?.worker.wantRoom(transfer));
   readonly #written = new Written(() => this.#tell(OPERATION_SOCKETY_NOTE, NO_FIELDS));
-  readonly #origin: Origin;
-  /** Bytes of contents that are kept until somebody reads them, and whether they are so many that nothing more is read. */
-  #kept = 0;
-  #isHeld = false;
+  #origin: Origin | undefined;
+  #kept: Kept | undefined;
   /** Messages whose contents are still coming, by their numbers. */
   readonly #open = new Map<number, Contents>();
   /** Messages that are sent in parts, by the bytes of their ids. */
   readonly #sendings = new Map<string, Sending>();
+  #isReady = false;
+  readonly #whenReady = new Waiters();
+  readonly #whenClosed = new Waiters();
   #closed = false;
   /** It is closed, or will be as soon as everything is written. */
   #isClosing = false;
   /** The other side sends nothing more. */
   #ended = false;
 
-  /** @internal */
-  constructor(link: Link) {
+  readonly #hangUp: (() => void) | undefined;
+
+  /** @internal `hangUp`: gives up a connection that has no socket yet. */
+  constructor(hangUp?: () => void) {
     super();
-    this.#link = link;
-    const { worker, transfers } = link;
-    this.#origin = { worker, transfers, kept: (bytes) => this.#keep(bytes) };
+    this.#hangUp = hangUp;
   }
 
-  /** The id of its socket, as handlers get it. */
+  /** The id of its socket, as handlers get it; 0 while there is none. */
   get socketId(): number {
-    return this.#link.socketId;
+    return this.#link?.socketId ?? 0;
+  }
+
+  /** The address of the other side; undefined on a unix socket, and before it is reached. */
+  get remoteAddress(): string | undefined {
+    return this.#peer?.remoteAddress;
+  }
+
+  /** Its port; undefined on a unix socket, and before it is reached. */
+  get remotePort(): number | undefined {
+    return this.#peer?.remotePort;
+  }
+
+  /** Whether it speaks TLS. */
+  get encrypted(): boolean {
+    return this.#peer?.encrypted ?? false;
   }
 
   /** Whether it has ended. */
@@ -91,13 +101,26 @@ export class Connection extends EventEmitter<ConnectionEvents> {
 
   /** @internal */
   get maxDataSize(): number {
-    return this.#link.maxDataSize;
+    return this.#link?.maxDataSize ?? 0;
+  }
+
+  /**
+   * Resolves when the header of the other side has come.
+   *
+   * @throws {SocketyError} (as a rejection) ERR_SOCKETY_CLOSED, or why it could not be connected
+   */
+  ready(): Promise<this> {
+    if (this.#isClosing) {
+      return quiet(Promise.reject(new SocketyError('ERR_SOCKETY_CLOSED', 'The connection is already closed')));
+    }
+    if (this.#isReady) return Promise.resolve(this);
+    return quiet(this.#whenReady.wait().then(() => this));
   }
 
   /**
    * Sends a message or a response, and says that an answer is expected. Never waits.
    *
-   * @throws {SocketyError} ERR_SOCKETY_CLOSED
+   * @throws {SocketyError} ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_READY
    */
   send(producer: Producer): Request {
     return this.#send(producer, true);
@@ -107,44 +130,93 @@ export class Connection extends EventEmitter<ConnectionEvents> {
    * Sends a message or a response that expects no answer; a stream of it is ended at once. Resolves when its last byte was
    * handed to the kernel, which does not mean that the other side has it.
    *
-   * @throws {SocketyError} ERR_SOCKETY_CLOSED; as a rejection also ERR_SOCKETY_NOT_SENT, and what a file failed with
+   * @throws {SocketyError} ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_READY; as a rejection also ERR_SOCKETY_NOT_SENT, and what a file
+   *   failed with
    */
-  pass(producer: Producer): Promise<void> {
+  pass(producer: Producer | Series | Heartbeat): Promise<void> {
+    if (producer instanceof Series) {
+      return quiet(Promise.all(producer.producers.map((one) => this.pass(one))).then(nothing));
+    }
+    if (producer instanceof Heartbeat) return this.#heartbeat();
     const request = this.#send(producer, false);
     return quiet(request.sent().then(nothing));
   }
 
-  /** Sends nothing more, and ends it when everything that was sent is written; the other side is told before. */
-  close(): void {
-    if (this.#isClosing) return;
+  /**
+   * Sends nothing more, and ends it when everything that was sent is written; the other side is told before. With `force` it ends
+   * at once. Resolves when it has ended.
+   */
+  close(force = false): Promise<void> {
+    if (this.#closed) return Promise.resolve();
+    const whenClosed = this.#whenClosed.wait();
+    const isFirst = !this.#isClosing;
     this.#isClosing = true;
+    if (this.#link === undefined) {
+      this.#hangUp?.();
+      process.nextTick(() => this.ended(undefined));
+    } else if (force) {
+      this.#tell(OPERATION_SOCKETY_CUT, NO_FIELDS);
+    } else if (isFirst) {
+      this.#closeWhenWritten(this.#link);
+    }
+    return whenClosed;
+  }
+
+  #closeWhenWritten(link: Link): void {
     const sendings = [...this.#sendings.values()].map((sending) => sending.done);
     Promise.allSettled(sendings)
       .then(() => this.#whenWritten(this.#written.count(), ''))
       .catch(nothing)
       .then(() => {
-        this.#link.flush();
-        if (!this.#closed) this.#link.gateway.close(this.#link.socketId, NORMAL);
+        link.replies.flush();
+        if (!this.#closed) link.gateway.close(link.socketId, NORMAL);
       });
   }
 
   /** @internal Answers a message or a response with a number from 0 to 4095. */
   fastReply(id: UUID, code: number): Promise<void> {
     if (this.#isClosing) return quiet(Promise.reject(closed()));
-    const isTaken = this.#tell(OPERATION_SOCKETY_FAST_REPLY, writeFastReply(code, id));
+    const link = this.#link;
+    link?.tells.add(link.socketId, OPERATION_SOCKETY_FAST_REPLY, FAST_REPLY_BYTES, undefined, (fields, at) =>
+      writeFastReply(fields, at, code, id),
+    );
     this.#written.count();
-    return isTaken ? Promise.resolve() : quiet(Promise.reject(notSent()));
+    return DONE;
+  }
+
+  #heartbeat(): Promise<void> {
+    this.#check();
+    this.#tell(OPERATION_SOCKETY_HEARTBEAT, ONCE);
+    return this.#whenWritten(this.#written.count(), '');
   }
 
   // What the native side tells.
 
+  /** @internal Its socket is there. */
+  opened(link: Link, peer?: PeerInfo): this {
+    this.#link = link;
+    this.#peer = peer;
+    const { worker, transfers, socketId } = link;
+    this.#kept = new Kept(worker, socketId);
+    this.#origin = { worker, transfers, kept: (bytes) => this.#kept?.add(bytes) };
+    return this;
+  }
+
+  /** @internal The header of the other side has come. */
+  becomesReady(): void {
+    if (this.#isReady || this.#closed) return;
+    this.#isReady = true;
+    this.#whenReady.resolve();
+    this.emit('connect');
+  }
+
   /** @internal A message or a response has begun. */
   receive(head: Head, payload: Buffer): Message | Response {
     const { number } = head;
-    const contents = new Contents(this.#origin, head, payload, () => this.#open.delete(number));
+    const contents = new Contents(this.#origin as Origin, head, payload, () => this.#open.delete(number));
     if (contents.isOpen) this.#open.set(number, contents);
     const received = head.isResponse ? new Response(this, head, contents) : new Message(this, head, contents);
-    if (contents.isOpen) UNREAD.register(received, contents);
+    if (contents.isOpen) contents.dropWith(received);
     return received;
   }
 
@@ -158,7 +230,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   /** @internal A file of a message begins. */
   file(number: number, transfer: number, index: number): void {
     const contents = this.#open.get(number);
-    if (contents === undefined) this.#link.worker.endAnswer(transfer, false);
+    if (contents === undefined) this.#link?.worker.endAnswer(transfer, false);
     else contents.file(index, transfer);
   }
 
@@ -181,7 +253,13 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     const { id, transfers } = readBegan(fields);
     const sending = this.#sendings.get(id);
     if (sending !== undefined) sending.begin(transfers);
-    else for (const transfer of transfers) this.#link.worker.endAnswer(transfer, false);
+    else for (const transfer of transfers) this.#link?.worker.endAnswer(transfer, false);
+  }
+
+  /** @internal The native side could not be told something: too much waits, or the socket is gone. */
+  untold(operation: number, fields: Buffer): void {
+    if (operation === OPERATION_SOCKETY_NOTE) this.#written.refused();
+    else if (fields.length >= FAST_REPLY_BYTES) this.refused(readRefused(fields));
   }
 
   /** @internal A message, by the bytes of its id, could not be sent, or not to its end. */
@@ -205,41 +283,57 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     if (isCut) for (const contents of [...this.#open.values()]) contents.fail(error);
   }
 
-  /** @internal Its socket is gone. */
-  ended(): void {
+  /** @internal So many signs of life came. */
+  heartbeats(count: number): void {
+    for (let index = 0; index < count && this.listenerCount('heartbeat') > 0; index++) this.emit('heartbeat');
+  }
+
+  /** @internal Something went wrong; without a listener nothing happens. */
+  failed(error: Error): void {
+    if (this.listenerCount('error') > 0) this.emit('error', error);
+  }
+
+  /** @internal Its socket is gone, or none came of it; `why`, if it is a failure. */
+  ended(why: Error | undefined): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#isClosing = true;
     this.#ended = true;
+    this.#kept?.end();
     const error = closed();
+    this.#whenReady.reject(why ?? error);
     this.#answers.failAll(error);
     for (const sending of [...this.#sendings.values()]) sending.fail(error);
     for (const contents of [...this.#open.values()]) contents.fail(error);
     this.#sendings.clear();
     this.#open.clear();
     this.#written.end(error);
+    if (why !== undefined) this.failed(why);
     this.emit('close');
+    this.#whenClosed.resolve();
   }
 
   #send(producer: Producer, expectsResponse: boolean): Request {
     checkProducer(producer);
-    if (this.#isClosing) throw closed();
+    const origin = this.#check();
     const id = UUID.random();
     const key = UUID.bytesOf(id);
     const { action, parentId, data, files, hasStream } = producer;
     const outgoing = { id, parentId, expectsResponse, action };
     const bytes = data?.length ?? 0;
     if (files.length === 0 && !hasStream && bytes <= WHOLE_BYTES) {
-      const isTaken = this.#tell(OPERATION_SOCKETY_SEND, writeSend(outgoing), data);
+      this.#link?.tells.add(this.socketId, OPERATION_SOCKETY_SEND, sendBytes(action), data, (fields, at) =>
+        writeSend(fields, at, outgoing),
+      );
       const number = this.#written.count();
       return this.#request(id, null, {
-        isSent: () => isTaken && this.#written.has(number),
-        sent: () => (isTaken ? this.#whenWritten(number, key) : quiet(Promise.reject(notSent()))),
+        isSent: () => this.#written.has(number),
+        sent: () => this.#whenWritten(number, key),
       });
     }
-    const sending = new Sending(this.#origin, this.#pace, producer, expectsResponse);
+    const sending = new Sending(origin, this.#pace, producer, expectsResponse);
     this.#sendings.set(key, sending);
-    if (!this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, bytes, files))) sending.fail(notSent());
+    this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, bytes, files));
     let isSent = false;
     const sent = quiet(
       this.#inParts(sending, key).then(() => {
@@ -247,6 +341,19 @@ export class Connection extends EventEmitter<ConnectionEvents> {
       }),
     );
     return this.#request(id, sending.stream, { isSent: () => isSent, sent: () => sent });
+  }
+
+  /**
+   * Whether something may be sent.
+   *
+   * @throws {SocketyError} ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_READY
+   */
+  #check(): Origin {
+    if (this.#isClosing) throw closed();
+    if (!this.#isReady || this.#origin === undefined) {
+      throw new SocketyError('ERR_SOCKETY_NOT_READY', 'The connection is not established yet.');
+    }
+    return this.#origin;
   }
 
   async #inParts(sending: Sending, key: string): Promise<void> {
@@ -272,48 +379,18 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return new Request({ ...sending, answer }, id, stream);
   }
 
-  #keep(bytes: number): void {
-    this.#kept += bytes;
-    const { worker, socketId } = this.#link;
-    if (!this.#isHeld && this.#kept > MOST_KEPT) {
-      this.#isHeld = true;
-      worker.hold(socketId, STOP, 0);
-    } else if (this.#isHeld && this.#kept <= MOST_KEPT / 2) {
-      this.#isHeld = false;
-      if (!this.#closed) worker.release(socketId, STOP, 0);
-    }
-  }
-
-  /** In the order of what handlers `send`. False: too much waits, or the socket is gone. */
-  #tell(operation: number, fields: Buffer, payload?: Buffer): boolean {
-    this.#link.flush();
-    return this.#link.worker.tell(this.#link.socketId, operation, fields, payload);
+  /** In the order of what handlers `send`. */
+  #tell(operation: number, fields: Buffer): void {
+    const link = this.#link;
+    link?.tells.add(link.socketId, operation, fields.length, undefined, (buffer, at) => {
+      buffer.set(fields, at);
+    });
   }
 }
 
-function notSent(): SocketyError {
-  return new SocketyError('ERR_SOCKETY_NOT_SENT', 'The message could not be sent.');
-}
-
-/** @throws {TypeError} also for drafts that were not called */
-function checkProducer(producer: unknown): asserts producer is Producer {
-  if (producer instanceof Producer) return;
-  if (producer instanceof Draft) throw new TypeError("Raw Draft's factory should be called to build the producer.");
-  if (producer instanceof ResponseDraft) {
-    throw new TypeError("Raw ResponseDraft's factory should be called to build the producer.");
-  }
-  throw new TypeError("argument 'producer' must be the result of calling a Draft");
-}
-
-/** Drops what nobody read of messages that nobody has any more. */
-const UNREAD = new FinalizationRegistry<Contents>((contents) => {
-  contents.dropUnread();
-});
-
-/** Bytes of contents that wait here for somebody who reads them; above it nothing more of the connection is read. */
-const MOST_KEPT = 16 * 1024 * 1024;
-
+const DONE = Promise.resolve();
 const NO_FIELDS = Buffer.alloc(0);
+const ONCE = Buffer.from([1, 0, 0, 0]);
 
 /** Longer data goes in parts, as fast as the peer takes it. */
 const WHOLE_BYTES = 1024 * 1024;

@@ -150,6 +150,7 @@ class ContentStream extends Readable {
   /** Somebody waits for the next piece. */
   #isWanted = false;
 
+  /** @internal */
   constructor(content: Content) {
     super({ objectMode: true, highWaterMark: 1 });
     this.#content = content;
@@ -192,6 +193,7 @@ class SizedStream extends ContentStream {
   /** Bytes that were announced. */
   readonly size: number;
 
+  /** @internal */
   constructor(content: Content, size: number) {
     super(content);
     this.size = size;
@@ -216,6 +218,7 @@ export class MessageFileStream extends SizedStream {
   /** As its sender wrote it: not a safe path. */
   readonly name: string;
 
+  /** @internal */
   constructor(content: Content, size: number, name: string) {
     super(content, size);
     this.name = name;

@@ -135,6 +135,20 @@ export class ResponseDraft extends BaseDraft<ResponseFactory> {
   #optimized: { prepared: Prepared; call: (input?: DraftInput) => ResponseFactory } | undefined;
 }
 
+/**
+ * Whether something can be sent.
+ *
+ * @throws {TypeError} also for drafts that were not called
+ */
+export function checkProducer(producer: unknown): asserts producer is Producer {
+  if (producer instanceof Producer) return;
+  if (producer instanceof Draft) throw new TypeError("Raw Draft's factory should be called to build the producer.");
+  if (producer instanceof ResponseDraft) {
+    throw new TypeError("Raw ResponseDraft's factory should be called to build the producer.");
+  }
+  throw new TypeError("argument 'producer' must be the result of calling a Draft");
+}
+
 /** A part of a message: always the same, given by each call, or not there. */
 type Part<T> = { readonly is: 'fixed'; readonly value: T | undefined } | { readonly is: 'asked' };
 

@@ -3,6 +3,7 @@
  * `crates/gateway/src/adapter/sockety/fields.rs` lays them out. Reads and writes them, nothing else.
  */
 
+import type { PeerInfo } from './link.js';
 import { UUID } from './uuid.js';
 
 /** What a message or a response announces. */
@@ -29,6 +30,18 @@ export interface Head {
 export interface FileHead {
   readonly name: string;
   readonly size: number;
+}
+
+/** Reads the fields of a connection's event: by whose terms it is there, and who is at its other end. */
+export function readOpened(fields: Buffer): { terms: number; peer: PeerInfo } {
+  const remoteAddress = fields.length > OPENED_BYTES ? fields.toString('latin1', OPENED_BYTES) : undefined;
+  const port = fields.readUInt32LE(4);
+  const peer = {
+    remoteAddress,
+    remotePort: remoteAddress === undefined ? undefined : port,
+    encrypted: fields.readUInt32LE(8) === 1,
+  };
+  return { terms: fields.readUInt32LE(0), peer };
 }
 
 /** Reads the fields of a message's event. */
@@ -99,12 +112,15 @@ export interface Outgoing {
   readonly action: Buffer;
 }
 
-/** Writes the fields of a message that is sent whole. */
-export function writeSend(outgoing: Outgoing): Buffer {
-  const fields = Buffer.allocUnsafe(SEND_BYTES + outgoing.action.length);
-  writeStart(fields, outgoing, false);
-  fields.set(outgoing.action, SEND_BYTES);
-  return fields;
+/** Bytes of the fields of a message that is sent whole. */
+export function sendBytes(action: Buffer): number {
+  return SEND_BYTES + action.length;
+}
+
+/** Writes them. */
+export function writeSend(fields: Buffer, at: number, outgoing: Outgoing): void {
+  writeStart(fields, at, outgoing, false);
+  fields.set(outgoing.action, at + SEND_BYTES);
 }
 
 /** Writes the fields of a message whose contents follow. */
@@ -119,7 +135,7 @@ export function writeBegin(
   let length = SEND_BYTES + 12 + action.length;
   for (const name of names) length += 12 + name.length;
   const fields = Buffer.allocUnsafe(length);
-  writeStart(fields, outgoing, hasStream);
+  writeStart(fields, 0, outgoing, hasStream);
   let at = writeLong(fields, dataSize, SEND_BYTES);
   at = writeText(fields, action, at);
   for (const [index, name] of names.entries()) {
@@ -129,22 +145,23 @@ export function writeBegin(
   return fields;
 }
 
-/** Writes the fields of a fast reply. */
-export function writeFastReply(code: number, id: UUID): Buffer {
-  const fields = Buffer.allocUnsafe(20);
-  fields.writeUInt32LE(code, 0);
-  id.write(fields, 4);
-  return fields;
+/** Bytes of the fields of a fast reply. */
+export const FAST_REPLY_BYTES = 20;
+
+/** Writes them. */
+export function writeFastReply(fields: Buffer, at: number, code: number, id: UUID): void {
+  fields.writeUInt32LE(code, at);
+  id.write(fields, at + 4);
 }
 
-function writeStart(fields: Buffer, { id, parentId, expectsResponse }: Outgoing, hasStream: boolean): void {
+function writeStart(fields: Buffer, at: number, { id, parentId, expectsResponse }: Outgoing, hasStream: boolean): void {
   let flags = parentId === undefined ? 0 : RESPONSE;
   if (expectsResponse) flags |= EXPECTS_RESPONSE;
   if (hasStream) flags |= HAS_STREAM;
-  fields.writeUInt32LE(flags, 0);
-  id.write(fields, 4);
-  if (parentId === undefined) fields.fill(0, 20, SEND_BYTES);
-  else parentId.write(fields, 20);
+  fields.writeUInt32LE(flags, at);
+  id.write(fields, at + 4);
+  if (parentId === undefined) fields.fill(0, at + 20, at + SEND_BYTES);
+  else parentId.write(fields, at + 20);
 }
 
 function writeLong(fields: Buffer, value: number, at: number): number {
@@ -174,5 +191,8 @@ const ACTION_AT = 84;
 
 /** Flags and two ids. */
 const SEND_BYTES = 36;
+
+/** Three numbers; the address follows. */
+const OPENED_BYTES = 12;
 
 const NO_FILES: readonly FileHead[] = [];

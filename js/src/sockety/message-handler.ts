@@ -18,7 +18,7 @@ export class MessageHandler extends Callable<(message: Message) => Promise<void>
 
   /** Always called; `error` is what an earlier handler threw last, or null. */
   use(handler: (message: Message, error: unknown) => Result): this {
-    return this.#add((message, failed) => handler(message, failed?.error ?? null));
+    return this.#add((message, failed) => handler(message, look(failed)));
   }
 
   /** Called if the message has this action and nothing failed before. */
@@ -30,7 +30,7 @@ export class MessageHandler extends Callable<(message: Message) => Promise<void>
 
   /** Called if a handler failed before. */
   error(handler: (message: Message, error: unknown) => Result): this {
-    return this.#add((message, failed) => (failed === undefined ? undefined : handler(message, failed.error)));
+    return this.#add((message, failed) => (failed === undefined ? undefined : handler(message, look(failed))));
   }
 
   /** What a call does, prepared: the same function until a handler is added. */
@@ -49,17 +49,34 @@ export class MessageHandler extends Callable<(message: Message) => Promise<void>
   }
 }
 
-type Step = (message: Message, failed: { error: unknown } | undefined) => Result;
+/** What a handler threw, and whether another one was shown it. */
+interface Failure {
+  readonly error: unknown;
+  isSeen: boolean;
+}
+
+type Step = (message: Message, failed: Failure | undefined) => Result;
+
+function look(failed: Failure | undefined): unknown {
+  if (failed === undefined) return null;
+  failed.isSeen = true;
+  return failed.error;
+}
 
 async function run(steps: readonly Step[], message: Message): Promise<void> {
-  let failed: { error: unknown } | undefined;
+  let failed: Failure | undefined;
   for (const step of steps) {
     try {
       const result = await step(message, failed);
       if (typeof result === 'number' && message.expectsResponse && !message.responded) await message.fastReply(result);
     } catch (error) {
-      failed = { error };
+      failed = { error, isSeen: false };
     }
   }
   message.settle();
+  // a client that left is nobody's failure
+  if (failed?.isSeen === false && !message.connection.closed) {
+    const { error } = failed;
+    message.connection.failed(error instanceof Error ? error : new Error(String(error)));
+  }
 }

@@ -218,6 +218,11 @@ export class Contents {
     for (const content of this.#all()) content.dropUnread();
   }
 
+  /** Nobody can read what nobody asked for once this is gone. */
+  dropWith(received: object): void {
+    UNREAD.register(received, this);
+  }
+
   dataStream(): MessageDataStream | null {
     if (this.#data === undefined) return null;
     this.#dataStream ??= new MessageDataStream(this.#data, this.#head.dataSize);
@@ -267,6 +272,11 @@ function producerOf(factory: ResponseFactory, id: UUID): Producer {
   }
   return factory(id);
 }
+
+/** Drops what nobody read of messages that nobody has any more. */
+const UNREAD = new FinalizationRegistry<Contents>((contents) => {
+  contents.dropUnread();
+});
 
 const NONE: readonly Content[] = [];
 

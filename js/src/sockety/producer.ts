@@ -33,6 +33,39 @@ export interface ProducerContents {
   readonly hasStream: boolean;
 }
 
+/** Producers that are sent one after the other: what `series` makes. */
+export class Series {
+  /** In the order in which they are sent. */
+  readonly producers: readonly (Producer | Series | Heartbeat)[];
+
+  /** @internal */
+  constructor(producers: readonly (Producer | Series | Heartbeat)[]) {
+    this.producers = producers;
+  }
+}
+
+/**
+ * What `pass` takes to send several things one after the other, of which none expects an answer.
+ *
+ * @throws {TypeError} for something that is no producer
+ */
+export function series(...producers: (Producer | Series | Heartbeat)[]): Series {
+  for (const [index, one] of producers.entries()) {
+    if (one instanceof Producer || one instanceof Series || one instanceof Heartbeat) continue;
+    throw new TypeError(`argument ${index + 1} of series must be the result of calling a Draft`);
+  }
+  return new Series([...producers]);
+}
+
+/** The kind of `heartbeat`. */
+export class Heartbeat {
+  /** @internal */
+  readonly isHeartbeat = true;
+}
+
+/** A sign of life, for `pass`. Connections send theirs by themselves. */
+export const heartbeat = new Heartbeat();
+
 /** What `message.respond` takes. Made by calling a `ResponseDraft`. */
 export type ResponseFactory = (parentId: UUID) => Producer;
 

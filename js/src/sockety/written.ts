@@ -4,7 +4,7 @@ import { SocketyError } from './errors.js';
 
 /** See the module. What is sent is counted; the native side is asked by notes, one at a time. */
 export class Written {
-  readonly #note: () => boolean;
+  readonly #note: () => void;
   #sent = 0;
   #written = 0;
   /** What the note that is under way is about; 0: none is. */
@@ -13,8 +13,8 @@ export class Written {
   #isDue = false;
   #waiters: Waiter[] = [];
 
-  /** `note` asks the native side to say when everything that was sent before is written. False: it cannot. */
-  constructor(note: () => boolean) {
+  /** `note` asks the native side to say when everything that was sent before is written. */
+  constructor(note: () => void) {
     this.#note = note;
   }
 
@@ -50,6 +50,12 @@ export class Written {
     for (const waiter of all) if (waiter.number <= this.#written) waiter.resolve();
   }
 
+  /** The note could not be sent. */
+  refused(): void {
+    this.#noted = 0;
+    this.#reject(() => true, new SocketyError('ERR_SOCKETY_NOT_SENT', 'Too much waits to be sent.'));
+  }
+
   /** Something will never be written. */
   fail(id: string, error: Error): void {
     this.#reject((waiter) => waiter.id === id, error);
@@ -74,9 +80,7 @@ export class Written {
       this.#isDue = false;
       if (this.#noted > 0) return;
       this.#noted = this.#sent;
-      if (this.#note()) return;
-      this.#noted = 0;
-      this.#reject(() => true, new SocketyError('ERR_SOCKETY_NOT_SENT', 'Too much waits to be sent.'));
+      this.#note();
     });
   }
 }

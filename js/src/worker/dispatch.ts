@@ -87,7 +87,7 @@ export class Dispatcher {
       worker: this.#worker,
       module,
       transfers: this.#transfers,
-      flush: () => this.#replies.flush(),
+      replies: this.#replies,
     };
     this.#runner = new Runner(host, this.#replies, handlerTimeoutMs, report);
     const { exchange } = module;

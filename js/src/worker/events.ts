@@ -33,8 +33,8 @@ export class Events {
   }
 
   /** A socket is gone. */
-  closed(socketId: number): void {
-    this.#own?.closed(socketId);
+  closed(socketId: number, code: number, reason: string): void {
+    this.#own?.closed(socketId, code, reason);
   }
 }
 

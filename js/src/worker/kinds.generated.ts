@@ -76,6 +76,14 @@ export const EVENT_SOCKETY_BEGAN = 8;
 export const EVENT_SOCKETY_WRITTEN = 9;
 /** The peer sends nothing more, and whether that cut something off. */
 export const EVENT_SOCKETY_END = 10;
+/** A connection of Sockety is there: by whose terms, and who its peer is. */
+export const EVENT_SOCKETY_OPENED = 11;
+/** The header of its peer has come. */
+export const EVENT_SOCKETY_READY = 12;
+/** Its peer was silent for too long; the end follows. */
+export const EVENT_SOCKETY_TIMEOUT = 13;
+/** So many signs of life came that say nothing else. */
+export const EVENT_SOCKETY_HEARTBEAT = 14;
 
 // What a worker tells a socket's protocol beside messages and closes.
 /** A message or a response of Sockety with its data. */
@@ -86,6 +94,10 @@ export const OPERATION_SOCKETY_FAST_REPLY = 2;
 export const OPERATION_SOCKETY_NOTE = 3;
 /** The head of a message or a response of Sockety, whose data, files and stream come as transfers. */
 export const OPERATION_SOCKETY_BEGIN = 4;
+/** Signs of life that say nothing else. */
+export const OPERATION_SOCKETY_HEARTBEAT = 5;
+/** To end the connection at once, whatever waits. */
+export const OPERATION_SOCKETY_CUT = 6;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {

@@ -28,6 +28,14 @@ export class Replies {
     this.#list = new Float64Array(worker.replyList);
   }
 
+  /** Sends what goes before everything that is sent from now on. */
+  first: (() => void) | undefined;
+
+  /** Whether a drain is running. */
+  get isDraining(): boolean {
+    return this.#draining;
+  }
+
   /** A drain begins. */
   begin(): void {
     this.#draining = true;
@@ -71,6 +79,7 @@ export class Replies {
     if (target !== this.#socket || this.#socket === 0 || typeof data !== 'string') return false;
     const length = data.length;
     if (length > LONGEST) return false;
+    if (this.first !== undefined) this.first();
     // half a character would make a whole one with the other half in front of the next text
     if ((data.charCodeAt(length - 1) & 0xfc00) === 0xd800) return false;
     const at = this.#count * 2;
@@ -100,6 +109,7 @@ export class Replies {
 
   /** Sends what waits. */
   flush(): void {
+    if (this.first !== undefined) this.first();
     const count = this.#count;
     if (count > 0) this.#native.reply(count, this.release());
   }

@@ -100,7 +100,7 @@ export class Runner {
   }
 
   close(connection: Connection, closing: Closing): void {
-    this.#tellOfEnd(connection);
+    this.#tellOfEnd(closing);
     if (connection.run !== undefined) queue(connection.run, { kind: KIND_CLOSE, payload: closing, held: -1 });
     else this.#closeLast(connection, closing);
   }
@@ -341,11 +341,11 @@ export class Runner {
   }
 
   /** Protocols' own code learns of it at once. */
-  #tellOfEnd(connection: Connection): void {
+  #tellOfEnd({ id, code, reason }: Closing): void {
     try {
-      this.#events.closed(connection.id);
+      this.#events.closed(id, code, reason);
     } catch (error) {
-      const message = `the end of socket ${connection.id} was not handled: ${readable(error)}`;
+      const message = `the end of socket ${id} was not handled: ${readable(error)}`;
       this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause: error }));
     }
   }

@@ -224,6 +224,14 @@ events! {
         SocketyWritten = 9;
         /// The peer sends nothing more, and whether that cut something off.
         SocketyEnd = 10;
+        /// A connection of Sockety is there: by whose terms, and who its peer is.
+        SocketyOpened = 11;
+        /// The header of its peer has come.
+        SocketyReady = 12;
+        /// Its peer was silent for too long; the end follows.
+        SocketyTimeout = 13;
+        /// So many signs of life came that say nothing else.
+        SocketyHeartbeat = 14;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;
@@ -241,6 +249,10 @@ operations! {
         SocketyNote = 3;
         /// The head of a message or a response of Sockety, whose data, files and stream come as transfers.
         SocketyBegin = 4;
+        /// Signs of life that say nothing else.
+        SocketyHeartbeat = 5;
+        /// To end the connection at once, whatever waits.
+        SocketyCut = 6;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;

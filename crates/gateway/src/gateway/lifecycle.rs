@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millrace_backplane::{ClusterInfo, TlsError as BackplaneTlsError};
+use millrace_backplane::ClusterInfo;
 use millrace_core::ShardIndex;
 use tracing::Dispatch;
 
-use super::{Gateway, State};
+use super::{Gateway, StartError, State};
 use crate::backplane::Prepared;
 use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
@@ -31,43 +31,6 @@ pub struct Listening {
     pub id: u32,
     /// What was bound: `ip:port` with the real port, or `unix:/path`.
     pub address: String,
-}
-
-/// Why a gateway does not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// It runs with another value of something that the first start fixes.
-    #[error("the gateway runs already with a different value of {option}")]
-    AlreadyStarted {
-        /// The option's name as JavaScript knows it.
-        option: &'static str,
-    },
-    /// It is ending.
-    #[error("the gateway is shutting down")]
-    ShuttingDown,
-    /// Not 1 to [`MAX_SHARDS`].
-    #[error("ioThreads must be 1 to 64, not {0}")]
-    IoThreads(usize),
-    /// The link to other nodes cannot be encrypted.
-    #[error("{0}")]
-    Backplane(#[from] BackplaneTlsError),
-    /// The system has no thread for us.
-    #[error("an I/O thread could not be started: {0}")]
-    Thread(std::io::Error),
-}
-
-impl StartError {
-    /// The stable code shown to JavaScript.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::AlreadyStarted { .. } => "ERR_MILLRACE_ALREADY_STARTED",
-            Self::ShuttingDown => "ERR_MILLRACE_SHUTTING_DOWN",
-            Self::IoThreads(_) => "ERR_MILLRACE_INVALID_OPTION",
-            Self::Backplane(_) => "ERR_MILLRACE_INVALID_TLS",
-            Self::Thread(_) => "ERR_MILLRACE_SHARD_FAILED",
-        }
-    }
 }
 
 impl Gateway {
@@ -183,7 +146,7 @@ impl Gateway {
         config.options = Options::default();
         config.protocol_limits = LimitValues::default();
         // not under the lock: looking for a unix socket's owner may take a moment
-        let (bound, address) = address::bind(&config.address, config.reuse_port)?;
+        let (bound, address) = address::bind(&config.address, config.reuse_port, config.backlog)?;
         let mut state = self.state.lock();
         let shards = self.hub.shards();
         if shards == 0 {
@@ -210,7 +173,7 @@ impl Gateway {
         Ok(Listening { id, address })
     }
 
-    fn protocol(&self, name: &str) -> Option<&dyn Protocol> {
+    pub(super) fn protocol(&self, name: &str) -> Option<&dyn Protocol> {
         let mut protocols = self.protocols.iter();
         let found = protocols.find(|protocol| protocol.name() == name);
         found.map(|protocol| &**protocol)
@@ -246,6 +209,7 @@ impl Gateway {
     /// Stops listeners: no more connections, 1001 to the clients, and whoever has not left after
     /// `drain` is cut. Returns a ticket at once; [`Notice::ListenersStopped`] follows.
     pub fn stop_listeners(self: &Arc<Self>, ids: &[u32], drain: Duration) -> u32 {
+        self.dialled.stop(ids);
         let ticket = {
             let mut state = self.state.lock();
             state.listeners.retain(|listener| {
@@ -272,6 +236,14 @@ impl Gateway {
             .inboxes()
             .post_all(|| Command::Stop(Arc::clone(&stopping)));
         ticket
+    }
+
+    /// Listeners accept no more connections; those that they have stay, until [`stop_listeners`](Self::stop_listeners).
+    pub fn stop_accepting(&self, ids: &[u32]) {
+        let ids: Arc<[u32]> = ids.into();
+        self.hub
+            .inboxes()
+            .post_all(|| Command::StopAccepting(Arc::clone(&ids)));
     }
 
     /// Ends everything: connections are cut, I/O shards end. [`Notice::Stopped`] follows; then it

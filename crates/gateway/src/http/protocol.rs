@@ -56,6 +56,7 @@ impl Protocol for HttpProtocol {
                 &[b"http/1.1"]
             },
             keep_alive: None,
+            delays: false,
         }
     }
 

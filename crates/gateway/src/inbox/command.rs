@@ -6,7 +6,7 @@ use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
 
 use crate::event::{Acceptance, Instruction, Rejection, Step, TransferId};
 use crate::frame::{LateReply, Publication};
-use crate::listener::{Incoming, Listening, Stopping};
+use crate::listener::{Dialling, Incoming, Listening, Stopping};
 
 /// What an I/O shard is told.
 #[derive(Debug)]
@@ -99,6 +99,10 @@ pub(crate) enum Command {
     Adopt(Box<Incoming>),
     /// Accept on this listener.
     Listen(Box<Listening>),
+    /// Connect to a peer.
+    Dial(Box<Dialling>),
+    /// Accept no more on these listeners.
+    StopAccepting(Arc<[u32]>),
     /// Stop these listeners and their connections.
     Stop(Arc<Stopping>),
     /// End the shard.

@@ -126,8 +126,14 @@ pub(crate) enum Bound {
     Unix(std::os::unix::net::UnixListener, PathBuf),
 }
 
-/// Opens the listening socket(s) and says what was bound. `reuse_port`: others may listen on the port, too.
-pub(crate) fn bind(text: &str, reuse_port: bool) -> Result<(Bound, String), ListenError> {
+/// Opens the listening socket(s) and says what was bound. `reuse_port`: others may listen on the port, too; `backlog`: as many wait
+/// to be accepted over TCP.
+pub(crate) fn bind(
+    text: &str,
+    reuse_port: bool,
+    backlog: u32,
+) -> Result<(Bound, String), ListenError> {
+    let backlog = i32::try_from(backlog).unwrap_or(i32::MAX);
     let failed = |source: io::Error| {
         if source.kind() == io::ErrorKind::AddrInUse {
             ListenError::InUse {
@@ -141,7 +147,9 @@ pub(crate) fn bind(text: &str, reuse_port: bool) -> Result<(Bound, String), List
         }
     };
     match BindAddress::parse(text)? {
-        BindAddress::Tcp(addresses) => bind_tcp(text, &addresses, reuse_port).map_err(failed),
+        BindAddress::Tcp(addresses) => {
+            bind_tcp(text, &addresses, (reuse_port, backlog)).map_err(failed)
+        }
         #[cfg(unix)]
         BindAddress::Unix(path) => {
             let listener = bind_unix(&path).map_err(failed)?;
@@ -153,7 +161,7 @@ pub(crate) fn bind(text: &str, reuse_port: bool) -> Result<(Bound, String), List
     }
 }
 
-fn bind_tcp(text: &str, addresses: &[SocketAddr], reuse_port: bool) -> io::Result<(Bound, String)> {
+fn bind_tcp(text: &str, addresses: &[SocketAddr], how: (bool, i32)) -> io::Result<(Bound, String)> {
     let dual_stack = text.starts_with(':');
     let mut listeners: Vec<std::net::TcpListener> = Vec::new();
     let mut failure = None;
@@ -163,7 +171,7 @@ fn bind_tcp(text: &str, addresses: &[SocketAddr], reuse_port: bool) -> io::Resul
             .first()
             .and_then(|first| first.local_addr().ok())
             .map_or(address.port(), |bound| bound.port());
-        match open_tcp(SocketAddr::new(address.ip(), port), dual_stack, reuse_port) {
+        match open_tcp(SocketAddr::new(address.ip(), port), dual_stack, how) {
             Ok(listener) => {
                 listeners.push(listener);
                 if dual_stack {
@@ -187,7 +195,7 @@ fn bind_tcp(text: &str, addresses: &[SocketAddr], reuse_port: bool) -> io::Resul
 fn open_tcp(
     address: SocketAddr,
     dual_stack: bool,
-    reuse_port: bool,
+    (reuse_port, backlog): (bool, i32),
 ) -> io::Result<std::net::TcpListener> {
     use socket2::{Domain, Protocol, Socket, Type};
     let socket = Socket::new(
@@ -207,7 +215,7 @@ fn open_tcp(
     socket.set_tcp_nodelay(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    socket.listen(LISTEN_BACKLOG)?;
+    socket.listen(backlog)?;
     Ok(socket.into())
 }
 
@@ -220,9 +228,6 @@ fn share_port(socket: &socket2::Socket) -> io::Result<()> {
 fn share_port(_socket: &socket2::Socket) -> io::Result<()> {
     Err(io::Error::from(io::ErrorKind::Unsupported))
 }
-
-/// Connections the kernel holds before they are accepted; it caps this itself.
-const LISTEN_BACKLOG: i32 = 4096;
 
 #[cfg(unix)]
 fn bind_unix(path: &std::path::Path) -> io::Result<std::os::unix::net::UnixListener> {
@@ -294,18 +299,18 @@ mod tests {
 
     #[test]
     fn an_occupied_port_is_in_use() {
-        let (first, shown) = bind("127.0.0.1:0", false).unwrap();
+        let (first, shown) = bind("127.0.0.1:0", false, 16).unwrap();
         assert!(matches!(
-            bind(&shown, false),
+            bind(&shown, false, 16),
             Err(ListenError::InUse { .. })
         ));
         drop(first);
-        assert!(bind(&shown, false).is_ok());
+        assert!(bind(&shown, false, 16).is_ok());
     }
 
     #[test]
     fn localhost_serves_one_port_in_both_families() {
-        let (bound, shown) = bind("localhost:0", false).unwrap();
+        let (bound, shown) = bind("localhost:0", false, 16).unwrap();
         let Bound::Tcp(listeners) = bound else {
             panic!("tcp expected")
         };

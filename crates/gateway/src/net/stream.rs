@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 #[cfg(unix)]
 use tokio::net::UnixStream;
-use tokio_rustls::server::TlsStream;
+use tokio_rustls::TlsStream;
 
 use crate::permits::Permit;
 

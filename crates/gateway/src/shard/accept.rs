@@ -31,6 +31,12 @@ impl Shard {
 
     fn serve(self: &Rc<Self>, (service, needs): &Served, stream: Stream, peer: Peer) {
         keep_alive(&stream, needs);
+        if needs.delays
+            && let Stream::Tcp(stream) = &stream
+        {
+            // a peer that is gone already fails at its first read
+            let _gone = stream.set_nodelay(false);
+        }
         Arc::clone(service).accept(self, stream, peer);
     }
 }

@@ -9,6 +9,7 @@ mod bug;
 #[cfg(test)]
 mod bug_tests;
 mod delivery;
+mod dial;
 mod driver;
 pub(crate) mod open;
 mod parts;
@@ -104,9 +105,16 @@ impl Shard {
         }
     }
 
-    /// Remembers the accepting tasks of a listener, to abort them when it stops.
+    /// Remembers the tasks that make connections for a listener, to abort them when it stops.
     pub(crate) fn keep_acceptors(&self, listener: u32, tasks: Vec<AbortHandle>) {
         self.acceptors.borrow_mut().push((listener, tasks));
+    }
+
+    /// They are over by themselves.
+    fn forget_acceptors(&self, listener: u32) {
+        self.acceptors
+            .borrow_mut()
+            .retain(|(id, _)| *id != listener);
     }
 }
 

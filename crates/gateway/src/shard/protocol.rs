@@ -36,6 +36,8 @@ pub(crate) struct Needs {
     pub(crate) alpn: &'static [&'static [u8]],
     /// Silence after which the kernel asks TCP peers whether they still live; `None`: it does not.
     pub(crate) keep_alive: Option<Duration>,
+    /// Whether small writes to TCP peers may wait for others.
+    pub(crate) delays: bool,
 }
 
 /// A protocol on one listener.

@@ -15,13 +15,7 @@ use crate::sync::Ordering;
 impl Shard {
     /// Stops accepting, tells the clients, and waits for them until the deadline.
     pub(super) fn stop(self: &Rc<Self>, stopping: Arc<Stopping>) {
-        self.acceptors.borrow_mut().retain(|(listener, tasks)| {
-            let stops = stopping.listeners.contains(listener);
-            if stops {
-                tasks.iter().for_each(tokio::task::AbortHandle::abort);
-            }
-            !stops
-        });
+        self.stop_accepting(&stopping.listeners);
         let shard = Rc::clone(self);
         self.spawn_vital(async move {
             shard.hub.faults().hit(Fault::Stop);
@@ -35,6 +29,17 @@ impl Shard {
             shard.stops.end(&stop);
             shard.stop_parts(&stopping.listeners, true);
             shard.cut_all(&stopping, of);
+        });
+    }
+
+    /// No more connections of these.
+    pub(super) fn stop_accepting(&self, listeners: &[u32]) {
+        self.acceptors.borrow_mut().retain(|(listener, tasks)| {
+            let stops = listeners.contains(listener);
+            if stops {
+                tasks.iter().for_each(tokio::task::AbortHandle::abort);
+            }
+            !stops
         });
     }
 

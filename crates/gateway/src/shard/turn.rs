@@ -136,6 +136,8 @@ impl Shard {
                     .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
             },
             Command::Listen(listening) => super::accept::listen(self, *listening),
+            Command::Dial(dialling) => super::dial::dial(self, *dialling),
+            Command::StopAccepting(listeners) => self.stop_accepting(&listeners),
             Command::Stop(stopping) => self.stop(stopping),
             Command::End => self.ended.notify_one(),
             Command::LookAtInbound => self.look_at_inbound(),

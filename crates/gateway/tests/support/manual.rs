@@ -28,6 +28,17 @@ pub(crate) fn manual(gateway: &Arc<Gateway>, handlers: Handlers) -> Manual {
     }
 }
 
+/// Whether it says only that a connection of Sockety has come as far as it must.
+fn is_beginning(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Told {
+            number: 11 | 12,
+            ..
+        }
+    )
+}
+
 impl Manual {
     /// Takes what is there now.
     pub(crate) fn take(&self) -> Vec<Event> {
@@ -39,7 +50,7 @@ impl Manual {
                     if !self.worker.claim_close(SocketId::new(*socket).unwrap()))
             };
             let decoded = decode(&batch.bytes, &batch.sidecars).into_iter();
-            events.extend(decoded.filter(|event| !unclaimed(event)));
+            events.extend(decoded.filter(|event| !unclaimed(event) && !is_beginning(event)));
             self.worker.finish(batch);
         }
         events

@@ -35,6 +35,7 @@ pub(crate) fn tls(js: Js<'_>, value: Value<'_>) -> Outcome<TlsConfig> {
     };
     options.boolean(c"only13", &mut config.only_1_3)?;
     options.boolean(c"http2", &mut config.http2)?;
+    config.alpn = alpn(&options)?;
     let names = js.get(value, c"names")?;
     for index in 0..js.array_length(names)? {
         let entry = Options {
@@ -48,7 +49,12 @@ pub(crate) fn tls(js: Js<'_>, value: Value<'_>) -> Outcome<TlsConfig> {
     Ok(config)
 }
 
-fn identity(options: &Options<'_>) -> Outcome<Option<Identity>> {
+pub(super) fn alpn(options: &Options<'_>) -> Outcome<Vec<Vec<u8>>> {
+    let names = options.texts(c"alpn")?.unwrap_or_default();
+    Ok(names.into_iter().map(String::into_bytes).collect())
+}
+
+pub(super) fn identity(options: &Options<'_>) -> Outcome<Option<Identity>> {
     let (chain, key) = (options.bytes(c"cert")?, options.bytes(c"key")?);
     Ok(chain.zip(key).map(|(chain, key)| Identity { chain, key }))
 }

@@ -43,6 +43,7 @@ impl Protocol for RespProtocol {
             alpn: &[],
             // it has no question whether a silent peer still lives
             keep_alive: Some(SILENCE),
+            delays: false,
         }
     }
 

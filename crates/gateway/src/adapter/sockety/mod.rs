@@ -64,7 +64,7 @@ impl SocketyProtocol {
         };
         let options = SocketyOptions::read(&crate::contract::Options::new());
         let listener = self.listener(options.expect("none are given"), &limits);
-        Box::new(Sockety::new(&listener.0))
+        Box::new(Sockety::new(&listener.0, Box::default()))
     }
 }
 
@@ -73,12 +73,17 @@ impl Protocol for SocketyProtocol {
         "sockety"
     }
 
-    fn needs(&self, _config: &ListenerConfig) -> Needs {
+    fn needs(&self, config: &ListenerConfig) -> Needs {
+        // what is wrong with them is said when the service is made
+        let options = SocketyOptions::read(&config.options).ok();
         Needs {
             // no name is used
             alpn: &[],
             // peers need not send heartbeats
-            keep_alive: Some(SILENCE),
+            keep_alive: options
+                .is_none_or(|own| own.kernel.keep_alive)
+                .then_some(SILENCE),
+            delays: options.is_some_and(|own| !own.kernel.no_delay),
         }
     }
 
@@ -103,8 +108,8 @@ impl Streams for Listener {
         Some(Transport::Sockety)
     }
 
-    fn session(&self, _socket: SocketId, _peer: &Peer) -> Box<dyn Session> {
-        Box::new(Sockety::new(&self.0))
+    fn session(&self, _socket: SocketId, peer: &Peer) -> Box<dyn Session> {
+        Box::new(Sockety::new(&self.0, fields::of_opened(peer)))
     }
 }
 

@@ -17,6 +17,16 @@ pub(super) struct SocketyOptions {
     pub(super) allow_files_size_mismatch: bool,
     /// Whether peers are told before a connection ends.
     pub(super) send_go_away: bool,
+    pub(super) kernel: KernelOptions,
+}
+
+/// What the kernel does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KernelOptions {
+    /// Asks silent peers whether they still live.
+    pub(super) keep_alive: bool,
+    /// Sends small writes at once.
+    pub(super) no_delay: bool,
 }
 
 /// What the data of a publication is.
@@ -40,6 +50,10 @@ impl SocketyOptions {
             writable_channels: channels(&options, "maxWritableChannels")?,
             allow_files_size_mismatch: options.flag("allowFilesSizeMismatch")?.unwrap_or(false),
             send_go_away: options.flag("sendGoAway")?.unwrap_or(true),
+            kernel: KernelOptions {
+                keep_alive: options.flag("keepAlive")?.unwrap_or(true),
+                no_delay: options.flag("noDelay")?.unwrap_or(true),
+            },
         };
         options.finish()?;
         Ok(made)
@@ -79,13 +93,19 @@ mod tests {
             .number("maxReceivedChannels", 256)
             .number("maxWritableChannels", 1)
             .flag("allowFilesSizeMismatch", true)
-            .flag("sendGoAway", false);
+            .flag("sendGoAway", false)
+            .flag("keepAlive", false)
+            .flag("noDelay", false);
         let expected = SocketyOptions {
             publish_form: PublishForm::Raw,
             receivable_channels: 256,
             writable_channels: 1,
             allow_files_size_mismatch: true,
             send_go_away: false,
+            kernel: KernelOptions {
+                keep_alive: false,
+                no_delay: false,
+            },
         };
         assert_eq!(SocketyOptions::read(&given).unwrap(), expected);
     }

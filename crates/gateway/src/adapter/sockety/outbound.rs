@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use millrace_protocol::sockety::{FileList, Head, MOST_CODE, SendError, Sender, append_fast_reply};
+use millrace_protocol::sockety::{
+    FileList, HEARTBEAT, Head, MOST_CODE, SendError, Sender, append_fast_reply,
+};
 
 use super::down::{Down, Progress};
 use super::fields;
@@ -66,6 +68,14 @@ impl Outbound {
                     let appended = append_fast_reply(code, id, out);
                     debug_assert!(appended.is_ok(), "the code is looked at before");
                 });
+            }
+            Some(Operation::SocketyHeartbeat) => {
+                let count = instruction
+                    .fields()
+                    .first_chunk()
+                    .map(|count| u32::from_le_bytes(*count));
+                let count = usize::try_from(count.unwrap_or(1)).unwrap_or(1);
+                cx.send(|out| out.resize(out.len() + count.min(MOST_HEARTBEATS), HEARTBEAT));
             }
             // it is not known which channels there are
             Some(Operation::SocketyBegin) if !is_ready => self.enqueue(instruction, cx),
@@ -224,6 +234,9 @@ fn shown(instruction: &Instruction) -> &[u8] {
     let fields = instruction.fields();
     fields.get(..SHOWN_BYTES).unwrap_or(fields)
 }
+
+/// As many as one instruction can ask for.
+const MOST_HEARTBEATS: usize = 65_536;
 
 /// Flags, or a code, and an id.
 const SHOWN_BYTES: usize = 20;

@@ -11,8 +11,8 @@ use super::clock::{Clock, Due};
 use super::inbound::{self, Inbound};
 use super::outbound::{self, Outbound};
 use crate::contract::{
-    CloseMode, CloseReason, Context, Encoding, Flow, Goodbye, Liveness, Session, Step, Taken,
-    Traits, TransferId, Wake,
+    CloseMode, CloseReason, Context, Encoding, Event, Flow, Goodbye, Liveness, Operation, Session,
+    Step, Taken, Traits, TransferId, Wake,
 };
 
 /// What every connection of a listener has in common.
@@ -34,6 +34,8 @@ pub(super) struct Terms {
 #[derive(Debug)]
 pub(super) struct Sockety {
     terms: Arc<Terms>,
+    /// What the worker is told of the connection, until it is.
+    opened: Box<[u8]>,
     decoder: Decoder,
     inbound: Inbound,
     outbound: Outbound,
@@ -46,9 +48,10 @@ pub(super) struct Sockety {
 }
 
 impl Sockety {
-    pub(super) fn new(terms: &Arc<Terms>) -> Self {
+    pub(super) fn new(terms: &Arc<Terms>, opened: Box<[u8]>) -> Self {
         Self {
             terms: Arc::clone(terms),
+            opened,
             decoder: Decoder::new(),
             inbound: Inbound::new(terms.buffered_bytes),
             outbound: Outbound::new(terms.buffered_bytes),
@@ -83,7 +86,10 @@ impl Sockety {
         match clock.look(now, cx.is_paused() || self.ended) {
             Due::Nothing => {}
             Due::Heartbeat => cx.reply(|out| out.push(HEARTBEAT)),
-            Due::End => return Err(CloseReason::ABNORMAL),
+            Due::End => {
+                tell(Event::SocketyTimeout, cx);
+                return Err(CloseReason::ABNORMAL);
+            }
         }
         if let Some(at) = clock.next(now) {
             cx.wake_at(at);
@@ -94,6 +100,7 @@ impl Sockety {
     /// The peer's header has come.
     fn begin(&mut self, channels: u16, cx: &mut Context<'_>) {
         let channels = channels.min(self.terms.writable_channels);
+        tell(Event::SocketyReady, cx);
         self.outbound.may_use(channels, cx);
         let now = cx.now();
         let clock = self
@@ -110,6 +117,19 @@ impl Sockety {
             && let Some(clock) = &mut self.clock
         {
             clock.says(cx.now());
+        }
+    }
+
+    /// Tells the worker what came.
+    fn tell(inbound: &mut Inbound, heartbeats: u32, cx: &mut Context<'_>) {
+        let _flow = inbound.tell(cx);
+        if heartbeats > 0 {
+            // nothing is read here that could wait
+            let _flow = cx.event(
+                Event::SocketyHeartbeat,
+                &heartbeats.to_le_bytes(),
+                (&[][..]).into(),
+            );
         }
     }
 
@@ -163,27 +183,32 @@ impl Session for Sockety {
             clock.hears(cx.now());
         }
         let mut rest = &*bytes;
+        let mut heartbeats = 0_u32;
         loop {
             let next = self.decoder.next(&mut rest, &self.terms.decoder);
             let item = next.map_err(|error| {
                 // what came before the mistake counts
-                let _flow = self.inbound.tell(cx);
+                Self::tell(&mut self.inbound, heartbeats, cx);
                 inbound::end(true, cx);
                 reason_of(error)
             })?;
             let flow = match item {
                 None => {
-                    let _flow = self.inbound.tell(cx);
+                    Self::tell(&mut self.inbound, heartbeats, cx);
                     return Ok(self.taken(length));
                 }
                 Some(Item::Header { channels }) => {
                     self.begin(channels, cx);
                     Flow::Go
                 }
+                Some(Item::Heartbeat) => {
+                    heartbeats += 1;
+                    Flow::Go
+                }
                 Some(item) => self.inbound.item(item, cx)?,
             };
             if flow == Flow::Stop {
-                let _flow = self.inbound.tell(cx);
+                Self::tell(&mut self.inbound, heartbeats, cx);
                 return Ok(self.taken(length - rest.len()));
             }
         }
@@ -207,6 +232,9 @@ impl Session for Sockety {
     fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         match why {
             Wake::Opened => {
+                let opened = std::mem::take(&mut self.opened);
+                // nothing is read here that could wait
+                let _flow = cx.event(Event::SocketyOpened, &opened, (&[][..]).into());
                 let timeout = self.terms.header_timeout;
                 if timeout > 0 {
                     self.header_by = cx.now() + timeout;
@@ -215,6 +243,9 @@ impl Session for Sockety {
             }
             Wake::Time => return self.look(cx),
             Wake::Told(instruction) => {
+                if instruction.operation() == Some(Operation::SocketyCut) {
+                    return Err(CloseReason::ABNORMAL);
+                }
                 self.outbound.told(instruction, self.clock.is_some(), cx);
                 self.says(cx);
             }
@@ -234,6 +265,12 @@ impl Session for Sockety {
     fn unfinished(&self) -> usize {
         self.decoder.unfinished().unwrap_or_default()
     }
+}
+
+/// Tells the worker.
+fn tell(what: Event, cx: &mut Context<'_>) {
+    // nothing is read here that could wait
+    let _flow = cx.event(what, &[], (&[][..]).into());
 }
 
 fn reason_of(error: DecodeError) -> CloseReason {

@@ -39,6 +39,7 @@ impl Protocol for TcpProtocol {
             alpn: &[],
             // it has no question whether a silent peer still lives
             keep_alive: Some(SILENCE),
+            delays: false,
         }
     }
 

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls;
 
-use super::Terms;
+use super::{Terms, UNSENT};
 use crate::net::stream::Stream;
 
 /// A handshake that succeeded.
@@ -39,16 +39,13 @@ pub(crate) async fn accept(mut stream: Stream, terms: &Terms) -> io::Result<Acce
         .and_then(|chain| chain.first())
         .map(|certificate| certificate.as_ref().into());
     Ok(Accepted {
-        stream: Stream::Tls(Box::new(stream)),
+        stream: Stream::Tls(Box::new(stream.into())),
         certificate,
     })
 }
 
 /// The first byte of a record that begins a handshake.
 const HANDSHAKE: u8 = 22;
-
-/// Encrypted bytes that wait for the kernel; what is behind them stays in the outbox, where it counts.
-const UNSENT: usize = 16 * 1024;
 
 /// Tells a client that began in clear, most likely a browser that was given `http:`.
 async fn explain(mut stream: Stream) {

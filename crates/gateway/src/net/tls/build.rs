@@ -48,7 +48,10 @@ pub enum TlsError {
     /// A name is no host name.
     #[error("tls.names: '{0}' is no host name")]
     Name(String),
-    /// Client certificates cannot be checked.
+    /// A server to connect to has no such name.
+    #[error("tls.servername: '{0}' is no host name or IP address")]
+    ServerName(String),
+    /// Certificates cannot be checked.
     #[error("tls.ca cannot be used: {0}")]
     Authorities(VerifierBuilderError),
 }
@@ -85,7 +88,11 @@ pub(super) fn server_config(
     let mut made = builder.with_cert_resolver(Arc::new(names));
     // kept by the clients: a table of sessions here would be memory that unauthenticated clients fill
     made.ticketer = ring::Ticketer::new().map_err(unusable)?;
-    made.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+    made.alpn_protocols = if config.alpn.is_empty() {
+        alpn.iter().map(|name| name.to_vec()).collect()
+    } else {
+        config.alpn.clone()
+    };
     Ok(Arc::new(made))
 }
 
@@ -111,16 +118,7 @@ fn certified(
     provider: &CryptoProvider,
 ) -> Result<Arc<CertifiedKey>, TlsError> {
     let chain = certificates(&identity.chain, &format!("{at}cert"))?;
-    let key = PrivateKeyDer::from_pem_slice(&identity.key).map_err(|error| match error {
-        pem::Error::NoItemsFound => TlsError::Missing {
-            at: format!("{at}key"),
-            what: "private key (one without a password)",
-        },
-        source => TlsError::Pem {
-            at: format!("{at}key"),
-            source,
-        },
-    })?;
+    let key = private_key(&identity.key, &format!("{at}key"))?;
     let made = CertifiedKey::from_der(chain, key, provider);
     made.map(Arc::new).map_err(|source| TlsError::Unusable {
         at: format!("{at}key"),
@@ -128,7 +126,20 @@ fn certified(
     })
 }
 
-fn certificates(pem: &[u8], at: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(super) fn private_key(pem: &[u8], at: &str) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(pem).map_err(|error| match error {
+        pem::Error::NoItemsFound => TlsError::Missing {
+            at: at.to_owned(),
+            what: "private key (one without a password)",
+        },
+        source => TlsError::Pem {
+            at: at.to_owned(),
+            source,
+        },
+    })
+}
+
+pub(super) fn certificates(pem: &[u8], at: &str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let found = found.map_err(|source| TlsError::Pem {
         at: at.to_owned(),

@@ -3,6 +3,7 @@
 
 mod accept;
 mod build;
+mod connect;
 mod names;
 
 use std::fmt;
@@ -14,6 +15,8 @@ use crate::sync::Mutex;
 
 pub(crate) use accept::accept;
 pub use build::TlsError;
+pub use connect::ClientTls;
+pub(crate) use connect::Connector;
 
 /// The TLS side of a listener, as it is configured: everything in PEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +33,8 @@ pub struct TlsConfig {
     pub only_1_3: bool,
     /// Clients may choose HTTP/2.
     pub http2: bool,
+    /// What clients may speak (ALPN), the best first, in place of what the protocol says; none: as it says.
+    pub alpn: Vec<Vec<u8>>,
 }
 
 /// A certificate chain and its private key.
@@ -80,3 +85,6 @@ impl Terms {
         Arc::clone(&self.0.lock())
     }
 }
+
+/// Encrypted bytes that wait for the kernel; what is behind them stays in the outbox, where it counts.
+const UNSENT: usize = 16 * 1024;

@@ -22,12 +22,17 @@ pub(super) const FAST_REPLY: u32 = 5;
 const GO_AWAY: u32 = 6;
 const WRITTEN: u32 = 9;
 const END: u32 = 10;
+pub(super) const READY: u32 = 12;
+const TIMEOUT: u32 = 13;
+const HEARTBEAT: u32 = 14;
 pub(super) const REFUSED: u32 = 7;
 
 /// Operations, by number.
 const SEND: u32 = 1;
 const SEND_FAST_REPLY: u32 = 2;
 const NOTE: u32 = 3;
+const SEND_HEARTBEAT: u32 = 5;
+const CUT: u32 = 6;
 
 pub(super) const ID: Id = Id::new([7; 16]);
 
@@ -40,16 +45,23 @@ pub(super) fn opened(buffered_bytes: usize) -> Harness {
     harness.peer.borrow_mut().room = usize::MAX;
     harness.admit();
     harness.begin();
-    assert_eq!(harness.handle_all(), [OPEN]);
+    assert_eq!(harness.handle_all(), [OPEN, EVENT], "who is there");
     assert_eq!(harness.written_bytes(), [0xe3], "the header comes first");
     harness
+}
+
+/// Hears a header, and says so.
+pub(super) fn hear(harness: &Harness, header: &[u8]) {
+    feed(harness, header);
+    let records = harness.handle_records();
+    let told: Vec<_> = records.iter().map(|record| event(record).0).collect();
+    assert_eq!(told, [READY]);
 }
 
 /// One that has heard a header.
 pub(super) fn ready() -> Harness {
     let harness = opened(1 << 20);
-    feed(&harness, &[0xe3]);
-    assert!(harness.handle_all().is_empty());
+    hear(&harness, &[0xe3]);
     harness
 }
 
@@ -229,13 +241,17 @@ fn a_response_names_what_it_answers() {
 #[test]
 fn small_packets_are_events_too() {
     let harness = ready();
-    let mut wire = vec![0xa0, 0xb0];
+    let mut wire = vec![0xa0, 0xb0, 0xa0];
     append_fast_reply(300, ID, &mut wire).unwrap();
     feed(&harness, &wire);
     let records = harness.handle_records();
     let events: Vec<_> = records.iter().map(event).collect();
     let reply = [&300_u32.to_le_bytes()[..], ID.as_bytes()].concat();
-    let expected = [(GO_AWAY, &[][..], &[][..]), (FAST_REPLY, &reply, &[])];
+    let expected = [
+        (GO_AWAY, &[][..], &[][..]),
+        (FAST_REPLY, &reply, &[]),
+        (HEARTBEAT, &[2, 0, 0, 0], &[]),
+    ];
     assert_eq!(events, expected);
 }
 
@@ -300,7 +316,7 @@ fn the_worker_is_told_when_what_it_sent_is_written() {
 #[test]
 fn a_peer_with_one_channel_gets_everything_there() {
     let harness = opened(1 << 20);
-    feed(&harness, &[0xe0]);
+    hear(&harness, &[0xe0]);
     send(&harness, 0, b"one", b"data");
     let mut wire = vec![0xe3];
     wire.extend(harness.written_bytes());
@@ -341,6 +357,7 @@ fn heartbeats_are_sent_and_a_silent_peer_is_left() {
     harness.pass(1);
     assert_eq!(harness.written_bytes(), [0xa0]);
     feed(&harness, &[0xa0]);
+    assert_eq!(harness.handle_all(), [EVENT]);
     harness.pass(44_000);
     send(&harness, 0, b"", b"");
     harness.written_bytes();
@@ -348,7 +365,29 @@ fn heartbeats_are_sent_and_a_silent_peer_is_left() {
     assert!(harness.written_bytes().is_empty(), "something was sent");
     assert!(harness.connection.io.borrow().phase.is_open());
     harness.pass(1_100);
+    let records = harness.handle_records();
+    assert_eq!(event(&records[0]).0, TIMEOUT);
+    let close = records.iter().find(|record| record.kind == CLOSE);
+    assert_eq!(close.map_or_else(|| close_code(&harness), code_of), 1006);
+}
+
+#[test]
+fn a_connection_may_be_cut_whatever_waits() {
+    let harness = ready();
+    harness.peer.borrow_mut().room = 0;
+    send(&harness, 0, b"long", &[0; 1000]);
+    assert!(harness.tell_operation(CUT, b"", b""));
+    harness.take_posted();
     assert_eq!(close_code(&harness), 1006);
+    assert!(harness.written_bytes().is_empty());
+}
+
+#[test]
+fn the_worker_may_send_signs_of_life() {
+    let harness = ready();
+    assert!(harness.tell_operation(SEND_HEARTBEAT, &3_u32.to_le_bytes(), b""));
+    harness.take_posted();
+    assert_eq!(harness.written_bytes(), [0xa0; 3]);
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use millrace_protocol::sockety::{FileListBuf, Head, Sender, append_begin, append_body};
 
 use super::harness::{Harness, Record};
-use super::sockety::{CLOSE, EVENT, close_code, event, feed, head, message, opened, ready, told};
+use super::sockety::{
+    CLOSE, EVENT, close_code, event, feed, head, hear, message, opened, ready, told,
+};
 use crate::event::{FIRST_CREDIT, Step, TransferId};
 
 const PIECE: u32 = 7;
@@ -211,8 +213,9 @@ fn a_body_that_nobody_reads_holds_up_no_other() {
 #[test]
 fn input_waits_once_too_much_does() {
     let harness = opened(200_000);
+    hear(&harness, &[0xe3]);
     let data = noise(2_000_000);
-    let wire = [&[0xe3][..], &message(&mut Sender::new(1), "long", &data)].concat();
+    let wire = message(&mut Sender::new(1), "long", &data);
     harness.feed(&wire);
     let mut assembly = Assembly::default();
     for _ in 0..100 {

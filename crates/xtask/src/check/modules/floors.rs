@@ -89,6 +89,7 @@ const NODE: Crate = Crate {
             &[
                 "cluster.rs",
                 "control.rs",
+                "dial.rs",
                 "debug.rs",
                 "exchange.rs",
                 "forward.rs",

@@ -1,0 +1,205 @@
+// Servers and clients of millrace/sockety, with each other.
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import test from 'ava';
+
+import { until, within } from './support/deadline.mjs';
+import { folderFor } from './support/files.mjs';
+import {
+  Connection,
+  Draft,
+  FastReply,
+  FileTransfer,
+  MessageHandler,
+  ResponseDraft,
+  series,
+} from './support/millrace-sockety.mjs';
+import { inEach } from './support/runtimes.mjs';
+import { answering, serve } from './support/sockety-own.mjs';
+
+const echo = new ResponseDraft().data();
+const ping = Draft.for('ping');
+
+test('a client and a server talk: responses, fast replies, and messages without an answer', async (t) => {
+  const passed = [];
+  const { server, to } = await serve(
+    t,
+    answering(async (message) => {
+      if (message.action === 'ping') message.accept();
+      else if (message.action === 'echo') message.respond(echo({ data: await message.dataBuffer() }));
+      else passed.push(String(await message.dataBuffer()));
+    }),
+  );
+  const client = await to().ready();
+  t.true(client instanceof Connection);
+  t.is(await client.send(ping()).response(), FastReply.Accept);
+  const answer = await client.send(Draft.for('echo').data()({ data: 'grüße' })).response();
+  t.is(answer.constructor.name, 'Response');
+  t.is(String(await answer.dataBuffer()), 'grüße');
+  await client.pass(Draft.for('note').data('one')());
+  await client.pass(series(Draft.for('note').data('two')(), Draft.for('note').data('three')()));
+  await until(() => passed.length === 3, 'three notes');
+  t.deepEqual(passed, ['one', 'two', 'three']);
+  t.is(server.clients.length, 1);
+  t.is(await server.getConnections(), 1);
+});
+
+test('a server sends to its clients, all of them or some', async (t) => {
+  const { server, to } = await serve(t);
+  const clients = await Promise.all([to().ready(), to().ready(), to().ready()]);
+  await until(() => server.clients.length === 3, 'three clients');
+  const came = clients.map((client) => once(client, 'message'));
+  await server.broadcast(Draft.for('news').msgpack({ at: 1 })());
+  const messages = (await Promise.all(came)).map(([message]) => message);
+  t.deepEqual(await Promise.all(messages.map((message) => message.msgpack())), [{ at: 1 }, { at: 1 }, { at: 1 }]);
+  t.is(new Set(messages.map(({ id }) => String(id))).size, 3, 'each has an id of its own');
+  const [first] = server.clients;
+  const port = first.remotePort;
+  let heard = 0;
+  for (const client of clients) client.on('message', () => heard++);
+  await server.broadcast(Draft.for('one').data()({ data: 'x' }), (client) => client.remotePort === port);
+  await until(() => heard === 1, 'one of them');
+  t.is(
+    await server.clients[1]
+      .send(ping())
+      .sent()
+      .then(() => 'sent'),
+    'sent',
+  );
+});
+
+test('data, files and a stream go both ways at the same time', async (t) => {
+  const folder = folderFor(t, {});
+  const large = randomBytes(3_000_000);
+  const onDisk = path.join(folder, 'on disk.bin');
+  await writeFile(onDisk, large);
+  const all = async (readable) => Buffer.concat(await readable.toArray());
+  const { to } = await serve(
+    t,
+    answering(async (message) => {
+      const [data, streamed, ...files] = await Promise.all([
+        message.dataBuffer(),
+        all(message.stream),
+        ...message.files.map(all),
+      ]);
+      const back = new ResponseDraft().data().files().stream();
+      const transfers = files.map((bytes, index) => FileTransfer.buffer(bytes, message.files[index].name));
+      const request = message.respond(back({ data, files: transfers }));
+      request.stream.end(streamed);
+    }),
+  );
+  const client = await to().ready();
+  const files = [await FileTransfer.fs(onDisk), FileTransfer.buffer(Buffer.from('small'), 'small.txt')];
+  const request = client.send(Draft.for('all').data().files().stream()({ data: large, files }));
+  request.stream.write(large.subarray(0, 1_000_000));
+  request.stream.end(large.subarray(1_000_000));
+  const answer = await request.response();
+  const parts = await Promise.all([answer.dataBuffer(), all(answer.stream), ...answer.files.map(all)]);
+  t.deepEqual(
+    answer.files.map(({ name, size }) => [name, size]),
+    [
+      ['on disk.bin', large.length],
+      ['small.txt', 5],
+    ],
+  );
+  t.deepEqual(
+    parts.map((part) => part.length),
+    [large.length, large.length, large.length, 5],
+  );
+  for (const part of parts.slice(0, 3)) t.true(part.equals(large));
+});
+
+test('a message handler answers by actions', async (t) => {
+  const handler = new MessageHandler()
+    .action('a', () => FastReply.Accept)
+    .action('t', () => {
+      throw new Error('thrown');
+    })
+    .error(() => FastReply.InternalError)
+    .use(() => FastReply.NotImplemented);
+  const { to } = await serve(t, answering(handler));
+  const client = await to().ready();
+  const answers = ['a', 't', 'n'].map((action) => client.send(Draft.for(action)()).response());
+  t.deepEqual(await Promise.all(answers), [0, 5, 2]);
+});
+
+test('what a handler throws and none looks at is an error event of the connection', async (t) => {
+  const errors = [];
+  const handler = new MessageHandler().action('t', () => {
+    throw new Error('thrown');
+  });
+  const { to } = await serve(t, (connection) => {
+    connection.on('message', handler);
+    connection.on('error', (error) => errors.push(error.message));
+  });
+  const client = await to().ready();
+  await client.pass(Draft.for('t')());
+  await until(() => errors.length > 0, 'an error');
+  t.deepEqual(errors, ['thrown']);
+  t.false(client.closed);
+});
+
+test('one at a time towards a peer with one channel', async (t) => {
+  const { to } = await serve(
+    t,
+    answering((message) => message.accept()),
+    { maxReceivedChannels: 1 },
+  );
+  const client = await to().ready();
+  const answers = Array.from({ length: 50 }, () => client.send(Draft.for('x').data('small')()).response());
+  t.deepEqual(new Set(await Promise.all(answers)), new Set([0]));
+});
+
+test('what nobody listens to is dropped, and does not stop the rest', async (t) => {
+  const { to } = await serve(t);
+  const client = await to().ready();
+  await within(client.pass(Draft.for('x').data(Buffer.alloc(40_000_000))()), '40 MB that nobody reads');
+  t.false(client.closed);
+});
+
+test('many messages at the same time, each whole', async (t) => {
+  const { to } = await serve(
+    t,
+    answering(async (message) => message.respond(echo({ data: await message.dataBuffer() }))),
+  );
+  const client = await to().ready();
+  const draft = Draft.for('echo').data().optimize();
+  const count = 10_000;
+  const answers = Array.from({ length: count }, async (_, index) => {
+    const data = Buffer.alloc(index % 300, index % 256);
+    const answer = await client.send(draft({ data })).response();
+    return (await answer.dataBuffer()).equals(data);
+  });
+  t.is((await Promise.all(answers)).filter(Boolean).length, count);
+});
+
+test('an answer may be answered', async (t) => {
+  const { to } = await serve(
+    t,
+    answering(async (message) => {
+      const next = await message.respond(echo({ data: 'first' })).response();
+      await next.respond(echo({ data: `${await next.dataBuffer()} and third` })).sent();
+    }),
+  );
+  const client = await to().ready();
+  const first = await client.send(ping()).response();
+  const request = first.respond(echo({ data: `${await first.dataBuffer()}, second` }));
+  const third = await request.response();
+  t.is(String(await third.dataBuffer()), 'first, second and third');
+  t.true(first.responded);
+  await turn();
+});
+
+inEach(test, 'a server and a client in one process', async (t, { launch }) => {
+  const process = await launch();
+  t.deepEqual(await process.run('sockety-own'), {
+    codes: [FastReply.Accept, FastReply.NotImplemented, FastReply.Accept],
+    data: true,
+    file: true,
+    seen: ['goAway', 'close'],
+    refused: 'ECONNREFUSED',
+  });
+});

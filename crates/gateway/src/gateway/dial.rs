@@ -1,0 +1,92 @@
+//! Connections that the gateway makes. Each goes by the terms of a listener of its own that listens nowhere: with its id it is
+//! hung up.
+
+use std::sync::{Arc, Weak};
+
+use ahash::AHashMap;
+
+use super::Gateway;
+use crate::config::ListenerConfig;
+use crate::inbox::Command;
+use crate::limits::LimitValues;
+use crate::listener::{Dialling, ListenerState};
+use crate::net::address::ListenError;
+use crate::net::connect::DialTarget;
+use crate::net::tls::{ClientTls, Connector};
+use crate::options::Options;
+use crate::sync::Mutex;
+
+/// A connection to be made.
+#[derive(Clone, Debug)]
+pub struct DialConfig {
+    /// To whom.
+    pub target: DialTarget,
+    /// Encryption; `None` is plain.
+    pub tls: Option<ClientTls>,
+    /// What is spoken, by which options and bounds. The rest of it is for those that listen.
+    pub terms: ListenerConfig,
+}
+
+/// The terms of those that are there, by their ids: for whoever hangs up.
+#[derive(Debug, Default)]
+pub(super) struct Dialled(Mutex<AHashMap<u32, Weak<ListenerState>>>);
+
+impl Dialled {
+    /// Those with these ids end, wherever they have got to.
+    pub(super) fn stop(&self, ids: &[u32]) {
+        let dialled = self.0.lock();
+        for state in ids.iter().filter_map(|id| dialled.get(id)?.upgrade()) {
+            state.stop();
+        }
+    }
+
+    fn remove(&self, id: u32) {
+        self.0.lock().remove(&id);
+    }
+}
+
+impl Gateway {
+    /// Connects to a peer; its socket is a worker's, as if it had been accepted. Returns the id of the terms at once, which
+    /// [`stop_listeners`](Self::stop_listeners) takes to hang up.
+    /// [`Notice::DialFailed`](crate::Notice::DialFailed) follows where the peer is not reached.
+    pub fn dial(self: &Arc<Self>, config: DialConfig) -> Result<u32, ListenError> {
+        let DialConfig {
+            target,
+            tls,
+            mut terms,
+        } = config;
+        let protocol = self.protocol(&terms.protocol);
+        let protocol = protocol.ok_or_else(|| ListenError::Protocol(terms.protocol.clone()))?;
+        let needs = protocol.needs(&terms);
+        let service = protocol.service(&terms)?;
+        let tls = tls.as_ref().map(Connector::new).transpose()?;
+        terms.options = Options::default();
+        terms.protocol_limits = LimitValues::default();
+        let mut state = self.state.lock();
+        if self.hub.shards() == 0 {
+            return Err(ListenError::NotRunning);
+        }
+        state.next_listener += 1;
+        let id = state.next_listener;
+        let (services, dialled) = (Arc::clone(&self.services), Arc::clone(&self.dialled));
+        let left = move || {
+            dialled.remove(id);
+            services.remove(id);
+        };
+        let is_encrypted = tls.is_some();
+        let terms = Arc::new(ListenerState::dialled(id, terms, is_encrypted, left));
+        self.services.add(id, service, needs);
+        self.dialled.0.lock().insert(id, Arc::downgrade(&terms));
+        let shard = self.hub.next_shard();
+        let dialling = Dialling {
+            target,
+            tls,
+            state: terms,
+        };
+        self.hub
+            .inboxes()
+            .post(shard, Command::Dial(Box::new(dialling)));
+        self.hub.inboxes().wake_bits(1 << shard.get());
+        Ok(id)
+    }
+}

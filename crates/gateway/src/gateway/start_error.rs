@@ -1,0 +1,40 @@
+//! Why a gateway does not start.
+
+use millrace_backplane::TlsError as BackplaneTlsError;
+
+/// Why a gateway does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// It runs with another value of something that the first start fixes.
+    #[error("the gateway runs already with a different value of {option}")]
+    AlreadyStarted {
+        /// The option's name as JavaScript knows it.
+        option: &'static str,
+    },
+    /// It is ending.
+    #[error("the gateway is shutting down")]
+    ShuttingDown,
+    /// Not 1 to [`MAX_SHARDS`](crate::limits::MAX_SHARDS).
+    #[error("ioThreads must be 1 to 64, not {0}")]
+    IoThreads(usize),
+    /// The link to other nodes cannot be encrypted.
+    #[error("{0}")]
+    Backplane(#[from] BackplaneTlsError),
+    /// The system has no thread for us.
+    #[error("an I/O thread could not be started: {0}")]
+    Thread(std::io::Error),
+}
+
+impl StartError {
+    /// The stable code shown to JavaScript.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::AlreadyStarted { .. } => "ERR_MILLRACE_ALREADY_STARTED",
+            Self::ShuttingDown => "ERR_MILLRACE_SHUTTING_DOWN",
+            Self::IoThreads(_) => "ERR_MILLRACE_INVALID_OPTION",
+            Self::Backplane(_) => "ERR_MILLRACE_INVALID_TLS",
+            Self::Thread(_) => "ERR_MILLRACE_SHARD_FAILED",
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Connections that we make, on one shard: the peer is reached, TLS is spoken where that is asked for, and what comes of it is
+//! taken over as if it had been accepted. Who asked is told where none comes of it.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::Shard;
+use crate::listener::{Dialling, Peer};
+use crate::net::connect::{self, Reached};
+use crate::net::stream::Stream;
+use crate::notice::{DialError, Notice};
+
+/// Starts on this shard's event loop; a stop of its listener ends it.
+pub(super) fn dial(shard: &Rc<Shard>, dialling: Dialling) {
+    let id = dialling.state.id;
+    let task = tokio::task::spawn_local(run(Rc::clone(shard), dialling));
+    shard.keep_acceptors(id, vec![task.abort_handle()]);
+}
+
+async fn run(shard: Rc<Shard>, dialling: Dialling) {
+    let _guard = shard.guard_connection();
+    let outcome = reach(&dialling).await;
+    let listener = dialling.state;
+    shard.forget_acceptors(listener.id);
+    let (stream, address) = match outcome {
+        Ok(reached) => reached,
+        Err(error) => {
+            let dial = listener.id;
+            return shard
+                .hub()
+                .notices()
+                .post(Notice::DialFailed { dial, error });
+        }
+    };
+    // those that we make ourselves count, but none waits for room
+    let (permit, _full) = shard.hub().permits().take(None);
+    let peer = Peer {
+        address: address.map(|address| address.ip().to_canonical()),
+        port: address.map_or(0, |address| address.port()),
+        listener,
+        local: None,
+        permit: Some(permit),
+        over_limit: false,
+        certificate: None,
+    };
+    shard.adopt(stream, peer);
+}
+
+async fn reach(
+    dialling: &Dialling,
+) -> Result<(Stream, Option<std::net::SocketAddr>), Arc<DialError>> {
+    let Reached { stream, address } =
+        connect::connect(&dialling.target)
+            .await
+            .map_err(|unreached| {
+                Arc::new(DialError {
+                    address: unreached.address,
+                    code: unreached.error.raw_os_error(),
+                    timed_out: unreached.error.kind() == io::ErrorKind::TimedOut,
+                    is_tls: false,
+                    message: unreached.error.to_string(),
+                })
+            })?;
+    let Some(tls) = &dialling.tls else {
+        return Ok((stream, address));
+    };
+    match tls.connect(stream).await {
+        Ok(stream) => Ok((stream, address)),
+        Err(error) => Err(Arc::new(DialError {
+            address,
+            code: error.raw_os_error(),
+            timed_out: false,
+            is_tls: true,
+            message: error.to_string(),
+        })),
+    }
+}

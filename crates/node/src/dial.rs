@@ -1,0 +1,19 @@
+//! Connections that the gateway makes. Owns the argument list.
+
+use crate::bound::Bound;
+use crate::config;
+use crate::entry::Call;
+use crate::failure::{Failure, Outcome};
+use crate::js::Value;
+
+/// `dial(config): id`; whether the peer is reached is told later.
+pub(crate) fn dial<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
+    let js = call.js;
+    let config = config::dial(js, call.arguments[0])?;
+    let id = call
+        .own
+        .gateway()?
+        .dial(config)
+        .map_err(|error| Failure::Coded(error.code(), error.to_string()))?;
+    js.number(f64::from(id)).map(Some)
+}

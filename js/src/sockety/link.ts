@@ -1,0 +1,26 @@
+/** What a connection has once its socket is there: the thread that it belongs to, and who is at its other end. Types only. */
+
+import type { NativeGateway } from '../binding.js';
+import type { Replies } from '../worker/replies.js';
+import type { Tells } from '../worker/tells.js';
+import type { Origin } from './contents.js';
+
+/** What a connection needs of the thread that it belongs to. */
+export interface Link extends Omit<Origin, 'kept'> {
+  readonly gateway: NativeGateway;
+  /** What handlers send with `send`. */
+  readonly replies: Replies;
+  readonly tells: Tells;
+  readonly socketId: number;
+  /** The most data that is collected for `dataBuffer`, in bytes. */
+  readonly maxDataSize: number;
+}
+
+/** Who is at the other end. */
+export interface PeerInfo {
+  /** Undefined on a unix socket. */
+  readonly remoteAddress: string | undefined;
+  /** Undefined on a unix socket. */
+  readonly remotePort: number | undefined;
+  readonly encrypted: boolean;
+}

@@ -1,0 +1,21 @@
+/** Whoever waits for one thing, which comes or fails for all of them. */
+
+/** See the module. */
+export class Waiters {
+  #all: { resolve: () => void; reject: (error: Error) => void }[] = [];
+
+  /** Settles with the next `resolve` or `reject`. */
+  wait(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#all.push({ resolve, reject });
+    });
+  }
+
+  resolve(): void {
+    for (const { resolve } of this.#all.splice(0)) resolve();
+  }
+
+  reject(error: Error): void {
+    for (const { reject } of this.#all.splice(0)) reject(error);
+  }
+}
