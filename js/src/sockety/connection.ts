@@ -393,7 +393,7 @@ const NO_FIELDS = Buffer.alloc(0);
 const ONCE = Buffer.from([1, 0, 0, 0]);
 
 /** Longer data goes in parts, as fast as the peer takes it. */
-const WHOLE_BYTES = 1024 * 1024;
+const WHOLE_BYTES = 64 * 1024;
 
 /** RFC 6455 7.4.1. */
 const NORMAL = 1000;

@@ -23,7 +23,8 @@ export class Pace {
     while (this.#written >= WINDOW && !isOver()) await this.#room(transfer);
     if (isOver()) return;
     this.#written += piece.length;
-    if (!body.write(piece)) await body.drained();
+    // not waited for here: with its last byte a message is over, and of that nothing more is told
+    body.write(piece);
   }
 
   /** Runs what sends data, after all others: each collects a packet of up to a MiB on the native side. */
