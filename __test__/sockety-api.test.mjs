@@ -167,7 +167,20 @@ test('data of every size goes through, whole', async (t) => {
     answering(async (message) => lengths.push((await message.dataBuffer()).length)),
   );
   const client = await to().ready();
-  const sizes = [0, 1, 65_535, 65_536, 65_537, 2 ** 18, 2 ** 19, 2 ** 20 - 1, 2 ** 20, 2 ** 20 + 1, 2 ** 21, 3 * 2 ** 20];
+  const sizes = [
+    0,
+    1,
+    65_535,
+    65_536,
+    65_537,
+    2 ** 18,
+    2 ** 19,
+    2 ** 20 - 1,
+    2 ** 20,
+    2 ** 20 + 1,
+    2 ** 21,
+    3 * 2 ** 20,
+  ];
   for (const size of sizes) await within(client.pass(Draft.for('x').data(Buffer.alloc(size))()), `${size} bytes`);
   await until(() => lengths.length === sizes.length, 'all of them');
   t.deepEqual(

@@ -151,7 +151,15 @@ function connectionOf(notes = []) {
   const worker = Object.fromEntries(names.map((name) => [name, note(name)]));
   const transfers = new Transfers();
   const gateway = { close: note('close', true) };
-  const tells = { add: note('tell') };
+  const tells = {
+    buffer: Buffer.alloc(1000),
+    tell: note('tell'),
+    pay: () => {},
+    place: (...given) => {
+      notes.push(['tell', ...given]);
+      return 0;
+    },
+  };
   const link = { worker, transfers, gateway, tells, replies: { flush: () => {} }, socketId: 7, maxDataSize: 1000 };
   const connection = new Connection().opened(link);
   connection.becomesReady();
@@ -238,10 +246,11 @@ test('each call for an answer waits for one of its own, and for no longer than i
   const { connection } = connectionOf();
   const request = connection.send(Draft.for('a')());
   const answers = [request.response(), request.response(10)];
-  const fields = Buffer.alloc(20);
-  fields.writeUInt32LE(9);
-  request.id.write(fields, 4);
-  connection.fastReplied(fields);
+  const memory = new ArrayBuffer(20);
+  const [words, buffer] = [new Uint32Array(memory), Buffer.from(memory)];
+  words[0] = 9;
+  request.id.write(buffer, 4);
+  connection.fastReplied({ words, buffer, start: 0 });
   t.is(await answers[0], 9);
   await t.throwsAsync(answers[1], { code: 'ERR_SOCKETY_TIMEOUT' });
   const refused = request.response();

@@ -10,7 +10,7 @@ pub(crate) use crate::event::record::Asking;
 pub(crate) use crate::event::{
     Acceptance, FIRST_CREDIT, Head, Step, TransferId, Transport, Turn, Whole,
 };
-pub(crate) use crate::event::{Event, Instruction, Operation};
+pub(crate) use crate::event::{Event, Instruction, Operation, Waiting};
 pub(crate) use crate::frame::{
     Charge, Encoding, EncodingDef, Encodings, Frame, LateReply, Message,
 };

@@ -69,7 +69,7 @@ pub(crate) fn tell_many<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Va
 }
 
 /// Something to be told: socket id (8 bytes), operation, bytes of the fields and of the payload (4 each, all little-endian), fields,
-/// payload.
+/// payload, each of these two padded to a multiple of four.
 struct Record<'a> {
     socket: SocketId,
     operation: u32,
@@ -98,9 +98,12 @@ impl<'a> Records<'a> {
     }
 
     fn bytes(&mut self, length: u32) -> Option<&'a [u8]> {
-        let (bytes, rest) = self.rest.split_at_checked(usize::try_from(length).ok()?)?;
+        let length = usize::try_from(length).ok()?;
+        let (bytes, rest) = self
+            .rest
+            .split_at_checked(length.checked_next_multiple_of(4)?)?;
         self.rest = rest;
-        Some(bytes)
+        bytes.get(..length)
     }
 }
 
@@ -141,8 +144,10 @@ mod tests {
             ] {
                 bytes.extend_from_slice(&number.to_le_bytes());
             }
-            bytes.extend_from_slice(fields);
-            bytes.extend_from_slice(payload);
+            for part in [fields, payload] {
+                bytes.extend_from_slice(part);
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+            }
         }
         let read: Vec<_> = Records::new(&bytes)
             .map(|(at, one)| (at, one.socket.get(), one.operation, one.fields, one.payload))
@@ -151,7 +156,7 @@ mod tests {
             read,
             [
                 (0, 1, 7, &b"ab"[..], &b"c"[..]),
-                (23, 1 << 33, 8, &b""[..], &b""[..])
+                (28, 1 << 33, 8, &b""[..], &b""[..])
             ]
         );
         // one that is cut short is none

@@ -4,6 +4,7 @@ import type { NativeGateway, NativeWorker } from '../binding.js';
 import type { Fields } from '../fields.js';
 import type { Range } from '../limits.js';
 import type { LoadedModule } from '../worker/module.js';
+import type { SocketEvent } from '../worker/record.js';
 import type { Replies } from '../worker/replies.js';
 import type { Transfers } from '../worker/transfers.js';
 import type { HttpPlan } from './http.js';
@@ -52,12 +53,5 @@ export interface ProtocolWorker {
   closed(socketId: number, code: number, reason: string): void;
 }
 
-/** An event of a socket that its protocol reports. */
-export interface ProtocolEvent {
-  readonly socketId: number;
-  /** As handlers get it. */
-  readonly token: Uint8Array | undefined;
-  /** As the native side wrote them. A view, for as long as the call lasts. */
-  readonly fields: Buffer;
-  readonly payload: Buffer;
-}
+/** An event of a socket that its protocol reports. What it gives is a view, for as long as the call lasts. */
+export type ProtocolEvent = SocketEvent;

@@ -2,43 +2,50 @@
 
 import { SocketyError } from './errors.js';
 import type { Response } from './message.js';
+import { nothing } from './quiet.js';
 
 /** See the module. Ids are the bytes of a UUID. */
 export class Answers {
-  readonly #waiters = new Map<string, Waiter[]>();
+  /** The first that waits for an answer to an id, and behind it the others. */
+  readonly #waiters = new Map<string, Waiter>();
 
   /** The next answer to this. */
   next(id: string, timeoutMs: number | undefined): Promise<Response | number> {
-    return new Promise((resolve, reject) => {
-      const waiter: Waiter = { resolve, reject, timer: undefined };
-      if (timeoutMs !== undefined) {
-        waiter.timer = setTimeout(() => {
-          this.#forget(id, waiter);
-          reject(new SocketyError('ERR_SOCKETY_TIMEOUT', `No answer came within ${timeoutMs} ms.`));
-        }, timeoutMs);
-      }
-      const waiters = this.#waiters.get(id);
-      if (waiters === undefined) this.#waiters.set(id, [waiter]);
-      else waiters.push(waiter);
-    });
+    const waiter = new Waiter();
+    if (timeoutMs !== undefined) {
+      waiter.timer = setTimeout(() => {
+        this.#forget(id, waiter);
+        waiter.fail(new SocketyError('ERR_SOCKETY_TIMEOUT', `No answer came within ${timeoutMs} ms.`));
+      }, timeoutMs);
+    }
+    let last = this.#waiters.get(id);
+    if (last === undefined) {
+      this.#waiters.set(id, waiter);
+    } else {
+      while (last.behind !== undefined) last = last.behind;
+      last.behind = waiter;
+    }
+    return waiter.promise;
   }
 
   /** An answer came: whoever waited longest gets it. False: nobody waits. */
   settle(id: string, answer: Response | number): boolean {
-    const waiter = this.#waiters.get(id)?.[0];
+    const waiter = this.#waiters.get(id);
     if (waiter === undefined) return false;
-    this.#forget(id, waiter);
+    if (waiter.behind === undefined) this.#waiters.delete(id);
+    else this.#waiters.set(id, waiter.behind);
+    if (waiter.timer !== undefined) clearTimeout(waiter.timer);
     waiter.resolve(answer);
     return true;
   }
 
   /** No answer will come to this. */
   fail(id: string, error: Error): void {
-    const waiters = this.#waiters.get(id) ?? [];
+    let waiter = this.#waiters.get(id);
     this.#waiters.delete(id);
-    for (const waiter of waiters) {
+    for (; waiter !== undefined; waiter = waiter.behind) {
       clearTimeout(waiter.timer);
-      waiter.reject(error);
+      waiter.fail(error);
     }
   }
 
@@ -48,17 +55,37 @@ export class Answers {
   }
 
   #forget(id: string, waiter: Waiter): void {
-    clearTimeout(waiter.timer);
-    const waiters = this.#waiters.get(id);
-    if (waiters === undefined) return;
-    const place = waiters.indexOf(waiter);
-    if (place >= 0) waiters.splice(place, 1);
-    if (waiters.length === 0) this.#waiters.delete(id);
+    const first = this.#waiters.get(id);
+    if (first !== waiter) {
+      for (let before = first; before !== undefined; before = before.behind) {
+        if (before.behind === waiter) before.behind = waiter.behind;
+      }
+    } else if (waiter.behind === undefined) {
+      this.#waiters.delete(id);
+    } else {
+      this.#waiters.set(id, waiter.behind);
+    }
   }
 }
 
-interface Waiter {
-  readonly resolve: (answer: Response | number) => void;
-  readonly reject: (error: Error) => void;
-  timer: NodeJS.Timeout | undefined;
+class Waiter {
+  readonly promise: Promise<Response | number>;
+  resolve: (answer: Response | number) => void = nothing;
+  #reject: (error: Error) => void = nothing;
+  timer: NodeJS.Timeout | undefined = undefined;
+  /** Who waits for the answer behind this one's. */
+  behind: Waiter | undefined = undefined;
+
+  constructor() {
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  /** That is told to whoever waits, and to nobody else. */
+  fail(error: Error): void {
+    this.promise.catch(nothing);
+    this.#reject(error);
+  }
 }

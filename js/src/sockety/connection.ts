@@ -10,6 +10,8 @@ import {
   OPERATION_SOCKETY_NOTE,
   OPERATION_SOCKETY_SEND,
 } from '../worker/kinds.generated.js';
+import type { RecordBuffer, SocketEvent } from '../worker/record.js';
+import { LONGEST } from '../worker/tells.js';
 import { Answers } from './answers.js';
 import type { ConnectionEvents } from './connection-events.js';
 import type { Origin } from './contents.js';
@@ -18,6 +20,7 @@ import { closed, notSent, SocketyError } from './errors.js';
 import {
   FAST_REPLY_BYTES,
   type Head,
+  hasContents,
   readBegan,
   readFastReply,
   readRefused,
@@ -31,15 +34,15 @@ import type { Link, PeerInfo } from './link.js';
 import { Contents, Message, Response } from './message.js';
 import { Pace } from './pace.js';
 import { Heartbeat, type Producer, Series } from './producer.js';
-import { nothing, quiet } from './quiet.js';
-import { Request } from './request.js';
+import { DONE, nothing, quiet } from './quiet.js';
+import { type Parts, Request, type RequestOwner } from './request.js';
 import { Sending } from './sending.js';
 import { UUID } from './uuid.js';
 import { Waiters } from './waiters.js';
 import { Written } from './written.js';
 
 /** See the module. */
-export class Connection extends EventEmitter<ConnectionEvents> {
+export class Connection extends EventEmitter<ConnectionEvents> implements RequestOwner {
   /** There is none before its socket is there. */
   #link: Link | undefined;
   #peer: PeerInfo | undefined;
@@ -138,8 +141,12 @@ export class Connection extends EventEmitter<ConnectionEvents> {
       return quiet(Promise.all(producer.producers.map((one) => this.pass(one))).then(nothing));
     }
     if (producer instanceof Heartbeat) return this.#heartbeat();
-    const request = this.#send(producer, false);
-    return quiet(request.sent().then(nothing));
+    checkProducer(producer);
+    const link = this.#check();
+    const id = UUID.randomBytes();
+    return isWhole(producer)
+      ? this.whenWritten(this.#sendWhole(link, producer, id, false), id, undefined)
+      : this.#sendParts(producer, id, false).sent;
   }
 
   /**
@@ -165,7 +172,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   #closeWhenWritten(link: Link): void {
     const sendings = [...this.#sendings.values()].map((sending) => sending.done);
     Promise.allSettled(sendings)
-      .then(() => this.#whenWritten(this.#written.count(), ''))
+      .then(() => this.whenWritten(this.#written.count(), '', undefined))
       .catch(nothing)
       .then(() => {
         link.replies.flush();
@@ -173,13 +180,13 @@ export class Connection extends EventEmitter<ConnectionEvents> {
       });
   }
 
-  /** @internal Answers a message or a response with a number from 0 to 4095. */
-  fastReply(id: UUID, code: number): Promise<void> {
-    if (this.#isClosing) return quiet(Promise.reject(closed()));
+  /** @internal Answers a message or a response, by the bytes of its id, with a number from 0 to 4095. */
+  fastReply(id: string, code: number): Promise<void> {
     const link = this.#link;
-    link?.tells.add(link.socketId, OPERATION_SOCKETY_FAST_REPLY, FAST_REPLY_BYTES, undefined, (fields, at) =>
-      writeFastReply(fields, at, code, id),
-    );
+    if (this.#isClosing || link === undefined) return quiet(Promise.reject(closed()));
+    const { tells } = link;
+    const at = tells.place(link.socketId, OPERATION_SOCKETY_FAST_REPLY, FAST_REPLY_BYTES, 0);
+    writeFastReply(tells.buffer, at, code, id);
     this.#written.count();
     return DONE;
   }
@@ -187,7 +194,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   #heartbeat(): Promise<void> {
     this.#check();
     this.#tell(OPERATION_SOCKETY_HEARTBEAT, ONCE);
-    return this.#whenWritten(this.#written.count(), '');
+    return this.whenWritten(this.#written.count(), '', undefined);
   }
 
   // What the native side tells.
@@ -212,18 +219,23 @@ export class Connection extends EventEmitter<ConnectionEvents> {
 
   /** @internal A message or a response has begun. */
   receive(head: Head, payload: Buffer): Message | Response {
-    const { number } = head;
-    const contents = new Contents(this.#origin as Origin, head, payload, () => this.#open.delete(number));
-    if (contents.isOpen) this.#open.set(number, contents);
+    const contents = hasContents(head) ? this.#contents(head, payload) : Contents.NONE;
     const received = head.isResponse ? new Response(this, head, contents) : new Message(this, head, contents);
     if (contents.isOpen) contents.dropWith(received);
     return received;
   }
 
+  #contents(head: Head, payload: Buffer): Contents {
+    const { number } = head;
+    const contents = new Contents(this.#origin as Origin, head, payload, () => this.#open.delete(number));
+    if (contents.isOpen) this.#open.set(number, contents);
+    return contents;
+  }
+
   /** @internal A response has begun: whoever waits for it gets it, or else whoever listens. False: nobody does. */
   responded(response: Response): boolean {
     const waited = this.#answers.settle(UUID.bytesOf(response.parentId), response);
-    const heard = this.emit('response', response);
+    const heard = this.listenerCount('response') > 0 && this.emit('response', response);
     return waited || heard;
   }
 
@@ -242,14 +254,14 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   }
 
   /** @internal */
-  fastReplied(fields: Buffer): void {
-    const { code, id } = readFastReply(fields);
+  fastReplied(event: SocketEvent): void {
+    const { code, id } = readFastReply(event);
     this.#answers.settle(id, code);
     if (this.listenerCount('fastReply') > 0) this.emit('fastReply', UUID.ofBytes(id), code);
   }
 
   /** @internal A message that is sent in parts has begun. */
-  began(fields: Buffer): void {
+  began(fields: RecordBuffer): void {
     const { id, transfers } = readBegan(fields);
     const sending = this.#sendings.get(id);
     if (sending !== undefined) sending.begin(transfers);
@@ -257,7 +269,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   }
 
   /** @internal The native side could not be told something: too much waits, or the socket is gone. */
-  untold(operation: number, fields: Buffer): void {
+  untold(operation: number, fields: RecordBuffer): void {
     if (operation === OPERATION_SOCKETY_NOTE) this.#written.refused();
     else if (fields.length >= FAST_REPLY_BYTES) this.refused(readRefused(fields));
   }
@@ -315,32 +327,44 @@ export class Connection extends EventEmitter<ConnectionEvents> {
 
   #send(producer: Producer, expectsResponse: boolean): Request {
     checkProducer(producer);
-    const origin = this.#check();
-    const id = UUID.random();
-    const key = UUID.bytesOf(id);
-    const { action, parentId, data, files, hasStream } = producer;
-    const outgoing = { id, parentId, expectsResponse, action };
-    const bytes = data?.length ?? 0;
-    if (files.length === 0 && !hasStream && bytes <= WHOLE_BYTES) {
-      this.#link?.tells.add(this.socketId, OPERATION_SOCKETY_SEND, sendBytes(action), data, (fields, at) =>
-        writeSend(fields, at, outgoing),
-      );
-      const number = this.#written.count();
-      return this.#request(id, null, {
-        isSent: () => this.#written.has(number),
-        sent: () => this.#whenWritten(number, key),
-      });
+    const link = this.#check();
+    const id = UUID.randomBytes();
+    return isWhole(producer)
+      ? new Request(this, id, this.#sendWhole(link, producer, id, expectsResponse), undefined)
+      : new Request(this, id, 0, this.#sendParts(producer, id, expectsResponse));
+  }
+
+  #sendWhole(link: Link, producer: Producer, id: string, expectsResponse: boolean): number {
+    const { tells, socketId } = link;
+    const { action, data, parentId } = producer;
+    const fieldBytes = sendBytes(action);
+    const bytes = data === undefined ? 0 : data.length;
+    const parent = parentId && UUID.bytesOf(parentId);
+    if (fieldBytes + bytes <= LONGEST) {
+      const at = tells.place(socketId, OPERATION_SOCKETY_SEND, fieldBytes, bytes);
+      writeSend(tells.buffer, at, { id, parentId: parent, expectsResponse, action });
+      if (data !== undefined) tells.pay(at, fieldBytes, data);
+    } else {
+      const fields = Buffer.allocUnsafe(fieldBytes) as RecordBuffer;
+      writeSend(fields, 0, { id, parentId: parent, expectsResponse, action });
+      tells.tell(socketId, OPERATION_SOCKETY_SEND, fields, data);
     }
-    const sending = new Sending(origin, this.#pace, producer, expectsResponse);
-    this.#sendings.set(key, sending);
-    this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, bytes, files));
-    let isSent = false;
-    const sent = quiet(
-      this.#inParts(sending, key).then(() => {
-        isSent = true;
+    return this.#written.count();
+  }
+
+  #sendParts(producer: Producer, id: string, expectsResponse: boolean): Parts {
+    const { action, data, parentId, files, hasStream } = producer;
+    const sending = new Sending(this.#origin as Origin, this.#pace, producer, expectsResponse);
+    this.#sendings.set(id, sending);
+    const outgoing = { id, parentId: parentId && UUID.bytesOf(parentId), expectsResponse, action };
+    this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, data?.length ?? 0, files));
+    const parts = { isSent: false, sent: DONE, stream: sending.stream };
+    parts.sent = quiet(
+      this.#inParts(sending, id).then(() => {
+        parts.isSent = true;
       }),
     );
-    return this.#request(id, sending.stream, { isSent: () => isSent, sent: () => sent });
+    return parts;
   }
 
   /**
@@ -348,12 +372,12 @@ export class Connection extends EventEmitter<ConnectionEvents> {
    *
    * @throws {SocketyError} ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_READY
    */
-  #check(): Origin {
+  #check(): Link {
     if (this.#isClosing) throw closed();
-    if (!this.#isReady || this.#origin === undefined) {
+    if (!this.#isReady || this.#link === undefined) {
       throw new SocketyError('ERR_SOCKETY_NOT_READY', 'The connection is not established yet.');
     }
-    return this.#origin;
+    return this.#link;
   }
 
   async #inParts(sending: Sending, key: string): Promise<void> {
@@ -362,33 +386,37 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     } finally {
       this.#sendings.delete(key);
     }
-    await this.#whenWritten(this.#written.count(), key);
+    await this.whenWritten(this.#written.count(), key, undefined);
   }
 
-  #whenWritten(number: number, key: string): Promise<void> {
-    return quiet(this.#closed ? Promise.reject(closed()) : this.#written.wait(number, key));
+  // What requests ask.
+
+  /** @internal */
+  isWritten(number: number): boolean {
+    return this.#written.has(number);
   }
 
-  #request(
-    id: UUID,
-    stream: Request['stream'],
-    sending: { isSent: () => boolean; sent: () => Promise<void> },
-  ): Request {
-    const answer = (timeoutMs: number | undefined) =>
-      quiet(this.#ended ? Promise.reject(closed()) : this.#answers.next(UUID.bytesOf(id), timeoutMs));
-    return new Request({ ...sending, answer }, id, stream);
+  /** @internal */
+  whenWritten<T>(number: number, id: string, value: T): Promise<T> {
+    return this.#closed ? quiet(Promise.reject(closed())) : this.#written.wait(number, id, value);
+  }
+
+  /** @internal */
+  answer(id: string, timeoutMs: number | undefined): Promise<Response | number> {
+    return this.#ended ? quiet(Promise.reject(closed())) : this.#answers.next(id, timeoutMs);
   }
 
   /** In the order of what handlers `send`. */
   #tell(operation: number, fields: Buffer): void {
-    const link = this.#link;
-    link?.tells.add(link.socketId, operation, fields.length, undefined, (buffer, at) => {
-      buffer.set(fields, at);
-    });
+    this.#link?.tells.tell(this.#link.socketId, operation, fields);
   }
 }
 
-const DONE = Promise.resolve();
+/** Whether it is sent at once, in one piece. */
+function isWhole({ data, files, hasStream }: Producer): boolean {
+  return files.length === 0 && !hasStream && (data === undefined || data.length <= WHOLE_BYTES);
+}
+
 const NO_FIELDS = Buffer.alloc(0);
 const ONCE = Buffer.from([1, 0, 0, 0]);
 

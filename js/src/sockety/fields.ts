@@ -3,8 +3,8 @@
  * `crates/gateway/src/adapter/sockety/fields.rs` lays them out. Reads and writes them, nothing else.
  */
 
+import type { RecordBuffer, SocketEvent } from '../worker/record.js';
 import type { PeerInfo } from './link.js';
-import { UUID } from './uuid.js';
 
 /** What a message or a response announces. */
 export interface Head {
@@ -13,9 +13,9 @@ export interface Head {
   readonly expectsResponse: boolean;
   /** Counts those of its connection, from 1. */
   readonly number: number;
-  readonly id: UUID;
-  /** What it answers; of a message: zeros. */
-  readonly parentId: UUID;
+  /** The bytes of its id, and of the one that it answers, a character for each; of a message, the second are zeros. */
+  readonly id: string;
+  readonly parentId: string;
   readonly dataSize: number;
   readonly totalFilesSize: number;
   /** The transfers of its data, where that is not the payload, and of its stream; 0: there is none. */
@@ -24,6 +24,11 @@ export interface Head {
   /** Of a response: empty. */
   readonly action: string;
   readonly files: readonly FileHead[];
+}
+
+/** Whether anything belongs to it beside what it says of itself. */
+export function hasContents({ dataSize, data, stream, files }: Head): boolean {
+  return dataSize > 0 || data !== 0 || stream !== 0 || files.length > 0;
 }
 
 /** What is announced of a file. */
@@ -45,27 +50,29 @@ export function readOpened(fields: Buffer): { terms: number; peer: PeerInfo } {
 }
 
 /** Reads the fields of a message's event. */
-export function readHead(fields: Buffer): Head {
-  const view = fields as Fields;
-  const flags = view.readUInt32LE(0);
-  const actionEnd = ACTION_AT + view.readUInt32LE(ACTION_AT - 4);
+export function readHead({ words, buffer, start }: SocketEvent): Head {
+  const at = start >>> 2;
+  const flags = word(words, at);
+  const files = word(words, at + 1);
+  const actionEnd = start + ACTION_AT + word(words, at + 20);
+  // one call for all that is read as text
+  const text = buffer.latin1Slice(start + 16, actionEnd);
   return {
     isResponse: (flags & RESPONSE) !== 0,
     expectsResponse: (flags & EXPECTS_RESPONSE) !== 0,
-    number: readLong(view, 8),
-    id: UUID.ofBytes(view.latin1Slice(16, 32)),
-    parentId: UUID.ofBytes(view.latin1Slice(32, 48)),
-    dataSize: readLong(view, 48),
-    totalFilesSize: readLong(view, 56),
-    data: readLong(view, 64),
-    stream: readLong(view, 72),
-    action: view.utf8Slice(ACTION_AT, actionEnd),
-    files: readFiles(view, actionEnd, view.readUInt32LE(4)),
+    number: long(words, at + 2),
+    id: text.substring(0, 16),
+    parentId: text.substring(16, 32),
+    dataSize: long(words, at + 12),
+    totalFilesSize: long(words, at + 14),
+    data: long(words, at + 16),
+    stream: long(words, at + 18),
+    action: (flags & WIDE) === 0 ? text.substring(68) : buffer.utf8Slice(start + ACTION_AT, actionEnd),
+    files: files === 0 ? NO_FILES : readFiles(buffer, actionEnd, files),
   };
 }
 
-function readFiles(fields: Fields, start: number, count: number): readonly FileHead[] {
-  if (count === 0) return NO_FILES;
+function readFiles(fields: RecordBuffer, start: number, count: number): readonly FileHead[] {
   const files: FileHead[] = [];
   for (let at = start; files.length < count; ) {
     const end = at + 12 + fields.readUInt32LE(at + 8);
@@ -81,20 +88,20 @@ export function readFile(fields: Buffer): { number: number; transfer: number; in
 }
 
 /** Reads the fields of a fast reply: its code, and the bytes of the id that it answers. */
-export function readFastReply(fields: Buffer): { code: number; id: string } {
-  return { code: fields.readUInt32LE(0), id: (fields as Fields).latin1Slice(4, 20) };
+export function readFastReply({ words, buffer, start }: SocketEvent): { code: number; id: string } {
+  return { code: word(words, start >>> 2), id: buffer.latin1Slice(start + 4, start + 20) };
 }
 
 /** Reads what was refused: the bytes of its id. */
-export function readRefused(fields: Buffer): string {
-  return (fields as Fields).latin1Slice(4, 20);
+export function readRefused(fields: RecordBuffer): string {
+  return fields.latin1Slice(4, 20);
 }
 
 /** Reads what has begun: the bytes of its id, and the transfers of its contents. */
-export function readBegan(fields: Buffer): { id: string; transfers: number[] } {
+export function readBegan(fields: RecordBuffer): { id: string; transfers: number[] } {
   const transfers: number[] = [];
   for (let at = 16; at + 8 <= fields.length; at += 8) transfers.push(readLong(fields, at));
-  return { id: (fields as Fields).latin1Slice(0, 16), transfers };
+  return { id: fields.latin1Slice(0, 16), transfers };
 }
 
 /** Reads a number of eight bytes. */
@@ -104,9 +111,10 @@ export function readLong(fields: Buffer, at: number): number {
 
 /** What a message or a response that is sent says of itself. */
 export interface Outgoing {
-  readonly id: UUID;
-  /** Of a response: what it answers. */
-  readonly parentId: UUID | undefined;
+  /** The bytes of its id, a character for each. */
+  readonly id: string;
+  /** Of a response: those of what it answers. */
+  readonly parentId: string | undefined;
   readonly expectsResponse: boolean;
   /** Of a response: empty. UTF-8. */
   readonly action: Buffer;
@@ -118,7 +126,7 @@ export function sendBytes(action: Buffer): number {
 }
 
 /** Writes them. */
-export function writeSend(fields: Buffer, at: number, outgoing: Outgoing): void {
+export function writeSend(fields: RecordBuffer, at: number, outgoing: Outgoing): void {
   writeStart(fields, at, outgoing, false);
   fields.set(outgoing.action, at + SEND_BYTES);
 }
@@ -134,7 +142,7 @@ export function writeBegin(
   const { action } = outgoing;
   let length = SEND_BYTES + 12 + action.length;
   for (const name of names) length += 12 + name.length;
-  const fields = Buffer.allocUnsafe(length);
+  const fields = Buffer.allocUnsafe(length) as RecordBuffer;
   writeStart(fields, 0, outgoing, hasStream);
   let at = writeLong(fields, dataSize, SEND_BYTES);
   at = writeText(fields, action, at);
@@ -149,19 +157,24 @@ export function writeBegin(
 export const FAST_REPLY_BYTES = 20;
 
 /** Writes them. */
-export function writeFastReply(fields: Buffer, at: number, code: number, id: UUID): void {
+export function writeFastReply(fields: RecordBuffer, at: number, code: number, id: string): void {
   fields.writeUInt32LE(code, at);
-  id.write(fields, at + 4);
+  fields.latin1Write(id, at + 4, 16);
 }
 
-function writeStart(fields: Buffer, at: number, { id, parentId, expectsResponse }: Outgoing, hasStream: boolean): void {
+function writeStart(
+  fields: RecordBuffer,
+  at: number,
+  { id, parentId, expectsResponse }: Outgoing,
+  hasStream: boolean,
+): void {
   let flags = parentId === undefined ? 0 : RESPONSE;
   if (expectsResponse) flags |= EXPECTS_RESPONSE;
   if (hasStream) flags |= HAS_STREAM;
   fields.writeUInt32LE(flags, at);
-  id.write(fields, at + 4);
-  if (parentId === undefined) fields.fill(0, at + 20, at + SEND_BYTES);
-  else parentId.write(fields, at + 20);
+  fields.latin1Write(id, at + 4, 16);
+  // without one these bytes say nothing
+  if (parentId !== undefined) fields.latin1Write(parentId, at + 20, 16);
 }
 
 function writeLong(fields: Buffer, value: number, at: number): number {
@@ -175,22 +188,28 @@ function writeText(fields: Buffer, text: Buffer, at: number): number {
   return start + text.length;
 }
 
-/** A `Buffer` with the decoders that skip argument checks; they exist in Node, Bun and Deno. */
-interface Fields extends Buffer {
-  latin1Slice(start: number, end: number): string;
-  utf8Slice(start: number, end: number): string;
-}
-
 // Bits of the first word.
 const RESPONSE = 1;
 const EXPECTS_RESPONSE = 1 << 1;
 const HAS_STREAM = 1 << 2;
+/** The action is not all ASCII. */
+const WIDE = 1 << 3;
 
 /** Where a message's action begins; its length stands before it. */
 const ACTION_AT = 84;
 
 /** Flags and two ids. */
 const SEND_BYTES = 36;
+
+/** A number of eight bytes at a place in words. */
+function long(words: Uint32Array, at: number): number {
+  const high = word(words, at + 1);
+  return high === 0 ? word(words, at) : high * 2 ** 32 + word(words, at);
+}
+
+function word(words: Uint32Array, at: number): number {
+  return words[at] as number;
+}
 
 /** Three numbers; the address follows. */
 const OPENED_BYTES = 12;

@@ -2,6 +2,7 @@
 
 import { Callable } from './callable.js';
 import type { Message } from './message.js';
+import { DONE } from './quiet.js';
 
 /** A handler: a number that it returns is sent as a fast reply, if the message expects an answer and has none yet. */
 type Result = unknown;
@@ -63,16 +64,50 @@ function look(failed: Failure | undefined): unknown {
   return failed.error;
 }
 
-async function run(steps: readonly Step[], message: Message): Promise<void> {
-  let failed: Failure | undefined;
-  for (const step of steps) {
+/** As long as no handler returns a promise, nothing waits. */
+function run(steps: readonly Step[], message: Message): Promise<void> {
+  message.handled = runFrom(steps, 0, message, undefined);
+  return message.handled;
+}
+
+function runFrom(steps: readonly Step[], first: number, message: Message, before: Failure | undefined): Promise<void> {
+  let failed = before;
+  for (let index = first; index < steps.length; index++) {
+    const step = steps[index] as Step;
+    let result: Result;
     try {
-      const result = await step(message, failed);
-      if (typeof result === 'number' && message.expectsResponse && !message.responded) await message.fastReply(result);
+      result = step(message, failed);
     } catch (error) {
       failed = { error, isSeen: false };
+      continue;
+    }
+    if (typeof result === 'number') {
+      failed = answer(message, result) ?? failed;
+    } else if (isPromise(result)) {
+      const soFar = failed;
+      return Promise.resolve(result).then(
+        (value) => {
+          const wrong = typeof value === 'number' ? answer(message, value) : undefined;
+          return runFrom(steps, index + 1, message, wrong ?? soFar);
+        },
+        (error: unknown) => runFrom(steps, index + 1, message, { error, isSeen: false }),
+      );
     }
   }
+  finish(message, failed);
+  return DONE;
+}
+
+/** What is wrong with a number that is no code. */
+function answer(message: Message, code: number): Failure | undefined {
+  if (!message.expectsResponse || message.responded) return undefined;
+  const isCode = Number.isInteger(code) && code >= 0 && code <= MOST_CODE;
+  if (!isCode) return { error: new Error('Invalid short response code.'), isSeen: false };
+  message.fastReply(code);
+  return undefined;
+}
+
+function finish(message: Message, failed: Failure | undefined): void {
   message.settle();
   // a client that left is nobody's failure
   if (failed?.isSeen === false && !message.connection.closed) {
@@ -80,3 +115,10 @@ async function run(steps: readonly Step[], message: Message): Promise<void> {
     message.connection.failed(error instanceof Error ? error : new Error(String(error)));
   }
 }
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
+}
+
+/** What twelve bits can say. */
+const MOST_CODE = 4095;

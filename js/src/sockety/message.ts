@@ -7,14 +7,12 @@ import { SocketyError } from './errors.js';
 import type { Head } from './fields.js';
 import { packer } from './msgpack.js';
 import type { Producer, ResponseFactory } from './producer.js';
-import { quiet } from './quiet.js';
+import { nothing, quiet } from './quiet.js';
 import type { Request } from './request.js';
-import type { UUID } from './uuid.js';
+import { UUID } from './uuid.js';
 
 /** What a message and a response have in common. */
 abstract class Received {
-  /** Of the message or the response itself. */
-  readonly id: UUID;
   /** Whether its sender waits for an answer. */
   readonly expectsResponse: boolean;
   /** Bytes of its data. */
@@ -25,18 +23,26 @@ abstract class Received {
   readonly totalFilesSize: number;
   /** Where it came from. */
   readonly connection: Connection;
+  readonly #id: string;
+  /** @internal What a `MessageHandler` gave back for it: that never fails, and sees to what nobody asked for. */
+  handled: Promise<void> | undefined = undefined;
   readonly #contents: Contents;
   #responded = false;
   #buffer: Promise<Buffer> | undefined;
 
   constructor(connection: Connection, head: Head, contents: Contents) {
-    this.id = head.id;
+    this.#id = head.id;
     this.expectsResponse = head.expectsResponse;
     this.dataSize = head.dataSize;
     this.filesCount = head.files.length;
     this.totalFilesSize = head.totalFilesSize;
     this.connection = connection;
     this.#contents = contents;
+  }
+
+  /** Of the message or the response itself. */
+  get id(): UUID {
+    return UUID.ofBytes(this.#id);
   }
 
   /** Its data; null: it has none. */
@@ -107,7 +113,7 @@ abstract class Received {
       return quiet(Promise.reject(new Error('Invalid short response code.')));
     }
     this.#responded = true;
-    return this.connection.fastReply(this.id, code);
+    return this.connection.fastReply(this.#id, code);
   }
 
   /** As `fastReply(0)`. */
@@ -144,21 +150,43 @@ export class Message extends Received {
 
 /** A response that came. */
 export class Response extends Received {
-  /** What it answers. */
-  readonly parentId: UUID;
+  readonly #parentId: string;
 
   constructor(connection: Connection, head: Head, contents: Contents) {
     super(connection, head, contents);
-    this.parentId = head.parentId;
+    this.#parentId = head.parentId;
+  }
+
+  /** What it answers. */
+  get parentId(): UUID {
+    return UUID.ofBytes(this.#parentId);
   }
 }
 
+const NONE: readonly Content[] = [];
+const NOTHING = Buffer.alloc(0);
+const NO_HEAD: Head = {
+  isResponse: false,
+  expectsResponse: false,
+  number: 0,
+  id: '',
+  parentId: '',
+  dataSize: 0,
+  totalFilesSize: 0,
+  data: 0,
+  stream: 0,
+  action: '',
+  files: [],
+};
+
 /** The contents of one message, as streams from when they are asked for. */
 export class Contents {
+  /** Those of a message that has none. */
+  static readonly NONE = new Contents(undefined, NO_HEAD, NOTHING, nothing);
   readonly #head: Head;
   readonly #data: Content | undefined;
   readonly #stream: Content | undefined;
-  readonly #files: readonly Content[];
+  readonly #files: readonly Content[] = NONE;
   #dataStream: MessageDataStream | undefined;
   #streamStream: MessageStream | undefined;
   #fileStreams: MessageFileStream[] | undefined;
@@ -169,13 +197,14 @@ export class Contents {
   wasAborted = false;
 
   /** `payload`: all of the data, where that came with the head. `whenComplete`: nothing more is to come. */
-  constructor(origin: Origin, head: Head, payload: Buffer, whenComplete: () => void) {
+  constructor(origin: Origin | undefined, head: Head, payload: Buffer, whenComplete: () => void) {
     this.#head = head;
     this.#whenComplete = whenComplete;
+    if (origin === undefined) return;
     if (head.data !== 0) this.#data = this.#coming(origin, head.data);
     else if (head.dataSize > 0) this.#data = Content.whole(origin, payload);
     if (head.stream !== 0) this.#stream = this.#coming(origin, head.stream);
-    this.#files = head.files.length === 0 ? NONE : head.files.map(() => this.#coming(origin, 0));
+    this.#files = head.files.map(() => this.#coming(origin, 0));
   }
 
   #coming(origin: Origin, transfer: number): Content {
@@ -277,8 +306,6 @@ function producerOf(factory: ResponseFactory, id: UUID): Producer {
 const UNREAD = new FinalizationRegistry<Contents>((contents) => {
   contents.dropUnread();
 });
-
-const NONE: readonly Content[] = [];
 
 /** What twelve bits can say. */
 const MOST_CODE = 4095;

@@ -8,3 +8,6 @@ export function quiet<T>(promise: Promise<T>): Promise<T> {
 
 /** Does nothing. */
 export function nothing(): void {}
+
+/** What is done already: whoever gets this has nothing to wait for. */
+export const DONE: Promise<void> = Promise.resolve();

@@ -4,33 +4,52 @@ import type { Writable } from 'node:stream';
 
 import type { Response } from './message.js';
 import { quiet } from './quiet.js';
-import type { UUID } from './uuid.js';
+import { UUID } from './uuid.js';
 
-/** What a request asks of its connection. */
+/** What a request asks of its connection. Ids are the bytes of a UUID. */
 export interface RequestOwner {
-  isSent(): boolean;
-  sent(): Promise<void>;
-  answer(timeoutMs: number | undefined): Promise<Response | number>;
+  /** Whether what was sent under this number is written. */
+  isWritten(number: number): boolean;
+  /** Resolves with `value` when it is. */
+  whenWritten<T>(number: number, id: string, value: T): Promise<T>;
+  answer(id: string, timeoutMs: number | undefined): Promise<Response | number>;
+}
+
+/** Something that is sent in parts. */
+export interface Parts {
+  isSent: boolean;
+  readonly sent: Promise<void>;
+  readonly stream: Writable | null;
 }
 
 /** See the module. */
 export class Request {
-  /** Of the message or response that was sent. */
-  readonly id: UUID;
-  /** What is written here is streamed; null: the draft says nothing of a stream. */
-  readonly stream: Writable | null;
   readonly #owner: RequestOwner;
+  readonly #id: string;
+  readonly #number: number;
+  readonly #parts: Parts | undefined;
 
   /** @internal */
-  constructor(owner: RequestOwner, id: UUID, stream: Writable | null) {
-    this.id = id;
-    this.stream = stream;
+  constructor(owner: RequestOwner, id: string, number: number, parts: Parts | undefined) {
     this.#owner = owner;
+    this.#id = id;
+    this.#number = number;
+    this.#parts = parts;
+  }
+
+  /** Of the message or response that was sent. */
+  get id(): UUID {
+    return UUID.ofBytes(this.#id);
+  }
+
+  /** What is written here is streamed; null: the draft says nothing of a stream. */
+  get stream(): Writable | null {
+    return this.#parts === undefined ? null : this.#parts.stream;
   }
 
   /** Whether all of it, stream and files included, was handed to the kernel. */
   isSent(): boolean {
-    return this.#owner.isSent();
+    return this.#parts === undefined ? this.#owner.isWritten(this.#number) : this.#parts.isSent;
   }
 
   /**
@@ -39,7 +58,9 @@ export class Request {
    * @throws {SocketyError} (as a rejection) ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_SENT, or what one of its files failed with
    */
   sent(): Promise<this> {
-    return quiet(this.#owner.sent().then(() => this));
+    return this.#parts === undefined
+      ? this.#owner.whenWritten(this.#number, this.#id, this)
+      : quiet(this.#parts.sent.then(() => this));
   }
 
   /**
@@ -50,6 +71,6 @@ export class Request {
    * @throws {SocketyError} (as a rejection) ERR_SOCKETY_CLOSED, ERR_SOCKETY_TIMEOUT
    */
   response(timeoutMs?: number): Promise<Response | number> {
-    return this.#owner.answer(timeoutMs);
+    return this.#owner.answer(this.#id, timeoutMs);
   }
 }

@@ -15,10 +15,15 @@ export class UUID {
 
   /** A new one, random (RFC 9562, version 4). */
   static random(): UUID {
-    if (next === POOL.length) fill();
-    const bytes = POOL.latin1Slice(next, next + LENGTH);
+    return new UUID(UUID.randomBytes());
+  }
+
+  /** The bytes of a new one, one for each character. */
+  static randomBytes(): string {
+    if (next === supply.length) fill();
+    const bytes = supply.substring(next, next + LENGTH);
     next += LENGTH;
-    return new UUID(bytes);
+    return bytes;
   }
 
   /** The one whose bytes are those of a text, one for each character. */
@@ -69,6 +74,7 @@ function fill(): void {
     POOL[at + 6] = ((POOL[at + 6] as number) & 0x0f) | 0x40;
     POOL[at + 8] = ((POOL[at + 8] as number) & 0x3f) | 0x80;
   }
+  supply = POOL.latin1Slice(0, POOL.length);
   next = 0;
 }
 
@@ -79,6 +85,7 @@ interface Bytes extends Buffer {
 
 const LENGTH = 16;
 
-/** Random ids that nobody has yet, made many at a time, and the next of them. */
+/** Random ids that nobody has yet, made many at a time, one character for each byte, and the next of them. */
 const POOL = Buffer.alloc(256 * LENGTH) as Bytes;
-let next = POOL.length;
+let supply = '';
+let next = 0;

@@ -23,6 +23,7 @@ import { errorOfEnd, SocketyError } from './errors.js';
 import { readFile, readHead, readLong, readOpened, readRefused } from './fields.js';
 import type { PeerInfo } from './link.js';
 import { type Message, Response } from './message.js';
+import { DONE } from './quiet.js';
 
 /** Whom the connections of a gateway belong to: the handlers of a worker module, or servers and clients. */
 export interface ConnectionOwner {
@@ -77,7 +78,7 @@ export function socketyWorker(host: ProtocolHost): ProtocolWorker {
         connection.file(number, transfer, index);
       }),
       [EVENT_SOCKETY_ABORT]: known((connection, { fields }) => connection.aborted(readLong(fields, 0))),
-      [EVENT_SOCKETY_FAST_REPLY]: known((connection, { fields }) => connection.fastReplied(fields)),
+      [EVENT_SOCKETY_FAST_REPLY]: known((connection, event) => connection.fastReplied(event)),
       [EVENT_SOCKETY_GO_AWAY]: known((connection) => {
         connection.emit('goAway');
       }),
@@ -99,7 +100,7 @@ export function socketyWorker(host: ProtocolHost): ProtocolWorker {
 }
 
 function received(owner: ConnectionOwner, connection: Connection, event: ProtocolEvent): unknown {
-  const message = connection.receive(readHead(event.fields), event.payload);
+  const message = connection.receive(readHead(event), event.payload);
   if (message instanceof Response) {
     if (!connection.responded(message)) message.discard();
     return undefined;
@@ -127,9 +128,12 @@ class Handlers implements ConnectionOwner {
 
   message(message: Message, { socketId, token }: ProtocolEvent): unknown {
     const result = this.#host.module.handleSocketyMessage?.(message, socketId, token);
-    if (typeof (result as Promise<void> | undefined)?.then === 'function') return whenDone(message, result);
-    message.settle();
-    return undefined;
+    if (result === DONE) return undefined;
+    if (typeof (result as Promise<void> | undefined)?.then !== 'function') {
+      message.settle();
+      return undefined;
+    }
+    return message.handled === result ? result : whenDone(message, result);
   }
 }
 

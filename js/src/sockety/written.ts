@@ -1,6 +1,7 @@
 /** Which of the things that were sent are written, that is, handed to the kernel. Owns who waits for that. */
 
 import { SocketyError } from './errors.js';
+import { nothing } from './quiet.js';
 
 /** See the module. What is sent is counted; the native side is asked by notes, one at a time. */
 export class Written {
@@ -11,7 +12,7 @@ export class Written {
   #noted = 0;
   /** A note follows at the end of this tick. */
   #isDue = false;
-  #waiters: Waiter[] = [];
+  #waiters: Waiter<unknown>[] = [];
 
   /** `note` asks the native side to say when everything that was sent before is written. */
   constructor(note: () => void) {
@@ -31,13 +32,13 @@ export class Written {
     return false;
   }
 
-  /** Resolves when something is written. `id` names it for `fail`. */
-  wait(number: number, id: string): Promise<void> {
-    if (number <= this.#written) return Promise.resolve();
+  /** Resolves with `value` when something is written. `id` names it for `fail`. */
+  wait<T>(number: number, id: string, value: T): Promise<T> {
+    if (number <= this.#written) return Promise.resolve(value);
     this.#ask();
-    return new Promise((resolve, reject) => {
-      this.#waiters.push({ number, id, resolve, reject });
-    });
+    const waiter = new Waiter(number, id, value);
+    this.#waiters.push(waiter);
+    return waiter.promise;
   }
 
   /** What the note was about is written. */
@@ -45,9 +46,13 @@ export class Written {
     this.#written = this.#noted;
     this.#noted = 0;
     const all = this.#waiters;
-    this.#waiters = all.filter((waiter) => waiter.number > this.#written);
-    if (this.#waiters.length > 0) this.#ask();
-    for (const waiter of all) if (waiter.number <= this.#written) waiter.resolve();
+    const later: Waiter<unknown>[] = [];
+    this.#waiters = later;
+    for (const waiter of all) {
+      if (waiter.number > this.#written) later.push(waiter);
+      else waiter.settle();
+    }
+    if (later.length > 0) this.#ask();
   }
 
   /** The note could not be sent. */
@@ -67,10 +72,10 @@ export class Written {
     this.#reject(() => true, error);
   }
 
-  #reject(which: (waiter: Waiter) => boolean, error: Error): void {
+  #reject(which: (waiter: Waiter<unknown>) => boolean, error: Error): void {
     const rejected = this.#waiters.filter(which);
     this.#waiters = this.#waiters.filter((waiter) => !which(waiter));
-    for (const waiter of rejected) waiter.reject(error);
+    for (const waiter of rejected) waiter.fail(error);
   }
 
   #ask(): void {
@@ -85,11 +90,27 @@ export class Written {
   }
 }
 
-interface Waiter {
+class Waiter<T> {
   readonly number: number;
   readonly id: string;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
+  readonly promise: Promise<T>;
+  settle: () => void = nothing;
+  #reject: (error: Error) => void = nothing;
+
+  constructor(number: number, id: string, value: T) {
+    this.number = number;
+    this.id = id;
+    this.promise = new Promise((resolve, reject) => {
+      this.settle = () => resolve(value);
+      this.#reject = reject;
+    });
+  }
+
+  /** That is told to whoever waits, and to nobody else. */
+  fail(error: Error): void {
+    this.promise.catch(nothing);
+    this.#reject(error);
+  }
 }
 
 /** No note is sent any more. */

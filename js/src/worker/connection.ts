@@ -37,7 +37,7 @@ export class Run {
   /** Payload bytes that are held with the native side; -1: no message. */
   readonly held: number;
   /** When it began to be waited for, on the clock of `performance.now()`. */
-  readonly began = performance.now();
+  readonly began: number;
   /** When it is late, on the clock of `performance.now()`. */
   readonly deadline: number;
   /** Events of the connection that wait for it, if any came. */
@@ -48,17 +48,22 @@ export class Run {
   readonly decide: ((result: unknown) => void) | undefined;
   /** What comes next does not wait for it. */
   beside = false;
+  /** In the list of what is timed. */
+  earlier: Run | undefined = undefined;
+  later: Run | undefined = undefined;
 
   constructor(
     connection: Connection,
     kind: number,
     held: number,
+    began: number,
     deadline: number,
     decide: ((result: unknown) => void) | undefined,
   ) {
     this.connection = connection;
     this.kind = kind;
     this.held = held;
+    this.began = began;
     this.deadline = deadline;
     this.decide = decide;
   }

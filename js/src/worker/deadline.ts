@@ -1,16 +1,20 @@
 /** The time limit of handlers: one timer for all that are pending. Owns the timer; knows nothing of connections. */
 
-/** Something that has to be over by a time. */
+/** Something that has to be over by a time. The list that it is in is kept in it. */
 export interface Timed {
   readonly deadline: number;
   readonly done: boolean;
+  earlier: Timed | undefined;
+  later: Timed | undefined;
 }
 
 /** Things with the same time limit, so the first to begin is the first to be late. */
 export class Deadlines<T extends Timed> {
   readonly #limit: number;
   readonly #late: (late: T) => void;
-  readonly #pending = new Set<T>();
+  #first: T | undefined;
+  #last: T | undefined;
+  #size = 0;
   #timer: NodeJS.Timeout | undefined;
   #whenEmpty: (() => void) | undefined;
 
@@ -20,28 +24,41 @@ export class Deadlines<T extends Timed> {
     this.#late = late;
   }
 
-  /** The deadline of what begins now. */
-  next(): number {
-    return this.#limit === 0 ? Number.POSITIVE_INFINITY : performance.now() + this.#limit;
+  /** The deadline of what begins at `now`. */
+  after(now: number): number {
+    return this.#limit === 0 ? Number.POSITIVE_INFINITY : now + this.#limit;
   }
 
   get size(): number {
-    return this.#pending.size;
+    return this.#size;
   }
 
   add(timed: T): void {
-    this.#pending.add(timed);
+    timed.earlier = this.#last;
+    if (this.#last === undefined) this.#first = timed;
+    else this.#last.later = timed;
+    this.#last = timed;
+    this.#size += 1;
     if (this.#timer === undefined && this.#limit > 0) this.#arm(this.#limit);
   }
 
+  /** It is over; after `stop` nothing is in the list. */
   delete(timed: T): void {
-    this.#pending.delete(timed);
-    if (this.#pending.size === 0) this.#whenEmpty?.();
+    const { earlier, later } = timed;
+    if (earlier === undefined && this.#first !== timed) return;
+    if (earlier === undefined) this.#first = later as T | undefined;
+    else earlier.later = later;
+    if (later === undefined) this.#last = earlier as T | undefined;
+    else later.earlier = earlier;
+    timed.earlier = undefined;
+    timed.later = undefined;
+    this.#size -= 1;
+    if (this.#size === 0) this.#whenEmpty?.();
   }
 
   /** Resolves when nothing is pending, or after `ms`. */
   settled(ms: number): Promise<void> {
-    if (this.#pending.size === 0) return Promise.resolve();
+    if (this.#size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const timer = setTimeout(finish, ms);
       const deadlines = this;
@@ -58,7 +75,15 @@ export class Deadlines<T extends Timed> {
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#pending.clear();
+    for (let timed = this.#first; timed !== undefined; ) {
+      const next = timed.later as T | undefined;
+      timed.earlier = undefined;
+      timed.later = undefined;
+      timed = next;
+    }
+    this.#first = undefined;
+    this.#last = undefined;
+    this.#size = 0;
     this.#whenEmpty?.();
   }
 
@@ -70,7 +95,7 @@ export class Deadlines<T extends Timed> {
   #look(): void {
     this.#timer = undefined;
     const now = performance.now();
-    for (const timed of this.#pending) {
+    for (let timed = this.#first; timed !== undefined; timed = this.#first) {
       if (timed.deadline > now) {
         this.#arm(timed.deadline - now);
         return;

@@ -31,8 +31,8 @@ import {
   over,
   type RecordBuffer,
   readClosing,
-  readEvent,
   readOpening,
+  SocketEvent,
   socketId,
 } from './record.js';
 import { Replies } from './replies.js';
@@ -340,18 +340,23 @@ export class Dispatcher {
     end.piece(piece, (head & FLAG_LAST) !== 0);
   }
 
+  /** The event's number and the length of its fields come first, then the fields. */
   #event(head: number, slot: number, at: number, length: number): void {
     const connection = this.#connections[slot];
     if (connection === undefined) return;
-    const { number, fields: fieldBytes } = readEvent(this.#words, at);
+    const words = this.#words;
     const start = (at + 2) << 2;
-    const behind = start + ((fieldBytes + 3) & ~3);
-    const fields = this.#buffer.subarray(start, start + fieldBytes);
-    const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(behind);
-    // a copy of what lies in the batch, which is used again
-    const payload =
-      typeof beside === 'object' ? beside : Buffer.from(this.#buffer.subarray(behind, (at << 2) + length));
-    this.#runner.event(connection, { number, fields, payload });
+    const end = start + (words[at + 1] as number);
+    const behind = (end + 3) & ~3;
+    const payload = this.#payload(head, behind, (at << 2) + length);
+    this.#runner.event(connection, new SocketEvent(words[at] as number, words, this.#buffer, { start, end }, payload));
+  }
+
+  /** A copy of what lies in the batch, which is used again. */
+  #payload(head: number, start: number, end: number): Buffer {
+    if (start >= end) return NO_BYTES;
+    const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(start);
+    return typeof beside === 'object' ? beside : Buffer.from(this.#buffer.subarray(start, end));
   }
 
   #drained(slot: number): void {

@@ -24,9 +24,10 @@ export class Events {
   }
 
   /** Calls what an event calls, if anything, and returns what that returned. */
-  call(event: SocketEvent, socketId: number, token: Uint8Array | undefined): unknown {
-    const { number, fields, payload } = event;
-    if (this.isOwn(number)) return this.#own?.events[number]?.({ socketId, token, fields, payload });
+  call(event: SocketEvent): unknown {
+    const { number, socketId, token } = event;
+    const own = this.#own?.events[number];
+    if (own !== undefined) return own(event);
     const handlers: Partial<Record<string, unknown>> = this.#host.module as LoadedModule & Record<string, unknown>;
     const handler = handlers[EVENT_HANDLERS[number] ?? ''] as Handler | undefined;
     return handler?.(socketId, token, ...argumentsOf(event));

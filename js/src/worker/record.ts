@@ -19,8 +19,9 @@ export const NO_SLOT = 0xffffffff;
 
 const NO_TOKEN = 0xffffffff;
 
-/** A `Buffer` with the decoders that skip argument checks; they exist in Node, Bun and Deno. */
+/** A `Buffer` with the methods that skip argument checks; they exist in Node, Bun and Deno. */
 export interface RecordBuffer extends Buffer {
+  latin1Write(text: string, at: number, length: number): number;
   latin1Slice(start: number, end: number): string;
   utf8Slice(start: number, end: number): string;
 }
@@ -51,14 +52,47 @@ export interface Closing {
   reason: string;
 }
 
-/** What a protocol tells of a connection. */
-export interface SocketEvent {
+/** What a protocol tells of a connection, in the batch. */
+export class SocketEvent {
   /** The event's number. */
-  number: number;
-  /** A view of the batch. */
-  fields: Buffer;
+  readonly number: number;
+  /** Where the fields lie: from `start`, a multiple of four, to `end`. */
+  readonly words: Uint32Array;
+  readonly buffer: RecordBuffer;
+  readonly start: number;
+  readonly end: number;
   /** Its own, no view. */
-  payload: Buffer;
+  readonly payload: Buffer;
+  /** Whose it is, and its token as handlers get it: set before it is handled. */
+  socketId = 0;
+  token: Buffer | undefined = undefined;
+
+  constructor(
+    number: number,
+    words: Uint32Array,
+    buffer: RecordBuffer,
+    place: { start: number; end: number },
+    payload: Buffer,
+  ) {
+    this.number = number;
+    this.words = words;
+    this.buffer = buffer;
+    this.start = place.start;
+    this.end = place.end;
+    this.payload = payload;
+  }
+
+  /** A view of the fields. */
+  get fields(): RecordBuffer {
+    return this.buffer.subarray(this.start, this.end) as RecordBuffer;
+  }
+
+  /** The same with fields of its own, for when the batch is used again. */
+  copy(): SocketEvent {
+    const words = this.words.slice(this.start >>> 2, (this.end + 3) >>> 2);
+    const place = { start: 0, end: this.end - this.start };
+    return new SocketEvent(this.number, words, over(words.buffer), place, this.payload);
+  }
 }
 
 /** Whether `handleOpen` decides over the OPEN record whose payload starts at word `at`; if not, it is accepted already. */
@@ -103,11 +137,6 @@ export function readClosing(words: Uint32Array, buffer: RecordBuffer, at: number
     token: tokenLength === NO_TOKEN ? undefined : Buffer.from(buffer.subarray(token, token + tokenLength)),
     reason: buffer.utf8Slice(reason, reason + word(words, at + 4)),
   };
-}
-
-/** The number of an EVENT record whose payload starts at word `at`, and the length of its fields, which follow. */
-export function readEvent(words: Uint32Array, at: number): { number: number; fields: number } {
-  return { number: word(words, at), fields: word(words, at + 1) };
 }
 
 /** Names and values in turn, each ended by a zero. No prototype: a client may name a header as it likes. */

@@ -112,12 +112,12 @@ export class Runner {
 
   /** The fields are a view of the batch. */
   event(connection: Connection, event: SocketEvent): void {
-    const bytes = event.fields.length + event.payload.length;
+    const bytes = event.end - event.start + event.payload.length;
     const isOwn = this.#events.isOwn(event.number);
     if (connection.run !== undefined && !isOwn) {
-      this.#wait(connection.run, KIND_EVENT, { ...event, fields: Buffer.from(event.fields) }, bytes);
+      this.#wait(connection.run, KIND_EVENT, event.copy(), bytes);
     } else if (!connection.failed) {
-      this.#runEvent(connection, event, bytes, { held: false, isOwn });
+      this.#runEvent(connection, event, bytes, false, isOwn);
     }
   }
 
@@ -166,18 +166,15 @@ export class Runner {
   }
 
   /** `isOwn`: it is for the protocol's own code, whose promises hold nothing up. */
-  #runEvent(
-    connection: Connection,
-    event: SocketEvent,
-    bytes: number,
-    { held, isOwn }: { held: boolean; isOwn: boolean },
-  ): void {
+  #runEvent(connection: Connection, event: SocketEvent, bytes: number, held: boolean, isOwn: boolean): void {
     const kind = KIND_EVENT | (event.number << NUMBER_SHIFT);
     if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
     this.#replies.handling(connection.id);
     let result: unknown;
     try {
-      result = this.#events.call(event, connection.id, connection.token);
+      event.socketId = connection.id;
+      event.token = connection.token;
+      result = this.#events.call(event);
     } catch (error) {
       this.#failed(connection, kind, error);
       return;
@@ -255,7 +252,8 @@ export class Runner {
     decide: ((result: unknown) => void) | undefined,
   ): void {
     if (!this.#isPending(connection, kind, result)) return;
-    const run = new Run(connection, kind, held, this.#deadlines.next(), decide);
+    const now = performance.now();
+    const run = new Run(connection, kind, held, now, this.#deadlines.after(now), decide);
     connection.run = run;
     this.#await(run, result);
   }
@@ -263,7 +261,8 @@ export class Runner {
   /** The protocol's own code returned: a promise is timed, and counts as a message that is handled. */
   #beside(connection: Connection, kind: number, result: unknown, bytes: number): void {
     if (!this.#isPending(connection, kind, result)) return;
-    const run = new Run(connection, kind, bytes, this.#deadlines.next(), undefined);
+    const now = performance.now();
+    const run = new Run(connection, kind, bytes, now, this.#deadlines.after(now), undefined);
     run.beside = true;
     // one is held, so that the end waits; what they wait for has to come
     if (connection.beside === 0) this.#worker.hold(connection.id, 1, 0);
@@ -377,8 +376,7 @@ export class Runner {
     else if (connection.failed) return;
     else if (kind === KIND_TEXT) this.#runText(connection, payload as string, held, true);
     else if (kind === KIND_BINARY) this.#runBinary(connection, payload as Buffer, held, true);
-    else if (kind === KIND_EVENT)
-      this.#runEvent(connection, payload as SocketEvent, held, { held: true, isOwn: false });
+    else if (kind === KIND_EVENT) this.#runEvent(connection, payload as SocketEvent, held, true, false);
     else this.#runDrain(connection);
   }
 

@@ -4,55 +4,68 @@
  */
 
 import type { NativeWorker } from '../binding.js';
+import { over, type RecordBuffer, socketId as readId } from './record.js';
 import type { Replies } from './replies.js';
 
 /** Called with what a socket could not be told. The fields are a view. */
-export type Refused = (socketId: number, operation: number, fields: Buffer) => void;
+export type Refused = (socketId: number, operation: number, fields: RecordBuffer) => void;
 
 /** See the module. */
 export class Tells {
+  /** What is collected: fields are written here, at the place that `place` gives. */
+  readonly buffer: RecordBuffer;
+  readonly words: Uint32Array;
   readonly #worker: NativeWorker;
   readonly #replies: Replies;
   readonly #refused: Refused;
-  readonly #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   #length = 0;
   #isScheduled = false;
   readonly #flush = (): void => this.flush();
 
   constructor(worker: NativeWorker, replies: Replies, refused: Refused) {
+    const memory = new ArrayBuffer(BUFFER_BYTES);
+    this.buffer = over(memory);
+    this.words = new Uint32Array(memory);
     this.#worker = worker;
     this.#replies = replies;
     this.#refused = refused;
   }
 
-  /**
-   * Collects something. `write` writes the fields, which are `fieldBytes` long, into a buffer from a place on.
-   */
-  add(
-    socketId: number,
-    operation: number,
-    fieldBytes: number,
-    payload: Uint8Array | undefined,
-    write: (buffer: Buffer, at: number) => void,
-  ): void {
-    const payloadBytes = payload === undefined ? 0 : payload.length;
-    const length = HEAD_BYTES + fieldBytes + payloadBytes;
-    if (length > LONGEST) {
-      this.#alone(socketId, operation, fieldBytes, payload, write);
-      return;
-    }
+  /** Makes room for something short. The fields are to be written at the place that this returns, the payload with `pay`. */
+  place(socketId: number, operation: number, fieldBytes: number, payloadBytes: number): number {
+    const length = HEAD_BYTES + padded(fieldBytes) + padded(payloadBytes);
     if (this.#length + length > BUFFER_BYTES) this.flush();
     if (this.#length === 0) this.#begin();
-    const buffer = this.#buffer;
+    const { words } = this;
     const at = this.#length;
-    buffer.writeUInt32LE(socketId % 2 ** 32, at);
-    buffer.writeUInt32LE(Math.floor(socketId / 2 ** 32), at + 4);
-    buffer.writeUInt32LE(operation, at + 8);
-    buffer.writeUInt32LE(fieldBytes, at + 12);
-    buffer.writeUInt32LE(payloadBytes, at + 16);
-    write(buffer, at + HEAD_BYTES);
-    if (payload !== undefined) buffer.set(payload, at + HEAD_BYTES + fieldBytes);
+    const word = at >>> 2;
+    words[word] = socketId;
+    words[word + 1] = socketId / 2 ** 32;
+    words[word + 2] = operation;
+    words[word + 3] = fieldBytes;
+    words[word + 4] = payloadBytes;
     this.#length = at + length;
+    return at + HEAD_BYTES;
+  }
+
+  /** Writes the payload behind fields at a place. */
+  pay(at: number, fieldBytes: number, payload: Uint8Array): void {
+    this.buffer.set(payload, at + padded(fieldBytes));
+  }
+
+  /** Tells something of any length. */
+  tell(socketId: number, operation: number, fields: Buffer, payload?: Uint8Array): void {
+    const payloadBytes = payload === undefined ? 0 : payload.length;
+    if (fields.length + payloadBytes <= LONGEST) {
+      const at = this.place(socketId, operation, fields.length, payloadBytes);
+      this.buffer.set(fields, at);
+      if (payload !== undefined) this.pay(at, fields.length, payload);
+      return;
+    }
+    this.#replies.flush();
+    if (!this.#worker.tell(socketId, operation, fields, payload)) {
+      this.#refused(socketId, operation, fields as RecordBuffer);
+    }
   }
 
   /** Tells now what waits. */
@@ -61,7 +74,7 @@ export class Tells {
     if (length === 0) return;
     this.#length = 0;
     this.#replies.first = undefined;
-    const refused = this.#worker.tellMany(this.#buffer, length);
+    const refused = this.#worker.tellMany(this.buffer, length);
     if (refused !== undefined) for (const at of refused) this.#tellRefused(at);
   }
 
@@ -77,32 +90,22 @@ export class Tells {
     });
   }
 
-  #alone(
-    socketId: number,
-    operation: number,
-    fieldBytes: number,
-    payload: Uint8Array | undefined,
-    write: (buffer: Buffer, at: number) => void,
-  ): void {
-    this.#replies.flush();
-    this.flush();
-    const fields = Buffer.allocUnsafe(fieldBytes);
-    write(fields, 0);
-    if (!this.#worker.tell(socketId, operation, fields, payload)) this.#refused(socketId, operation, fields);
-  }
-
   #tellRefused(at: number): void {
-    const buffer = this.#buffer;
-    const socketId = buffer.readUInt32LE(at) + buffer.readUInt32LE(at + 4) * 2 ** 32;
-    const fields = buffer.subarray(at + HEAD_BYTES, at + HEAD_BYTES + buffer.readUInt32LE(at + 12));
-    this.#refused(socketId, buffer.readUInt32LE(at + 8), fields);
+    const word = at >>> 2;
+    const start = at + HEAD_BYTES;
+    const fields = this.buffer.subarray(start, start + (this.words[word + 3] as number)) as RecordBuffer;
+    this.#refused(readId(this.words, word), this.words[word + 2] as number, fields);
   }
 }
+
+function padded(bytes: number): number {
+  return (bytes + 3) & ~3;
+}
+
+/** What is short: fields and payload together, in bytes. */
+export const LONGEST = 16 * 1024;
 
 /** Socket id, operation, bytes of the fields and of the payload. */
 const HEAD_BYTES = 20;
 
 const BUFFER_BYTES = 64 * 1024;
-
-/** What is longer goes alone. */
-const LONGEST = 16 * 1024;

@@ -12,7 +12,7 @@ mod transfer;
 
 pub use admission::{Acceptance, Rejection};
 pub use handlers::Handlers;
-pub(crate) use instruction::Instruction;
+pub(crate) use instruction::{Instruction, Waiting};
 pub use kinds::Operation;
 pub(crate) use kinds::{Event, RecordKind, Transport, Turn};
 pub(crate) use opening::Opening;

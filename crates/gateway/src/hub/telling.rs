@@ -18,17 +18,30 @@ impl Hub {
         payload: &[u8],
         dirty: &mut ShardSet,
     ) -> bool {
-        let instruction = Box::new(Instruction::new(operation, fields, payload));
-        let charge = COMMAND_CHARGE + instruction.bytes();
+        let instruction = Instruction::new(operation, fields, payload);
+        let length = instruction.length();
+        let charge = COMMAND_CHARGE + length;
         let posted = self.core.reach(id, &[], |route, _annotation| {
             dirty.insert(route.shard);
             let (slot, socket) = (route.slot, route.socket);
-            self.inboxes
-                .deliver(route.shard, charge, 0, |_mail| Command::Tell {
+            self.inboxes.deliver(route.shard, charge, 0, |mail| {
+                let small = u32::try_from(length).ok().filter(|_| length <= SMALL);
+                if let Some(length) = small {
+                    let start = mail.place(&[]);
+                    instruction.append(&mut mail.arena);
+                    return Command::TellSmall {
+                        slot,
+                        socket,
+                        start,
+                        length,
+                    };
+                }
+                Command::Tell {
                     slot,
                     socket,
-                    instruction,
-                })
+                    instruction: instruction.to_waiting(),
+                }
+            })
         });
         if posted == Some(false) {
             self.report(
@@ -39,3 +52,6 @@ impl Hub {
         posted == Some(true)
     }
 }
+
+/// Bytes of one that lies among other small things in an inbox.
+const SMALL: usize = 4096;

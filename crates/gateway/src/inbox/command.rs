@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use millrace_core::{Annotation, ChannelId, Kind, Name, SocketId};
 
-use crate::event::{Acceptance, Instruction, Rejection, Step, TransferId};
+use crate::event::{Acceptance, Rejection, Step, TransferId, Waiting};
 use crate::frame::{LateReply, Publication};
 use crate::listener::{Dialling, Incoming, Listening, Stopping};
 
@@ -63,7 +63,14 @@ pub(crate) enum Command {
     Tell {
         slot: u32,
         socket: SocketId,
-        instruction: Box<Instruction>,
+        instruction: Box<Waiting>,
+    },
+    /// … something short, which lies in the batch's arena.
+    TellSmall {
+        slot: u32,
+        socket: SocketId,
+        start: u32,
+        length: u32,
     },
     /// Somebody used the session's waker.
     Wake { slot: u32, socket: SocketId },

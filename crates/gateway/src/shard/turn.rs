@@ -7,15 +7,17 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::vec::Drain;
 
-use millrace_core::ChannelId;
+use millrace_core::{ChannelId, SocketId};
 use smallvec::{SmallVec, smallvec};
 
 use super::Shard;
 use super::recipients::Local;
 use crate::close::CloseReason;
+use crate::event::Instruction;
 use crate::fault::Fault;
 use crate::frame::{Message, Publication};
 use crate::inbox::{Command, Mail};
+use crate::socket::Wake;
 use crate::socket::connection::Shared;
 use crate::socket::transfers::Owner;
 
@@ -136,6 +138,12 @@ impl Shard {
                     .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
             },
             Command::Listen(listening) => super::accept::listen(self, *listening),
+            Command::TellSmall {
+                slot,
+                socket,
+                start,
+                length,
+            } => self.tell_small((slot, socket), place(arena, start, length)),
             Command::Dial(dialling) => super::dial::dial(self, *dialling),
             Command::StopAccepting(listeners) => self.stop_accepting(&listeners),
             Command::Stop(stopping) => self.stop(stopping),
@@ -172,6 +180,16 @@ impl Shard {
         }
     }
 
+    /// A worker told a session something short.
+    fn tell_small(&self, (slot, socket): (u32, SocketId), instruction: &[u8]) {
+        if let Some(connection) = self.find(slot, socket)
+            && let Some(instruction) = Instruction::read(instruction)
+        {
+            let io = &mut *connection.io.borrow_mut();
+            self.tell_session(&connection, io, Wake::Told(instruction));
+        }
+    }
+
     /// A command that delivers.
     fn apply_message(&self, command: Command, arena: &[u8]) {
         match command {
@@ -182,12 +200,7 @@ impl Shard {
                 start,
                 length,
             } => {
-                let range = usize::try_from(start)
-                    .ok()
-                    .zip(usize::try_from(length).ok());
-                let payload = range
-                    .and_then(|(start, length)| arena.get(start..start + length))
-                    .unwrap_or_default();
+                let payload = place(arena, start, length);
                 let message = Message {
                     kind,
                     payload,
@@ -268,6 +281,16 @@ impl Shard {
         backlogs.remove(slot);
         find(slot).cloned()
     }
+}
+
+/// What lies at a place of a batch's arena.
+fn place(arena: &[u8], start: u32, length: u32) -> &[u8] {
+    let range = usize::try_from(start)
+        .ok()
+        .zip(usize::try_from(length).ok());
+    range
+        .and_then(|(start, length)| arena.get(start..start + length))
+        .unwrap_or_default()
 }
 
 /// Whether a command is one more publication to all of this channel.

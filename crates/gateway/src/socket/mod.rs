@@ -49,7 +49,7 @@ pub(crate) trait Session {
     }
 
     /// Something else than input has come.
-    fn wake(&mut self, _why: Wake, _cx: &mut Context<'_>) -> Result<(), CloseReason> {
+    fn wake(&mut self, _why: Wake<'_>, _cx: &mut Context<'_>) -> Result<(), CloseReason> {
         Ok(())
     }
 
@@ -120,7 +120,7 @@ pub(crate) enum Goodbye {
 
 /// Why a session is woken.
 #[derive(Debug)]
-pub(crate) enum Wake {
+pub(crate) enum Wake<'a> {
     /// It is open, and nothing was read yet.
     Opened,
     /// The time of [`Context::wake_at`] has come.
@@ -134,7 +134,7 @@ pub(crate) enum Wake {
     Written,
     /// The worker tells it something, in the order of what it sends. May come before [`Opened`](Self::Opened), where
     /// `handleOpen` said it, and while the worker still handles what came before the peer's end.
-    Told(Box<Instruction>),
+    Told(Instruction<'a>),
     /// The worker takes a step of one of its transfers.
     Transfer(TransferId, Step),
 }

@@ -25,7 +25,7 @@ impl Env {
             Command::Answer { answer, .. } => self.answer(connection, answer),
             Command::Tell { instruction, .. } => {
                 let io = &mut *connection.io.borrow_mut();
-                self.tell_session(connection, io, Wake::Told(instruction));
+                self.tell_session(connection, io, Wake::Told(instruction.view()));
             }
             Command::Wake { .. } => self.wake_posted(connection),
             _ => {}

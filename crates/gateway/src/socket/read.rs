@@ -170,7 +170,7 @@ impl Env {
     }
 
     /// Wakes the session of an open connection.
-    pub(crate) fn wake_session(&self, connection: &Shared, io: &mut Io, why: Wake) {
+    pub(crate) fn wake_session(&self, connection: &Shared, io: &mut Io, why: Wake<'_>) {
         if !matches!(io.phase, Phase::Open) {
             return;
         }
@@ -179,14 +179,14 @@ impl Env {
 
     /// Tells the session what its worker says, in every phase in which it may send: its first words may lie before the
     /// opening, its last behind the peer's.
-    pub(crate) fn tell_session(&self, connection: &Shared, io: &mut Io, why: Wake) {
+    pub(crate) fn tell_session(&self, connection: &Shared, io: &mut Io, why: Wake<'_>) {
         if !io.is_live() {
             return;
         }
         self.wake_called(connection, io, why);
     }
 
-    fn wake_called(&self, connection: &Shared, io: &mut Io, why: Wake) {
+    fn wake_called(&self, connection: &Shared, io: &mut Io, why: Wake<'_>) {
         let stalled = io.stalls();
         let (result, _) = self.call_session(connection, io, |session, cx| session.wake(why, cx));
         if let Err(reason) = result {

@@ -27,6 +27,8 @@ pub(super) fn of_opened(peer: &Peer) -> Box<[u8]> {
 pub(super) const RESPONSE: u32 = 1;
 pub(super) const EXPECTS_RESPONSE: u32 = 1 << 1;
 pub(super) const HAS_STREAM: u32 = 1 << 2;
+/// Its action is not all ASCII; only towards the worker.
+const WIDE: u32 = 1 << 3;
 
 /// Appends the fields of `Event::SocketyMessage`: flags (4 bytes), number of files (4), the message's number on this connection (8),
 /// its id (16), the id that it answers (16, zeros if none), bytes of its data (8) and of its files together (8), the transfers
@@ -42,6 +44,9 @@ pub(super) fn append_message(number: u64, head: &Head<'_>, out: &mut Vec<u8>) {
     }
     if head.has_stream {
         flags |= HAS_STREAM;
+    }
+    if !action.is_ascii() {
+        flags |= WIDE;
     }
     out.extend_from_slice(&flags.to_le_bytes());
     out.extend_from_slice(&head.files.count().to_le_bytes());

@@ -8,7 +8,7 @@ use millrace_protocol::sockety::{
 
 use super::down::{Down, Progress};
 use super::fields;
-use crate::contract::{Context, Event, Instruction, Operation, Step, TransferId};
+use crate::contract::{Context, Event, Instruction, Operation, Step, TransferId, Waiting};
 
 /// The writing half of one connection.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct Outbound {
     shares_channel: bool,
     down: Down,
     /// What waits for a channel, and its bytes.
-    queue: VecDeque<Box<Instruction>>,
+    queue: VecDeque<Box<Waiting>>,
     queued: usize,
     most_queued: usize,
 }
@@ -54,7 +54,7 @@ impl Outbound {
     /// Does what the worker says. What cannot be said is told to the worker.
     pub(super) fn told(
         &mut self,
-        instruction: Box<Instruction>,
+        instruction: Instruction<'_>,
         is_ready: bool,
         cx: &mut Context<'_>,
     ) {
@@ -78,11 +78,11 @@ impl Outbound {
                 cx.send(|out| out.resize(out.len() + count.min(MOST_HEARTBEATS), HEARTBEAT));
             }
             // it is not known which channels there are
-            Some(Operation::SocketyBegin) if !is_ready => self.enqueue(instruction, cx),
-            _ if !self.queue.is_empty() => self.enqueue(instruction, cx),
-            _ => match self.send(&instruction, cx) {
+            Some(Operation::SocketyBegin) if !is_ready => self.enqueue(instruction.to_waiting(), cx),
+            _ if !self.queue.is_empty() => self.enqueue(instruction.to_waiting(), cx),
+            _ => match self.send(instruction, cx) {
                 Sent::Yes => {}
-                Sent::Later => self.enqueue(instruction, cx),
+                Sent::Later => self.enqueue(instruction.to_waiting(), cx),
                 Sent::Never => refused(instruction.fields(), cx),
             },
         }
@@ -100,8 +100,9 @@ impl Outbound {
         true
     }
 
-    fn enqueue(&mut self, instruction: Box<Instruction>, cx: &mut Context<'_>) {
-        let bytes = instruction.bytes();
+    fn enqueue(&mut self, waiting: Box<Waiting>, cx: &mut Context<'_>) {
+        let bytes = waiting.bytes();
+        let instruction = waiting.view();
         // there is one note at most
         let may_wait = self.queue.is_empty()
             || instruction.operation() == Some(Operation::SocketyNote)
@@ -110,22 +111,23 @@ impl Outbound {
             return refused(instruction.fields(), cx);
         }
         self.queued += bytes;
-        self.queue.push_back(instruction);
+        self.queue.push_back(waiting);
     }
 
     /// Sends what waited, as far as channels are free.
     fn send_queued(&mut self, cx: &mut Context<'_>) {
-        while let Some(instruction) = self.queue.pop_front() {
-            match self.send(&instruction, cx) {
+        while let Some(waiting) = self.queue.pop_front() {
+            let instruction = waiting.view();
+            match self.send(instruction, cx) {
                 Sent::Yes => {}
                 Sent::Never => refused(instruction.fields(), cx),
-                Sent::Later => return self.queue.push_front(instruction),
+                Sent::Later => return self.queue.push_front(waiting),
             }
-            self.queued -= instruction.bytes();
+            self.queued -= waiting.bytes();
         }
     }
 
-    fn send(&mut self, instruction: &Instruction, cx: &mut Context<'_>) -> Sent {
+    fn send(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
         match instruction.operation() {
             Some(Operation::SocketySend) => self.send_whole(instruction, cx),
             Some(Operation::SocketyBegin) => self.begin(instruction, cx),
@@ -139,7 +141,7 @@ impl Outbound {
         }
     }
 
-    fn send_whole(&mut self, instruction: &Instruction, cx: &mut Context<'_>) -> Sent {
+    fn send_whole(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
         let Some(outgoing) = fields::to_outgoing(instruction.fields()) else {
             return Sent::Never;
         };
@@ -167,7 +169,7 @@ impl Outbound {
     }
 
     /// Begins a message whose contents are to come.
-    fn begin(&mut self, instruction: &Instruction, cx: &mut Context<'_>) -> Sent {
+    fn begin(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
         let announced = fields::to_announced(instruction.fields());
         let Some(announced) = announced.filter(|_| !self.shares_channel) else {
             return Sent::Never;
@@ -230,7 +232,7 @@ fn refused(fields: &[u8], cx: &mut Context<'_>) {
     let _flow = cx.event(Event::SocketyRefused, shown, (&[][..]).into());
 }
 
-fn shown(instruction: &Instruction) -> &[u8] {
+fn shown(instruction: Instruction<'_>) -> &[u8] {
     let fields = instruction.fields();
     fields.get(..SHOWN_BYTES).unwrap_or(fields)
 }

@@ -229,7 +229,7 @@ impl Session for Sockety {
         Err(CloseReason::by_peer(None, ""))
     }
 
-    fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+    fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         match why {
             Wake::Opened => {
                 let opened = std::mem::take(&mut self.opened);

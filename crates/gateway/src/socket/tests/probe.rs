@@ -109,7 +109,7 @@ impl Probe {
 }
 
 /// The worker told it something.
-fn told(instruction: &Instruction, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+fn told(instruction: Instruction<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
     assert_eq!(instruction.operation(), Some(Operation::Probe));
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let (fields, payload) = (text(instruction.fields()), text(instruction.payload()));
@@ -189,13 +189,13 @@ impl Session for Probe {
         Ok(())
     }
 
-    fn wake(&mut self, why: Wake, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+    fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         match why {
             Wake::Opened if self.greets => {}
             Wake::Written => say(cx, "written"),
             Wake::Opened => say(cx, "opened"),
             Wake::Posted => say(cx, "posted"),
-            Wake::Told(instruction) => return told(&instruction, cx),
+            Wake::Told(instruction) => return told(instruction, cx),
             Wake::Transfer(id, step) => self.step(id, step, cx),
             Wake::Time if cx.is_paused() => say(cx, "not read"),
             Wake::Time => say(cx, "silent"),
