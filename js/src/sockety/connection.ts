@@ -2,44 +2,23 @@
 
 import { EventEmitter } from 'node:events';
 
-import {
-  OPERATION_SOCKETY_BEGIN,
-  OPERATION_SOCKETY_CUT,
-  OPERATION_SOCKETY_FAST_REPLY,
-  OPERATION_SOCKETY_HEARTBEAT,
-  OPERATION_SOCKETY_NOTE,
-  OPERATION_SOCKETY_SEND,
-} from '../worker/kinds.generated.js';
+import { OPERATION_SOCKETY_NOTE } from '../worker/kinds.generated.js';
 import type { RecordBuffer, SocketEvent } from '../worker/record.js';
-import { LONGEST } from '../worker/tells.js';
 import { Answers } from './answers.js';
 import type { ConnectionEvents } from './connection-events.js';
 import type { Origin } from './contents.js';
 import { checkProducer } from './draft.js';
 import { closed, notSent, SocketyError } from './errors.js';
-import {
-  FAST_REPLY_BYTES,
-  type Head,
-  hasContents,
-  readBegan,
-  readFastReply,
-  readRefused,
-  sendBytes,
-  writeBegin,
-  writeFastReply,
-  writeSend,
-} from './fields.js';
+import { FAST_REPLY_BYTES, type Head, hasContents, readFastReply, readRefused } from './fields.js';
 import { Kept } from './kept.js';
 import type { Link, PeerInfo } from './link.js';
 import { Contents, Message, Response } from './message.js';
-import { Pace } from './pace.js';
+import { isWhole, Outbound } from './outbound.js';
 import { Heartbeat, type Producer, Series } from './producer.js';
 import { DONE, nothing, quiet } from './quiet.js';
-import { type Parts, Request, type RequestOwner } from './request.js';
-import { Sending } from './sending.js';
+import { Request, type RequestOwner } from './request.js';
 import { UUID } from './uuid.js';
 import { Waiters } from './waiters.js';
-import { Written } from './written.js';
 
 /** See the module. */
 export class Connection extends EventEmitter<ConnectionEvents> implements RequestOwner {
@@ -47,14 +26,11 @@ export class Connection extends EventEmitter<ConnectionEvents> implements Reques
   #link: Link | undefined;
   #peer: PeerInfo | undefined;
   readonly #answers = new Answers();
-  readonly #pace = new Pace((transfer) => this.#link?.worker.wantRoom(transfer));
-  readonly #written = new Written(() => this.#tell(OPERATION_SOCKETY_NOTE, NO_FIELDS));
   #origin: Origin | undefined;
+  #outbound: Outbound | undefined;
   #kept: Kept | undefined;
   /** Messages whose contents are still coming, by their numbers. */
   readonly #open = new Map<number, Contents>();
-  /** Messages that are sent in parts, by the bytes of their ids. */
-  readonly #sendings = new Map<string, Sending>();
   #isReady = false;
   readonly #whenReady = new Waiters();
   readonly #whenClosed = new Waiters();
@@ -126,7 +102,12 @@ export class Connection extends EventEmitter<ConnectionEvents> implements Reques
    * @throws {SocketyError} ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_READY
    */
   send(producer: Producer): Request {
-    return this.#send(producer, true);
+    checkProducer(producer);
+    const outbound = this.#check();
+    const id = UUID.randomBytes();
+    return isWhole(producer)
+      ? new Request(this, id, outbound.sendWhole(producer, id, true), undefined)
+      : new Request(this, id, 0, outbound.sendParts(producer, id, true));
   }
 
   /**
@@ -140,13 +121,16 @@ export class Connection extends EventEmitter<ConnectionEvents> implements Reques
     if (producer instanceof Series) {
       return quiet(Promise.all(producer.producers.map((one) => this.pass(one))).then(nothing));
     }
-    if (producer instanceof Heartbeat) return this.#heartbeat();
+    if (producer instanceof Heartbeat) {
+      const outbound = this.#check();
+      return outbound.whenWritten(outbound.heartbeat(), '', undefined);
+    }
     checkProducer(producer);
-    const link = this.#check();
+    const outbound = this.#check();
     const id = UUID.randomBytes();
     return isWhole(producer)
-      ? this.whenWritten(this.#sendWhole(link, producer, id, false), id, undefined)
-      : this.#sendParts(producer, id, false).sent;
+      ? outbound.whenWritten(outbound.sendWhole(producer, id, false), id, undefined)
+      : outbound.sendParts(producer, id, false).sent;
   }
 
   /**
@@ -162,39 +146,24 @@ export class Connection extends EventEmitter<ConnectionEvents> implements Reques
       this.#hangUp?.();
       process.nextTick(() => this.ended(undefined));
     } else if (force) {
-      this.#tell(OPERATION_SOCKETY_CUT, NO_FIELDS);
+      this.#outbound?.cut();
     } else if (isFirst) {
       this.#closeWhenWritten(this.#link);
     }
     return whenClosed;
   }
 
-  #closeWhenWritten(link: Link): void {
-    const sendings = [...this.#sendings.values()].map((sending) => sending.done);
-    Promise.allSettled(sendings)
-      .then(() => this.whenWritten(this.#written.count(), '', undefined))
-      .catch(nothing)
-      .then(() => {
-        link.replies.flush();
-        if (!this.#closed) link.gateway.close(link.socketId, NORMAL);
-      });
+  async #closeWhenWritten(link: Link): Promise<void> {
+    await this.#outbound?.allWritten();
+    link.replies.flush();
+    if (!this.#closed) link.gateway.close(link.socketId, NORMAL);
   }
 
   /** @internal Answers a message or a response, by the bytes of its id, with a number from 0 to 4095. */
   fastReply(id: string, code: number): Promise<void> {
-    const link = this.#link;
-    if (this.#isClosing || link === undefined) return quiet(Promise.reject(closed()));
-    const { tells } = link;
-    const at = tells.place(link.socketId, OPERATION_SOCKETY_FAST_REPLY, FAST_REPLY_BYTES, 0);
-    writeFastReply(tells.buffer, at, code, id);
-    this.#written.count();
+    if (this.#isClosing || this.#outbound === undefined) return quiet(Promise.reject(closed()));
+    this.#outbound.fastReply(id, code);
     return DONE;
-  }
-
-  #heartbeat(): Promise<void> {
-    this.#check();
-    this.#tell(OPERATION_SOCKETY_HEARTBEAT, ONCE);
-    return this.whenWritten(this.#written.count(), '', undefined);
   }
 
   // What the native side tells.
@@ -206,6 +175,7 @@ export class Connection extends EventEmitter<ConnectionEvents> implements Reques
     const { worker, transfers, socketId } = link;
     this.#kept = new Kept(worker, socketId);
     this.#origin = { worker, transfers, kept: (bytes) => this.#kept?.add(bytes) };
+    this.#outbound = new Outbound(link, this.#origin);
     return this;
   }
 
@@ -262,15 +232,12 @@ export class Connection extends EventEmitter<ConnectionEvents> implements Reques
 
   /** @internal A message that is sent in parts has begun. */
   began(fields: RecordBuffer): void {
-    const { id, transfers } = readBegan(fields);
-    const sending = this.#sendings.get(id);
-    if (sending !== undefined) sending.begin(transfers);
-    else for (const transfer of transfers) this.#link?.worker.endAnswer(transfer, false);
+    this.#outbound?.began(fields);
   }
 
   /** @internal The native side could not be told something: too much waits, or the socket is gone. */
   untold(operation: number, fields: RecordBuffer): void {
-    if (operation === OPERATION_SOCKETY_NOTE) this.#written.refused();
+    if (operation === OPERATION_SOCKETY_NOTE) this.#outbound?.noteRefused();
     else if (fields.length >= FAST_REPLY_BYTES) this.refused(readRefused(fields));
   }
 
@@ -278,13 +245,12 @@ export class Connection extends EventEmitter<ConnectionEvents> implements Reques
   refused(id: string): void {
     const error = notSent();
     this.#answers.fail(id, error);
-    this.#sendings.get(id)?.fail(error);
-    this.#written.fail(id, error);
+    this.#outbound?.refused(id, error);
   }
 
   /** @internal Everything that was sent before the last note is written. */
   noted(): void {
-    this.#written.noted();
+    this.#outbound?.noted();
   }
 
   /** @internal The other side sends nothing more: no answers, and where that `isCut`, not the rest of what has begun. */
@@ -315,56 +281,12 @@ export class Connection extends EventEmitter<ConnectionEvents> implements Reques
     const error = closed();
     this.#whenReady.reject(why ?? error);
     this.#answers.failAll(error);
-    for (const sending of [...this.#sendings.values()]) sending.fail(error);
     for (const contents of [...this.#open.values()]) contents.fail(error);
-    this.#sendings.clear();
     this.#open.clear();
-    this.#written.end(error);
+    this.#outbound?.end(error);
     if (why !== undefined) this.failed(why);
     this.emit('close');
     this.#whenClosed.resolve();
-  }
-
-  #send(producer: Producer, expectsResponse: boolean): Request {
-    checkProducer(producer);
-    const link = this.#check();
-    const id = UUID.randomBytes();
-    return isWhole(producer)
-      ? new Request(this, id, this.#sendWhole(link, producer, id, expectsResponse), undefined)
-      : new Request(this, id, 0, this.#sendParts(producer, id, expectsResponse));
-  }
-
-  #sendWhole(link: Link, producer: Producer, id: string, expectsResponse: boolean): number {
-    const { tells, socketId } = link;
-    const { action, data, parentId } = producer;
-    const fieldBytes = sendBytes(action);
-    const bytes = data === undefined ? 0 : data.length;
-    const parent = parentId && UUID.bytesOf(parentId);
-    if (fieldBytes + bytes <= LONGEST) {
-      const at = tells.place(socketId, OPERATION_SOCKETY_SEND, fieldBytes, bytes);
-      writeSend(tells.buffer, at, { id, parentId: parent, expectsResponse, action });
-      if (data !== undefined) tells.pay(at, fieldBytes, data);
-    } else {
-      const fields = Buffer.allocUnsafe(fieldBytes) as RecordBuffer;
-      writeSend(fields, 0, { id, parentId: parent, expectsResponse, action });
-      tells.tell(socketId, OPERATION_SOCKETY_SEND, fields, data);
-    }
-    return this.#written.count();
-  }
-
-  #sendParts(producer: Producer, id: string, expectsResponse: boolean): Parts {
-    const { action, data, parentId, files, hasStream } = producer;
-    const sending = new Sending(this.#origin as Origin, this.#pace, producer, expectsResponse);
-    this.#sendings.set(id, sending);
-    const outgoing = { id, parentId: parentId && UUID.bytesOf(parentId), expectsResponse, action };
-    this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, data?.length ?? 0, files));
-    const parts = { isSent: false, sent: DONE, stream: sending.stream };
-    parts.sent = quiet(
-      this.#inParts(sending, id).then(() => {
-        parts.isSent = true;
-      }),
-    );
-    return parts;
   }
 
   /**
@@ -372,56 +294,34 @@ export class Connection extends EventEmitter<ConnectionEvents> implements Reques
    *
    * @throws {SocketyError} ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_READY
    */
-  #check(): Link {
+  #check(): Outbound {
     if (this.#isClosing) throw closed();
-    if (!this.#isReady || this.#link === undefined) {
+    if (!this.#isReady || this.#outbound === undefined) {
       throw new SocketyError('ERR_SOCKETY_NOT_READY', 'The connection is not established yet.');
     }
-    return this.#link;
-  }
-
-  async #inParts(sending: Sending, key: string): Promise<void> {
-    try {
-      await sending.done;
-    } finally {
-      this.#sendings.delete(key);
-    }
-    await this.whenWritten(this.#written.count(), key, undefined);
+    return this.#outbound;
   }
 
   // What requests ask.
 
   /** @internal */
   isWritten(number: number): boolean {
-    return this.#written.has(number);
+    return this.#outbound?.isWritten(number) ?? false;
   }
 
   /** @internal */
   whenWritten<T>(number: number, id: string, value: T): Promise<T> {
-    return this.#closed ? quiet(Promise.reject(closed())) : this.#written.wait(number, id, value);
+    const outbound = this.#outbound;
+    return this.#closed || outbound === undefined
+      ? quiet(Promise.reject(closed()))
+      : outbound.whenWritten(number, id, value);
   }
 
   /** @internal */
   answer(id: string, timeoutMs: number | undefined): Promise<Response | number> {
     return this.#ended ? quiet(Promise.reject(closed())) : this.#answers.next(id, timeoutMs);
   }
-
-  /** In the order of what handlers `send`. */
-  #tell(operation: number, fields: Buffer): void {
-    this.#link?.tells.tell(this.#link.socketId, operation, fields);
-  }
 }
-
-/** Whether it is sent at once, in one piece. */
-function isWhole({ data, files, hasStream }: Producer): boolean {
-  return files.length === 0 && !hasStream && (data === undefined || data.length <= WHOLE_BYTES);
-}
-
-const NO_FIELDS = Buffer.alloc(0);
-const ONCE = Buffer.from([1, 0, 0, 0]);
-
-/** Longer data goes in parts, as fast as the peer takes it. */
-const WHOLE_BYTES = 64 * 1024;
 
 /** RFC 6455 7.4.1. */
 const NORMAL = 1000;

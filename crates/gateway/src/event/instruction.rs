@@ -65,12 +65,12 @@ impl<'a> Instruction<'a> {
     }
 
     /// A copy, to wait.
-    pub(crate) fn to_waiting(self) -> Box<Waiting> {
-        Box::new(Waiting {
+    pub(crate) fn to_waiting(self) -> Waiting {
+        Waiting {
             operation: self.operation,
             bytes: [self.fields, self.payload].concat().into_boxed_slice(),
             fields: self.fields.len(),
-        })
+        }
     }
 }
 

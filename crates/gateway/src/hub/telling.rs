@@ -39,7 +39,7 @@ impl Hub {
                 Command::Tell {
                     slot,
                     socket,
-                    instruction: instruction.to_waiting(),
+                    instruction: Box::new(instruction.to_waiting()),
                 }
             })
         });

@@ -13,11 +13,9 @@ use smallvec::{SmallVec, smallvec};
 use super::Shard;
 use super::recipients::Local;
 use crate::close::CloseReason;
-use crate::event::Instruction;
 use crate::fault::Fault;
 use crate::frame::{Message, Publication};
 use crate::inbox::{Command, Mail};
-use crate::socket::Wake;
 use crate::socket::connection::Shared;
 use crate::socket::transfers::Owner;
 
@@ -182,11 +180,8 @@ impl Shard {
 
     /// A worker told a session something short.
     fn tell_small(&self, (slot, socket): (u32, SocketId), instruction: &[u8]) {
-        if let Some(connection) = self.find(slot, socket)
-            && let Some(instruction) = Instruction::read(instruction)
-        {
-            let io = &mut *connection.io.borrow_mut();
-            self.tell_session(&connection, io, Wake::Told(instruction));
+        if let Some(connection) = self.find(slot, socket) {
+            self.tell_in_one_piece(&connection, instruction);
         }
     }
 

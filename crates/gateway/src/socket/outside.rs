@@ -3,6 +3,7 @@
 use super::connection::{Connection, Phase, Shared};
 use super::env::Env;
 use crate::close::CloseReason;
+use crate::event::Instruction;
 use crate::inbox::Command;
 use crate::socket::Wake;
 
@@ -29,6 +30,14 @@ impl Env {
             }
             Command::Wake { .. } => self.wake_posted(connection),
             _ => {}
+        }
+    }
+
+    /// A worker tells the session something, [in one piece](Instruction::append).
+    pub(crate) fn tell_in_one_piece(&self, connection: &Shared, instruction: &[u8]) {
+        if let Some(instruction) = Instruction::read(instruction) {
+            let io = &mut *connection.io.borrow_mut();
+            self.tell_session(connection, io, Wake::Told(instruction));
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Outbound {
     shares_channel: bool,
     down: Down,
     /// What waits for a channel, and its bytes.
-    queue: VecDeque<Box<Waiting>>,
+    queue: VecDeque<Waiting>,
     queued: usize,
     most_queued: usize,
 }
@@ -78,7 +78,9 @@ impl Outbound {
                 cx.send(|out| out.resize(out.len() + count.min(MOST_HEARTBEATS), HEARTBEAT));
             }
             // it is not known which channels there are
-            Some(Operation::SocketyBegin) if !is_ready => self.enqueue(instruction.to_waiting(), cx),
+            Some(Operation::SocketyBegin) if !is_ready => {
+                self.enqueue(instruction.to_waiting(), cx);
+            }
             _ if !self.queue.is_empty() => self.enqueue(instruction.to_waiting(), cx),
             _ => match self.send(instruction, cx) {
                 Sent::Yes => {}
@@ -100,7 +102,7 @@ impl Outbound {
         true
     }
 
-    fn enqueue(&mut self, waiting: Box<Waiting>, cx: &mut Context<'_>) {
+    fn enqueue(&mut self, waiting: Waiting, cx: &mut Context<'_>) {
         let bytes = waiting.bytes();
         let instruction = waiting.view();
         // there is one note at most

@@ -224,8 +224,14 @@ impl Harness {
         self.env.hub.inboxes().turn_begins(self.env.index());
         self.env.hub.inboxes().take(self.env.index(), &mut mail);
         let count = mail.commands.len();
-        for command in mail.commands.drain(..) {
-            if let Command::Transfer { id, step } = command {
+        let Mail { commands, arena } = &mut mail;
+        for command in commands.drain(..) {
+            if let Command::TellSmall { start, length, .. } = command {
+                let start = usize::try_from(start).unwrap();
+                let length = usize::try_from(length).unwrap();
+                let instruction = &arena[start..][..length];
+                self.env.tell_in_one_piece(&self.connection, instruction);
+            } else if let Command::Transfer { id, step } = command {
                 let owner = self.env.transfers.owner(id);
                 if let Some(Owner::Connection { slot, socket }) = owner {
                     let connection = self.env.find(slot, socket).unwrap();

@@ -1,0 +1,166 @@
+/** What is sent on one connection: whole, in parts, and what is written of it. Knows no answers. */
+
+import {
+  OPERATION_SOCKETY_BEGIN,
+  OPERATION_SOCKETY_CUT,
+  OPERATION_SOCKETY_FAST_REPLY,
+  OPERATION_SOCKETY_HEARTBEAT,
+  OPERATION_SOCKETY_NOTE,
+  OPERATION_SOCKETY_SEND,
+} from '../worker/kinds.generated.js';
+import type { RecordBuffer } from '../worker/record.js';
+import { LONGEST } from '../worker/tells.js';
+import type { Origin } from './contents.js';
+import { FAST_REPLY_BYTES, readBegan, sendBytes, writeBegin, writeFastReply, writeSend } from './fields.js';
+import type { Link } from './link.js';
+import { Pace } from './pace.js';
+import type { Producer } from './producer.js';
+import { DONE, quiet } from './quiet.js';
+import type { Parts } from './request.js';
+import { Sending } from './sending.js';
+import { UUID } from './uuid.js';
+import { Written } from './written.js';
+
+/** See the module. Ids are the bytes of a UUID. */
+export class Outbound {
+  readonly #link: Link;
+  readonly #origin: Origin;
+  readonly #pace: Pace;
+  readonly #written: Written;
+  /** Messages that are sent in parts, by their ids. */
+  readonly #sendings = new Map<string, Sending>();
+
+  constructor(link: Link, origin: Origin) {
+    this.#link = link;
+    this.#origin = origin;
+    this.#pace = new Pace((transfer) => link.worker.wantRoom(transfer));
+    this.#written = new Written(() => this.#tell(OPERATION_SOCKETY_NOTE, NO_FIELDS));
+  }
+
+  /** Sends a message that `isWhole`. Returns its number, by which it is written. */
+  sendWhole(producer: Producer, id: string, expectsResponse: boolean): number {
+    const { tells, socketId } = this.#link;
+    const { action, data, parentId } = producer;
+    const fieldBytes = sendBytes(action);
+    const bytes = data === undefined ? 0 : data.length;
+    const outgoing = { id, parentId: parentId && UUID.bytesOf(parentId), expectsResponse, action };
+    if (fieldBytes + bytes <= LONGEST) {
+      const at = tells.place(socketId, OPERATION_SOCKETY_SEND, fieldBytes, bytes);
+      writeSend(tells.buffer, at, outgoing);
+      if (data !== undefined) tells.pay(at, fieldBytes, data);
+    } else {
+      const fields = Buffer.allocUnsafe(fieldBytes) as RecordBuffer;
+      writeSend(fields, 0, outgoing);
+      tells.tell(socketId, OPERATION_SOCKETY_SEND, fields, data);
+    }
+    return this.#written.count();
+  }
+
+  /** Sends any other. */
+  sendParts(producer: Producer, id: string, expectsResponse: boolean): Parts {
+    const { action, data, parentId, files, hasStream } = producer;
+    const sending = new Sending(this.#origin, this.#pace, producer, expectsResponse);
+    this.#sendings.set(id, sending);
+    const outgoing = { id, parentId: parentId && UUID.bytesOf(parentId), expectsResponse, action };
+    this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, data?.length ?? 0, files));
+    const parts = { isSent: false, sent: DONE, stream: sending.stream };
+    parts.sent = quiet(
+      this.#inParts(sending, id).then(() => {
+        parts.isSent = true;
+      }),
+    );
+    return parts;
+  }
+
+  async #inParts(sending: Sending, id: string): Promise<void> {
+    try {
+      await sending.done;
+    } finally {
+      this.#sendings.delete(id);
+    }
+    await this.whenWritten(this.#written.count(), id, undefined);
+  }
+
+  /** Answers something with a number from 0 to 4095. */
+  fastReply(id: string, code: number): void {
+    const { tells, socketId } = this.#link;
+    const at = tells.place(socketId, OPERATION_SOCKETY_FAST_REPLY, FAST_REPLY_BYTES, 0);
+    writeFastReply(tells.buffer, at, code, id);
+    this.#written.count();
+  }
+
+  /** Sends a sign of life. Returns its number. */
+  heartbeat(): number {
+    this.#tell(OPERATION_SOCKETY_HEARTBEAT, ONCE);
+    return this.#written.count();
+  }
+
+  /** Ends the connection, whatever waits. */
+  cut(): void {
+    this.#tell(OPERATION_SOCKETY_CUT, NO_FIELDS);
+  }
+
+  /** Resolves when everything that was sent so far is written, or cannot be. */
+  async allWritten(): Promise<void> {
+    await Promise.allSettled([...this.#sendings.values()].map((sending) => sending.done));
+    await this.whenWritten(this.#written.count(), '', undefined).catch(() => undefined);
+  }
+
+  isWritten(number: number): boolean {
+    return this.#written.has(number);
+  }
+
+  /** Resolves with `value` when what has this number is written. */
+  whenWritten<T>(number: number, id: string, value: T): Promise<T> {
+    return this.#written.wait(number, id, value);
+  }
+
+  // What the native side tells.
+
+  /** A message that is sent in parts has begun. */
+  began(fields: RecordBuffer): void {
+    const { id, transfers } = readBegan(fields);
+    const sending = this.#sendings.get(id);
+    if (sending !== undefined) sending.begin(transfers);
+    else for (const transfer of transfers) this.#link.worker.endAnswer(transfer, false);
+  }
+
+  /** A message could not be sent, or not to its end. */
+  refused(id: string, error: Error): void {
+    this.#sendings.get(id)?.fail(error);
+    this.#written.fail(id, error);
+  }
+
+  /** What the last note was about is written. */
+  noted(): void {
+    this.#written.noted();
+  }
+
+  /** A note could not be sent. */
+  noteRefused(): void {
+    this.#written.refused();
+  }
+
+  /** The connection is over. */
+  end(error: Error): void {
+    for (const sending of [...this.#sendings.values()]) sending.fail(error);
+    this.#sendings.clear();
+    this.#written.end(error);
+  }
+
+  /** In the order of what handlers `send`. */
+  #tell(operation: number, fields: Buffer): void {
+    this.#link.tells.tell(this.#link.socketId, operation, fields);
+  }
+}
+
+/** Whether a message is sent at once, in one piece. */
+export function isWhole({ data, files, hasStream }: Producer): boolean {
+  return files.length === 0 && !hasStream && (data === undefined || data.length <= WHOLE_BYTES);
+}
+
+const NO_FIELDS = Buffer.alloc(0);
+const ONCE = Buffer.from([1, 0, 0, 0]);
+
+/** Longer data goes in parts, as fast as the peer takes it. */
+const WHOLE_BYTES = 64 * 1024;
