@@ -1,8 +1,9 @@
 // Servers and clients of millrace/sockety, with each other.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import test from 'ava';
 
@@ -110,6 +111,35 @@ test('data, files and a stream go both ways at the same time', async (t) => {
     [large.length, large.length, large.length, 5],
   );
   for (const part of parts.slice(0, 3)) t.true(part.equals(large));
+});
+
+test('a file is saved whole or not at all', async (t) => {
+  const folder = folderFor(t, { 'old.txt': 'what stood there' });
+  const outcomes = [];
+  const at = (name) => path.join(folder, name);
+  const { to } = await serve(
+    t,
+    answering(async (message) => {
+      const saved = message.files.map((file) => file.saveTo(at(path.join(message.action, file.safeName))));
+      for (const { status, reason } of await Promise.allSettled(saved)) outcomes.push(reason?.code ?? status);
+      message.accept();
+    }),
+  );
+  const client = await to().ready();
+  const draft = (action) => Draft.for(action).files();
+  const large = randomBytes(2_000_000);
+  const files = [FileTransfer.buffer(large, 'large.bin'), FileTransfer.buffer(Buffer.from('new'), '../../old.txt')];
+  t.is(await client.send(draft('.')({ files })).response(), 0);
+  t.true((await readFile(at('large.bin'))).equals(large));
+  t.is(await readFile(at('old.txt'), 'utf8'), 'new');
+  t.is(await client.send(draft('no such folder')({ files })).response(), 0);
+  const broken = FileTransfer.stream(Readable.from([large.subarray(0, 1_000_000)]), large.length, 'large.bin');
+  await t.throwsAsync(client.pass(draft('.')({ files: [broken] })));
+  await until(() => outcomes.length === 5, 'five outcomes');
+  t.deepEqual(outcomes, ['fulfilled', 'fulfilled', 'ENOENT', 'ENOENT', 'ERR_SOCKETY_ABORTED']);
+  t.true((await readFile(at('large.bin'))).equals(large), 'as before');
+  t.deepEqual((await readdir(folder)).sort(), ['large.bin', 'old.txt']);
+  t.false(client.closed);
 });
 
 test('a message handler answers by actions', async (t) => {

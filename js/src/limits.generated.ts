@@ -182,9 +182,9 @@ export interface GatewayLimits {
    */
   outboxesTotalBytes?: number;
   /**
-   * Bytes of all messages and commands (RESP) that are being received, without those of which less than 1 KiB has come.
-   * When met: the largest is not read on; it is closed with 1013 if that brings no room in a second, or once the others
-   * exceed the bound by an eighth. Default 256 MiB.
+   * Bytes of all messages and commands (RESP) that are being received, and of contents (Sockety) that wait for their
+   * worker, without those of which less than 1 KiB has come. When met: the largest is not read on; it is closed with
+   * 1013 if that brings no room in a second, or once the others exceed the bound by an eighth. Default 256 MiB.
    */
   inboundTotalBytes?: number;
   /** Time without progress of a blocked write. When met: the connection is cut. Default 30,000. */

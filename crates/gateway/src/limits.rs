@@ -75,7 +75,7 @@ limits! {
         outbox_read_pause_bytes: usize = 256 * 1024, 1..=BYTES, "reading pauses until it drains";
         /// Bytes held by all outboxes together.
         outboxes_total_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the fullest are closed with 1013; a reply over 64 KiB (RESP) that would not fit is an error instead";
-        /// Bytes of all messages and commands (RESP) that are being received, without those of which less than 1 KiB has come.
+        /// Bytes of all messages and commands (RESP) that are being received, and of contents (Sockety) that wait for their worker, without those of which less than 1 KiB has come.
         inbound_total_bytes: usize = 256 * 1024 * 1024, 1..=BYTES, "the largest is not read on; it is closed with 1013 if that brings no room in a second, or once the others exceed the bound by an eighth";
         /// Time without progress of a blocked write.
         write_timeout: Duration = Duration::from_secs(30), 1..=DAY, "the connection is cut";

@@ -16,12 +16,12 @@ import { Contents, Message, Response } from './message.js';
 import { isWhole, Outbound } from './outbound.js';
 import { Heartbeat, type Producer, Series } from './producer.js';
 import { DONE, nothing, quiet } from './quiet.js';
-import { Request, type RequestOwner } from './request.js';
+import { Request } from './request.js';
 import { UUID } from './uuid.js';
 import { Waiters } from './waiters.js';
 
 /** See the module. */
-export class Connection extends EventEmitter<ConnectionEvents> implements RequestOwner {
+export class Connection extends EventEmitter<ConnectionEvents> {
   /** There is none before its socket is there. */
   #link: Link | undefined;
   #peer: PeerInfo | undefined;

@@ -10,7 +10,8 @@ import { ENOUGH, FIRST_CREDIT, WINDOW } from '../worker/incoming.js';
 import { TURN_ABORTED } from '../worker/kinds.generated.js';
 import type { TransferEnd, Transfers } from '../worker/transfers.js';
 import { SocketyError } from './errors.js';
-import { nothing } from './quiet.js';
+import { nothing, quiet } from './quiet.js';
+import { save } from './saving.js';
 
 /** Where contents come from: a transfer of the native side. */
 export interface Origin {
@@ -222,6 +223,17 @@ export class MessageFileStream extends SizedStream {
   constructor(content: Content, size: number, name: string) {
     super(content, size);
     this.name = name;
+  }
+
+  /**
+   * Writes it to a file that is there whole or not at all: it gets its name when everything has come, and replaces what stood
+   * there. Use it instead of reading.
+   *
+   * @throws (as a rejection) SocketyError ERR_SOCKETY_ABORTED or ERR_SOCKETY_CLOSED where not all of it came, or what the file
+   *   system fails with
+   */
+  saveTo(path: string | URL): Promise<void> {
+    return quiet(save(this, path));
   }
 
   /** The last component of `name`, without control characters: never empty, `.` or `..`. */

@@ -63,6 +63,11 @@ pub(crate) trait Session {
     fn unfinished(&self) -> usize {
         0
     }
+
+    /// Bytes of large bodies that wait for the worker. Asked of those that have any.
+    fn waiting(&self) -> usize {
+        0
+    }
 }
 
 /// What became of input.

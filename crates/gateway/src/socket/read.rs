@@ -163,10 +163,18 @@ impl Env {
         if let Some(rest) = bytes.get(taken.bytes..).filter(|rest| !rest.is_empty()) {
             io.stash = rest.into();
         }
-        if taken.unfinished || connection.partial.get() != Partial::None {
-            let unfinished = io.session.unfinished();
-            self.count_unfinished(connection, io, unfinished);
+        if taken.unfinished || io.extra.is_some() || connection.partial.get() != Partial::None {
+            self.count_held(connection, io);
         }
+    }
+
+    /// What the session holds of what its peer sent.
+    fn count_held(&self, connection: &Shared, io: &mut Io) {
+        let mut held = io.session.unfinished();
+        if io.extra.is_some() {
+            held += io.session.waiting();
+        }
+        self.count_unfinished(connection, io, held);
     }
 
     /// Wakes the session of an open connection.
@@ -200,6 +208,9 @@ impl Env {
             // the large body that input waited for is over, or the session has room again
             self.restart_clocks(io);
             connection.wake();
+        }
+        if io.extra.is_some() && connection.partial.get() != Partial::None {
+            self.count_held(connection, io);
         }
     }
 

@@ -72,6 +72,11 @@ impl Inbound {
         !self.waiting.is_empty()
     }
 
+    /// Bytes of it.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.waiting.bytes()
+    }
+
     /// Takes what came. The last head may wait for more: [`tell`](Self::tell).
     pub(super) fn item(
         &mut self,

@@ -265,6 +265,10 @@ impl Session for Sockety {
     fn unfinished(&self) -> usize {
         self.decoder.unfinished().unwrap_or_default()
     }
+
+    fn waiting(&self) -> usize {
+        self.inbound.waiting_bytes()
+    }
 }
 
 /// Tells the worker.

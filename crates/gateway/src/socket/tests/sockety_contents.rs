@@ -71,6 +71,10 @@ impl Assembly {
         }
     }
 
+    fn bytes(&self) -> usize {
+        self.bodies.values().map(|(bytes, _)| bytes.len()).sum()
+    }
+
     fn event(&mut self, record: &Record) {
         let (number, fields, _) = event(record);
         let long = |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().unwrap());
@@ -384,4 +388,30 @@ fn many_channels_may_be_busy_at_once() {
     assert_eq!((told.len(), ended), (4096, 4096));
     told.dedup();
     assert_eq!(told.len(), 4096);
+}
+
+#[test]
+fn what_waits_for_the_worker_counts_among_all_that_is_held() {
+    let harness = ready();
+    let held = || harness.env.hub.inbound().bytes();
+    let data = noise(500_000);
+    for action in ["first", "second"] {
+        // nothing is left of it that could be complete later
+        feed(&harness, &message(&mut Sender::new(1), action, &data));
+        harness.drive();
+        assert!(harness.peer.borrow().unread() == 0);
+    }
+    let mut assembly = Assembly::default();
+    assembly.take(&harness, false);
+    let waiting = 2 * data.len() - assembly.bytes();
+    assert!(waiting > data.len());
+    assert_eq!(held(), waiting);
+    let id = *assembly.names.keys().next().unwrap();
+    harness.step(TransferId::new(id), Step::Pull(100_000));
+    assert_eq!(held(), waiting - 100_000);
+    harness.step(TransferId::new(id), Step::Abort);
+    assert!(held() < data.len());
+    harness.close(&crate::close::CloseReason::ABNORMAL);
+    assert_eq!(close_code(&harness), 1006);
+    assert_eq!(held(), 0);
 }
