@@ -1,4 +1,5 @@
-//! A session of Sockety: data, files and streams on their way to the worker.
+//! A session of Sockety: data, files and streams on their way to the worker. Over 400 lines because all of it puts bodies together in
+//! one way.
 
 use std::collections::HashMap;
 
