@@ -70,8 +70,8 @@ function checked(name: string): string {
 }
 
 /** Bytes, piece by piece. */
-export function* slices(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+export function* slices(bytes: Uint8Array, length = PIECE_BYTES): Generator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
 }
 
 const LONGEST_NAME = 0xffff;

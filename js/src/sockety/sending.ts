@@ -57,7 +57,7 @@ export class Sending {
     this.#begin(stream);
     const parts: Promise<void>[] = [];
     if (data !== undefined) {
-      parts.push(this.#pace.alone(() => this.#pump(data, slices(this.#producer.data as Buffer))));
+      parts.push(this.#pace.alone(() => this.#pump(data, slices(this.#producer.data as Buffer, PACKET_BYTES))));
     }
     if (bodies.length > 0) parts.push(this.#files(bodies));
     if (stream !== undefined) parts.push(this.#whole(stream));
@@ -163,6 +163,9 @@ export class Sending {
     return stream;
   }
 }
+
+/** Bytes of a packet of data: what the native side has whole it need not collect. */
+const PACKET_BYTES = 1024 * 1024;
 
 function destroyed(): SocketyError {
   return new SocketyError('ERR_SOCKETY_ABORTED', 'The stream was destroyed.');
