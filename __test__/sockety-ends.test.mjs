@@ -12,6 +12,7 @@ import {
   createServer,
   Draft,
   heartbeat,
+  ResponseDraft,
   secureConnect,
   series,
 } from './support/millrace-sockety.mjs';
@@ -294,4 +295,77 @@ test('arguments are checked', (t) => {
   wrong(() => series(ping), 'Draft');
   t.throws(() => createServer({ maxReceivedChannels: 0 }), { message: 'Invalid number of channels' });
   t.throws(() => connect({ port: 1, maxWritableChannels: 4097 }), { message: 'Invalid number of channels' });
+});
+
+test('a receiver that stops reading stops the sender, and nobody else', async (t) => {
+  const messages = [];
+  const { to } = await serve(t, (connection) =>
+    connection.on('message', (message) => {
+      if (message.action === 'ping') message.accept();
+      else messages.push(message);
+    }),
+  );
+  const [stalled, other] = await Promise.all([to().ready(), to().ready()]);
+  const request = stalled.send(Draft.for('stream').stream()());
+  const piece = Buffer.alloc(256 * 1024);
+  const total = 400;
+  let written = 0;
+  const writing = (async () => {
+    for (; written < total; written++) {
+      await new Promise((resolve, reject) =>
+        request.stream.write(piece, (error) => (error ? reject(error) : resolve())),
+      );
+    }
+    request.stream.end();
+  })();
+  await until(() => messages.length === 1, 'the message');
+  // it is still when it takes nothing more for as long as several answers of the other one take
+  let before = -1;
+  await until(async () => {
+    const now = written;
+    for (let count = 0; count < 20; count++) await other.send(ping()).response();
+    const isStill = now === before && written === now;
+    before = written;
+    return isStill;
+  }, 'the sender to stop');
+  t.true(written < 300, `${written} of ${total} pieces`);
+  let received = 0;
+  for await (const chunk of messages[0].stream) received += chunk.length;
+  await writing;
+  t.is(received, total * piece.length);
+});
+
+test('a peer that closes its half gets the answers to what it asked', async (t) => {
+  const { port } = await serve(
+    t,
+    answering((message) => message.accept()),
+  );
+  const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  t.teardown(() => socket.destroy());
+  const id = Buffer.alloc(16, 7);
+  socket.end(Buffer.concat([Buffer.from('e3211300', 'hex'), id, Buffer.from('0161', 'hex')]));
+  const pieces = await socket.toArray();
+  t.deepEqual(Buffer.concat(pieces), Buffer.concat([Buffer.from('e330', 'hex'), id]));
+});
+
+test('a peer that resets its connection fails what is read and what is waited for', async (t) => {
+  const outcomes = [];
+  const { port } = await serve(t, (connection) => {
+    connection.on('message', async (message) => {
+      const asked = message.respond(new ResponseDraft()()).response();
+      const results = await Promise.allSettled([message.dataBuffer(), asked]);
+      outcomes.push(...results.map(({ reason }) => reason?.code));
+    });
+    connection.on('close', () => outcomes.push('close'));
+  });
+  const socket = net.connect(port, '127.0.0.1');
+  socket.on('error', () => undefined);
+  const id = Buffer.alloc(16, 7);
+  // a message with 16 bytes of data, of which one comes
+  socket.write(Buffer.concat([Buffer.from('e3211440', 'hex'), id, Buffer.from('016110e01068', 'hex')]));
+  let answer = 0;
+  for (; answer < 30; ) answer += (await once(socket, 'data'))[0].length;
+  socket.resetAndDestroy();
+  await until(() => outcomes.length === 3, 'its end');
+  t.deepEqual(outcomes.sort(), ['ERR_SOCKETY_CLOSED', 'ERR_SOCKETY_CLOSED', 'close']);
 });
