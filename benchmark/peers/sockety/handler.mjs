@@ -1,0 +1,40 @@
+// What a server of Sockety does, Millrace or the original: the actions of the rows, and `count`, which says what came.
+import { threadId } from 'node:worker_threads';
+import { readAll } from './read-all.mjs';
+
+/**
+ * The handler of messages, and what counts a heartbeat that is told. `bytes` gives what the sockets of this server have read,
+ * null if that is not known.
+ */
+export function makeHandler({ MessageHandler, ResponseDraft, FastReply }, bytes) {
+  let handled = 0;
+  const pong = new ResponseDraft().optimize();
+  const counts = new ResponseDraft().data().optimize();
+  const handler = new MessageHandler()
+    .action('ping', () => {
+      handled++;
+    })
+    .action('fast', () => {
+      handled++;
+      return FastReply.Accept;
+    })
+    .action('echo', (message) => {
+      handled++;
+      return message.respond(pong()).sent();
+    })
+    .action('read', async (message) => {
+      handled++;
+      const parts = [...(message.data ? [message.data] : []), ...message.files];
+      const sizes = await Promise.all(parts.map((part) => readAll(part, part.size)));
+      const size = sizes.reduce((sum, each) => sum + each, 0);
+      return size === message.dataSize + message.totalFilesSize ? FastReply.Accept : FastReply.BadRequest;
+    })
+    .action('count', (message) => {
+      const data = JSON.stringify({ worker: threadId, handled, bytes: bytes() });
+      return message.respond(counts({ data })).sent();
+    });
+  const countHeartbeat = () => {
+    handled++;
+  };
+  return { handler: handler.optimize(), countHeartbeat };
+}
