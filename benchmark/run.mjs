@@ -1,14 +1,14 @@
 #!/usr/bin/env node
 // One command for the whole benchmark: builds the load generator, installs the peers, runs every
 // scenario with the peers interleaved, checks that nothing was lost, writes tables, plots and JSON.
-import { buildLoad, installPeers } from './runner/build.mjs';
+import { buildLoad, installPeers, linkMillrace } from './runner/build.mjs';
 import { descriptorLimit } from './runner/limits.mjs';
 import { parse, usage } from './runner/options.mjs';
 import { choosePeers } from './runner/peers.mjs';
 import { endAll } from './runner/processes.mjs';
 import { environment, prepare, write } from './runner/results.mjs';
 import { runScenario } from './runner/run-scenario.mjs';
-import { scenarios } from './runner/scenarios.mjs';
+import { needsGenerator, scenarios } from './runner/scenarios.mjs';
 import { study } from './runner/study.mjs';
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
@@ -30,9 +30,15 @@ async function main() {
     console.error('The load generator needs epoll: the benchmark runs on Linux only.');
     return 2;
   }
-  const binaries = await buildLoad();
-  await installPeers();
-  const { peers, absent } = choosePeers(options, binaries);
+  const chosen = scenarios.filter(({ name }) => options.scenarios.includes(name));
+  const generated = needsGenerator(options.scenarios);
+  const binaries = generated ? await buildLoad() : {};
+  if (generated) await installPeers();
+  else linkMillrace();
+  // what runs without the generator has no cores of its own
+  if (!generated) options.pin = false;
+  const handlers = generated ? undefined : chosen.map(({ handler }) => handler);
+  const { peers, absent } = choosePeers(options, binaries, handlers);
   for (const { name, reason } of absent) console.log(`- ${name}: left out, ${reason}`);
   if (peers.length === 0) {
     console.error('There is no peer to run.');
@@ -44,7 +50,6 @@ async function main() {
 
   const begun = Date.now();
   const minutes = () => ((Date.now() - begun) / 60_000).toFixed(1);
-  const chosen = scenarios.filter(({ name }) => options.scenarios.includes(name));
   const outcomes = [];
   for (const [index, scenario] of chosen.entries()) {
     if (late(begun, options)) {

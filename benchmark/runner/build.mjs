@@ -32,6 +32,11 @@ export async function installPeers() {
     console.log('Installing the peers …');
     await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], peersFolder);
   }
+  linkMillrace();
+}
+
+/** Lets `millrace` resolve to this repository. */
+export function linkMillrace() {
   const link = join(peersFolder, 'node_modules', 'millrace');
   try {
     if (readlinkSync(link) === rootFolder) return;

@@ -5,16 +5,21 @@ import { barChart, dotChart } from './plot.mjs';
 
 /** Draws the charts of all scenarios into `plots/` of a folder: `{ <scenario>: [paths] }`. */
 export function drawCharts(folder, outcomes) {
-  const drawn = {};
-  for (const outcome of outcomes.filter(({ peers }) => Object.keys(peers).length > 0)) {
-    drawn[outcome.name] = charts(outcome).map(([suffix, svg]) => {
+  const paths = {};
+  for (const outcome of outcomes.filter(drawn)) {
+    paths[outcome.name] = charts(outcome).map(([suffix, svg]) => {
       mkdirSync(join(folder, 'plots'), { recursive: true });
       const path = `plots/${outcome.name}${suffix}.svg`;
       writeFileSync(join(folder, path), svg);
       return path;
     });
   }
-  return drawn;
+  return paths;
+}
+
+/** A table of many rows has no chart. */
+function drawn({ kind, peers }) {
+  return kind !== 'rows' && Object.keys(peers).length > 0;
 }
 
 function charts(outcome) {

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { toolPath, whatIsMissing } from '../../scripts/optional-tools.mjs';
 import { installedVersion, peersFolder, rootFolder } from './build.mjs';
+import { packageOf, socketyModule } from './sockety-module.mjs';
 
 /** A program in the peers' folder that Node runs. */
 function node(file, ...args) {
@@ -17,11 +18,15 @@ const http = ['http-file', 'http-fetch', 'http-app'];
 function millrace(threads, ioThreads) {
   const counts = [`--threads=${threads}`, `--io-threads=${ioThreads}`];
   const [overSockets, overHttp] = ['server', 'http-server'].map((name) => node(`millrace/${name}.mjs`, ...counts));
+  const overSockety = node('sockety/millrace.mjs', ...counts);
   return {
-    handlers: [...sockets, ...http],
+    handlers: [...sockets, ...http, 'sockety'],
     version: () => installedVersion('millrace'),
     absence: () => (existsSync(join(rootFolder, 'js/dist/index.mjs')) ? undefined : 'it is not built: npm run build'),
-    command: (handler) => (http.includes(handler) ? overHttp : overSockets)(handler),
+    command(handler) {
+      if (handler === 'sockety') return overSockety(handler);
+      return (http.includes(handler) ? overHttp : overSockets)(handler);
+    },
   };
 }
 
@@ -97,12 +102,25 @@ const table = (options, binaries) => ({
     command: (handler) => [binaries.floor, `--handler=${handler}`],
     note: 'a bare epoll loop in Rust: no JavaScript, no limits, no checks; what the kernel alone costs',
   },
+  sockety: {
+    ...optional(packageOf(socketyModule()), 'sockety/original.mjs'),
+    handlers: ['sockety'],
+    command: node('sockety/original.mjs', `--module=${socketyModule()}`),
+    note: `the original implementation of Sockety, \`${socketyModule()}\`, in one process`,
+  },
   'node-http': {
-    handlers: http,
+    handlers: [...http, 'sockety'],
     version: () => process.version,
     absence: () => undefined,
-    command: node('http/node.mjs'),
+    command: (handler) => node(handler === 'sockety' ? 'sockety/http1-server.mjs' : 'http/node.mjs')(handler),
     note: 'node:http without any package',
+  },
+  'node-http2': {
+    handlers: ['sockety'],
+    version: () => process.version,
+    absence: () => undefined,
+    command: node('sockety/http2-server.mjs'),
+    note: 'node:http2 without TLS',
   },
   express: {
     handlers: ['http-file', 'http-app'],
@@ -132,12 +150,16 @@ export function handlersOf(name) {
   return table({}, {})[name].handlers ?? sockets;
 }
 
-/** The peers that were asked for and can run, and those that cannot, with the reason. */
-export function choosePeers(options, binaries) {
+/**
+ * The peers that were asked for and can run, and those that cannot, with the reason. `handlers`: only peers that have one of
+ * these; undefined: all.
+ */
+export function choosePeers(options, binaries, handlers) {
   const peers = [];
   const absent = [];
   for (const [name, peer] of Object.entries(table(options, binaries))) {
     if (!options.peers.includes(name)) continue;
+    if (handlers && !(peer.handlers ?? sockets).some((each) => handlers.includes(each))) continue;
     const reason = peer.absence();
     if (reason) absent.push({ name, reason });
     else peers.push({ load: [], handlers: sockets, ...peer, name, version: peer.version() });

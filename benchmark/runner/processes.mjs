@@ -93,6 +93,17 @@ export function startLoad(args, server, seconds, binaries, options) {
   };
 }
 
+/** The one line of JSON that a program prints, which has so many seconds for it. */
+export async function reportOf(command, seconds) {
+  const { child, ended, lines, complaint } = start(command, 'ignore');
+  const line = new Promise((resolve) => lines.once('line', resolve));
+  const over = ended.then((status) => ({ status }));
+  const first = await Promise.race([line, over, pause(seconds * 1000)]);
+  child.kill('SIGKILL');
+  if (typeof first === 'string') return JSON.parse(first);
+  throw new Error(complaint() || (first ? `the client ended with ${first.status}` : `nothing after ${seconds} s`));
+}
+
 /** Resolves to undefined after so many milliseconds, without keeping the process alive. */
 function pause(milliseconds) {
   return new Promise((resolve) => setTimeout(resolve, milliseconds).unref());

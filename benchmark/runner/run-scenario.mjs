@@ -3,6 +3,7 @@ import { mostConnections, obstacle } from './limits.mjs';
 import { participants } from './peers.mjs';
 import { startLoad, startServer } from './processes.mjs';
 import { connectionsOf, loadArgs } from './scenarios.mjs';
+import { rowByRow } from './sockety.mjs';
 
 /** The scenario with all that was found: `peers` by name, `left` out with reasons, `failed`. */
 export async function runScenario(scenario, all, binaries, options) {
@@ -20,7 +21,7 @@ export async function runScenario(scenario, all, binaries, options) {
     return { ...outcome, skipped: reason };
   }
   for (const { name, reason } of without) console.log(`  ${name.padEnd(15)} left out: ${reason}`);
-  const run = scenario.kind === 'windows' ? interleaved : oneByOne;
+  const run = { windows: interleaved, once: oneByOne, rows: rowByRow }[scenario.kind];
   const { results, note } = await run(scenario, taking, connections, binaries, options);
   const failed = Object.values(results).some(({ error }) => error !== undefined);
   return { ...outcome, peers: results, note, failed };

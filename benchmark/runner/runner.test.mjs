@@ -39,7 +39,7 @@ test('every scenario is complete', (t) => {
   const names = scenarios.map(({ name }) => name);
   t.is(new Set(names).size, names.length);
   for (const scenario of scenarios) {
-    t.true(['windows', 'once'].includes(scenario.kind), scenario.name);
+    t.true(['windows', 'once', 'rows'].includes(scenario.kind), scenario.name);
     t.true(handlersOf('millrace').includes(scenario.handler), scenario.name);
     t.true(scenario.columns.length > 0, scenario.name);
     for (const peer of [

@@ -1,5 +1,6 @@
 // The scenarios: which handler the server runs, what the generator is told, which figures count.
-//   kind 'windows': peers take turns, window by window; 'once': one whole run per peer.
+//   kind 'windows': peers take turns, window by window; 'once': one whole run per peer; 'rows': a table of
+//   its own, without the generator (sockety.mjs).
 //   load: the generator's scenario. connections: for each server; 'most': as many as this machine allows.
 //   quick: what replaces `args` in a quick run. principal: only for the principal peers (peers.mjs).
 //   only, without: peers that alone take part, or that do not, with the reason.
@@ -216,7 +217,24 @@ export const scenarios = [
       tolerates: ['bun', 'uwebsockets', 'deno', 'ws', 'socketio', 'warpsocket'],
     },
   ),
+  {
+    name: 'sockety',
+    title: 'Sockety: tasks of two client threads with two connections each',
+    kind: 'rows',
+    handler: 'sockety',
+    only: ['millrace', 'millrace-2', 'sockety', 'node-http', 'node-http2'],
+    columns: [
+      ['per_second', 'QPS'],
+      ['client_cpu_us', 'client CPU µs/task'],
+      ['server_cpu_us', 'server CPU µs/task'],
+    ],
+  },
 ];
+
+/** Whether some of what was asked for needs the generator, and servers that have to be built or installed. */
+export function needsGenerator(names) {
+  return names.some((name) => scenarios.find((scenario) => scenario.name === name)?.kind !== 'rows');
+}
 
 /** What the generator is told: scenario, connections and the rest. */
 export function loadArgs(scenario, connections, options) {

@@ -1,4 +1,6 @@
 // The words of results.md: machine, overview, one section per scenario.
+import { show, table } from './cells.mjs';
+import { rowsDetails } from './sockety-table.mjs';
 
 /** The whole page. */
 export function markdown(about, outcomes, charts) {
@@ -32,7 +34,7 @@ export function markdown(about, outcomes, charts) {
 
 /** One line per figure: what each peer showed, and Millrace's ratio to Bun and to the floor. */
 function overview(outcomes) {
-  const shown = outcomes.filter(({ skipped }) => skipped === undefined);
+  const shown = outcomes.filter(({ skipped, kind }) => skipped === undefined && kind !== 'rows');
   const peers = [...new Set(shown.flatMap((outcome) => Object.keys(outcome.peers)))];
   const rows = shown.flatMap(({ title, columns, figures, half, peers: results }) => {
     const counting = half ? [columns[0]] : (figures ?? [columns[0]]);
@@ -54,6 +56,7 @@ function details(outcome, charts) {
   const { name, title, columns, peers, skipped, without, note } = outcome;
   const lines = [`## ${name}`, '', `${title}${note ? `: ${note}` : ''}.`, ''];
   if (skipped) return [...lines, `Not run: ${skipped}.`, ''];
+  if (outcome.kind === 'rows') return [...lines, ...rowsDetails(outcome)];
   const results = Object.entries(peers);
   const failures = results.some(([, { error }]) => error);
   const rows = results.map(([peer, { figures, error }]) => [
@@ -92,15 +95,4 @@ function scaling({ compare, peers }) {
     );
   }
   return lines.length ? [...lines, ''] : lines;
-}
-
-function table(head, rows) {
-  const line = (cells) => `| ${cells.join(' | ')} |`;
-  return [line(head), line(head.map((_, i) => (i === 0 ? '---' : '---:'))), ...rows.map(line), ''];
-}
-
-function show(value) {
-  if (typeof value !== 'number' || !Number.isFinite(value)) return '';
-  if (Number.isInteger(value)) return String(value);
-  return Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3);
 }
