@@ -18,22 +18,21 @@ pub(crate) async fn watch(hub: Arc<Hub>, timeout: Duration) {
     }
     let tick = (timeout / TICKS).max(SHORTEST_TICK);
     let limit = timeout.as_millis().div_ceil(tick.as_millis().max(1));
-    let mut unanswered: AHashMap<u32, u128> = AHashMap::new();
+    let mut silences: AHashMap<u32, Silence> = AHashMap::new();
     loop {
         tokio::time::sleep(tick).await;
         hub.faults().hit(Fault::Liveness);
         let workers = hub.workers().all();
-        unanswered.retain(|id, _| workers.iter().any(|worker| worker.id() == *id));
+        silences.retain(|id, _| workers.iter().any(|worker| worker.id() == *id));
         for worker in workers {
-            let silent = unanswered.entry(worker.id()).or_default();
-            if !worker.queue().is_ringing() || hub.liveness_suspended() {
-                *silent = 0;
+            let silence = silences.entry(worker.id()).or_default();
+            let queue = worker.queue();
+            let is_ringing = queue.is_ringing() && !hub.liveness_suspended();
+            let ticks = silence.tick(is_ringing, queue.answers());
+            if !is_ringing {
                 worker.ring();
-                continue;
-            }
-            *silent += 1;
-            if *silent >= limit {
-                let waited = tick.as_millis().saturating_mul(*silent);
+            } else if ticks >= limit {
+                let waited = tick.as_millis().saturating_mul(ticks);
                 worker.retire();
                 hub.notices().post(Notice::WorkerUnresponsive {
                     worker: worker.id(),
@@ -44,7 +43,51 @@ pub(crate) async fn watch(hub: Arc<Hub>, timeout: Duration) {
     }
 }
 
+/// How long a worker has not answered.
+#[derive(Debug, Default)]
+struct Silence {
+    ticks: u128,
+    /// Rings answered at the last tick.
+    answers: u64,
+}
+
+impl Silence {
+    /// Returns the ticks at which one and the same ring was unanswered. A busy worker is rung anew as soon as it has answered.
+    fn tick(&mut self, is_ringing: bool, answers: u64) -> u128 {
+        let has_answered = answers != self.answers;
+        self.answers = answers;
+        self.ticks = match (is_ringing, has_answered) {
+            (false, _) => 0,
+            (true, true) => 1,
+            (true, false) => self.ticks + 1,
+        };
+        self.ticks
+    }
+}
+
 /// Looks per timeout: a worker is condemned at most one eighth late.
 const TICKS: u32 = 8;
 
 const SHORTEST_TICK: Duration = Duration::from_millis(20);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ring_that_nobody_answers_is_counted() {
+        let mut silence = Silence::default();
+        let ticks: Vec<u128> = (0..4).map(|_| silence.tick(true, 0)).collect();
+        assert_eq!(ticks, [1, 2, 3, 4]);
+        assert_eq!(silence.tick(false, 1), 0);
+    }
+
+    #[test]
+    fn who_answers_and_is_rung_again_at_once_is_not_silent() {
+        let mut silence = Silence::default();
+        for answers in 1..100 {
+            assert_eq!(silence.tick(true, answers), 1);
+        }
+        assert_eq!(silence.tick(true, 99), 2);
+    }
+}

@@ -41,6 +41,8 @@ pub(crate) struct PendingClose {
 pub(crate) struct Queue {
     state: Mutex<State>,
     ringing: AtomicBool,
+    /// Rings that were answered.
+    answers: AtomicU64,
     /// A bound was met when the last message was appended.
     full: AtomicBool,
     /// Sequence number of the newest batch whose records are all handled or held.
@@ -92,6 +94,7 @@ impl Queue {
         Self {
             state: Mutex::new(State::default()),
             ringing: AtomicBool::new(false),
+            answers: AtomicU64::new(0),
             full: AtomicBool::new(false),
             handled: AtomicU64::new(0),
             paused: AtomicU64::new(0),
@@ -214,7 +217,13 @@ impl Queue {
 
     /// Clears the ringing flag: before the drain, never after.
     pub(crate) fn stop_ringing(&self) {
+        self.answers.fetch_add(1, Ordering::Relaxed);
         self.ringing.store(false, Ordering::SeqCst);
+    }
+
+    /// How many rings were answered.
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Relaxed)
     }
 
     /// Refuses everything from now on and gives back the closes that no handler has begun.
