@@ -320,8 +320,7 @@ export class Supervisor {
         this.#whenLinked.clear();
         break;
       case 'dialFailed':
-        this.#dials.get(notice.dial)?.(notice);
-        this.#dials.delete(notice.dial);
+        this.#dialFailed(notice);
         break;
       case 'workerUnresponsive':
         this.#slots.find((slot) => slot.holds(notice.worker))?.replace(notice.worker, notice.ms);
@@ -330,6 +329,13 @@ export class Supervisor {
         this.#report(new MillraceError(notice.code, notice.message));
         break;
     }
+  }
+
+  #dialFailed(notice: DialFailed): void {
+    const failed = this.#dials.get(notice.dial);
+    this.#dials.delete(notice.dial);
+    // what its listeners throw is not thrown at the other notices
+    if (failed !== undefined) queueMicrotask(() => failed(notice));
   }
 
   #report(error: MillraceError): void {

@@ -57,8 +57,7 @@ class Dialling {
 
   constructor(plan: ClientPlan) {
     this.#plan = plan;
-    this.connection = new Connection(() => this.#hangUp());
-    this.connection.once('close', () => this.#closed());
+    this.connection = new Connection({ hangUp: () => this.#hangUp(), ended: () => this.#closed() });
   }
 
   run(): void {

@@ -2,7 +2,7 @@
 
 import { EventEmitter } from 'node:events';
 
-import { OPERATION_SOCKETY_NOTE } from '../worker/kinds.generated.js';
+import { OPERATION_SOCKETY_CUT, OPERATION_SOCKETY_NOTE } from '../worker/kinds.generated.js';
 import type { RecordBuffer, SocketEvent } from '../worker/record.js';
 import { Answers } from './answers.js';
 import type { ConnectionEvents } from './connection-events.js';
@@ -19,6 +19,14 @@ import { DONE, nothing, quiet } from './quiet.js';
 import { Request } from './request.js';
 import { UUID } from './uuid.js';
 import { Waiters } from './waiters.js';
+
+/** Who has a connection. */
+export interface Keeper {
+  /** Gives up one that has no socket yet. */
+  hangUp?(): void;
+  /** It is over, however it ended. */
+  ended?(): void;
+}
 
 /** See the module. */
 export class Connection extends EventEmitter<ConnectionEvents> {
@@ -40,12 +48,12 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   /** The other side sends nothing more. */
   #ended = false;
 
-  readonly #hangUp: (() => void) | undefined;
+  readonly #keeper: Keeper;
 
-  /** @internal `hangUp`: gives up a connection that has no socket yet. */
-  constructor(hangUp?: () => void) {
+  /** @internal */
+  constructor(keeper: Keeper = {}) {
     super();
-    this.#hangUp = hangUp;
+    this.#keeper = keeper;
   }
 
   /** The id of its socket, as handlers get it; 0 while there is none. */
@@ -143,7 +151,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     const isFirst = !this.#isClosing;
     this.#isClosing = true;
     if (this.#link === undefined) {
-      this.#hangUp?.();
+      this.#keeper.hangUp?.();
       process.nextTick(() => this.ended(undefined));
     } else if (force) {
       this.#outbound?.cut();
@@ -179,11 +187,12 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return this;
   }
 
-  /** @internal The header of the other side has come. */
-  becomesReady(): void {
+  /** @internal The header of the other side has come. `tell` tells others before it is an event. */
+  becomesReady(tell: () => void = nothing): void {
     if (this.#isReady || this.#closed) return;
     this.#isReady = true;
     this.#whenReady.resolve();
+    tell();
     this.emit('connect');
   }
 
@@ -238,6 +247,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   /** @internal The native side could not be told something: too much waits, or the socket is gone. */
   untold(operation: number, fields: RecordBuffer): void {
     if (operation === OPERATION_SOCKETY_NOTE) this.#outbound?.noteRefused();
+    else if (operation === OPERATION_SOCKETY_CUT) this.#link?.gateway.close(this.#link.socketId, NORMAL);
     else if (fields.length >= FAST_REPLY_BYTES) this.refused(readRefused(fields));
   }
 
@@ -284,9 +294,14 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     for (const contents of [...this.#open.values()]) contents.fail(error);
     this.#open.clear();
     this.#outbound?.end(error);
-    if (why !== undefined) this.failed(why);
-    this.emit('close');
+    // before listeners are called, which may throw
+    this.#keeper.ended?.();
     this.#whenClosed.resolve();
+    try {
+      if (why !== undefined) this.failed(why);
+    } finally {
+      this.emit('close');
+    }
   }
 
   /**

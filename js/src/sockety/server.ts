@@ -81,6 +81,7 @@ export class Server extends EventEmitter<ServerEvents> {
   #state: 'idle' | 'starting' | 'listening' | 'closing' = 'idle';
   #listener: { id: number; address: string } | undefined;
   #whenEmpty: (() => void) | undefined;
+  #forgetSignal: () => void = nothing;
 
   /** @internal */
   constructor(plan: ServerPlan) {
@@ -134,9 +135,12 @@ export class Server extends EventEmitter<ServerEvents> {
 
   async #listen(plan: ListenPlan): Promise<this> {
     const { signal } = plan;
+    if (signal?.aborted) {
+      this.#state = 'idle';
+      throw signal.reason;
+    }
     if (this.#isRef) this.#shared.hold();
     try {
-      signal?.throwIfAborted();
       const [address, tls] = await Promise.all([addressOf(plan), this.#tls(), this.#shared.enter()]);
       const { config } = this.#plan.terms;
       this.#listener = this.#shared.listen({ ...config, address, tls, backlog: plan.backlog }, this.#owner);
@@ -148,9 +152,19 @@ export class Server extends EventEmitter<ServerEvents> {
       throw error;
     }
     this.#state = 'listening';
-    signal?.addEventListener('abort', () => void this.close().catch(nothing), { once: true });
     this.emit('listening');
+    if (signal !== undefined) this.#closeWith(signal);
     return this;
+  }
+
+  #closeWith(signal: AbortSignal): void {
+    const abort = (): void => void this.close().catch(nothing);
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener('abort', abort, { once: true });
+    this.#forgetSignal = () => signal.removeEventListener('abort', abort);
   }
 
   async #tls(): Promise<Record<string, unknown> | undefined> {
@@ -179,6 +193,7 @@ export class Server extends EventEmitter<ServerEvents> {
       throw new SocketyError('ERR_SOCKETY_NOT_LISTENING', 'The server does not listen.');
     }
     this.#state = 'closing';
+    this.#forgetSignal();
     this.#shared.native.stopAccepting([listener.id]);
     if (this.#connections.size > 0) {
       await new Promise<void>((resolve) => {
@@ -204,7 +219,7 @@ export class Server extends EventEmitter<ServerEvents> {
     producer: Producer | Series | Heartbeat,
     filter: (connection: Connection) => boolean = () => true,
   ): Promise<void> {
-    await Promise.all(this.clients.filter(filter).map((connection) => connection.pass(producer)));
+    await Promise.all(this.clients.filter(filter).map(async (connection) => connection.pass(producer)));
   }
 
   /** How many connections it has, also those whose header has not come. */
@@ -233,20 +248,26 @@ export class Server extends EventEmitter<ServerEvents> {
   }
 
   #came(): Connection {
-    const connection = new Connection();
-    const isTooMany = this.maxConnections !== undefined && this.#connections.size >= this.maxConnections;
+    if (this.maxConnections !== undefined && this.#connections.size >= this.maxConnections) return refused();
+    const connection: Connection = new Connection({
+      ended: () => {
+        this.#shared.release();
+        this.#connections.delete(connection);
+        this.#clients.delete(connection);
+        if (this.#connections.size === 0) this.#whenEmpty?.();
+      },
+    });
     this.#connections.add(connection);
     this.#shared.hold();
-    connection.once('close', () => {
-      this.#shared.release();
-      this.#connections.delete(connection);
-      this.#clients.delete(connection);
-      if (this.#connections.size === 0) this.#whenEmpty?.();
-    });
-    // when it has its socket
-    if (isTooMany) process.nextTick(() => connection.close(true));
     return connection;
   }
+}
+
+/** One that ends as soon as it has its socket, and that nobody is told of. */
+function refused(): Connection {
+  const connection = new Connection();
+  process.nextTick(() => connection.close(true));
+  return connection;
 }
 
 /** As the native side takes it. Names have the first address that the system gives, as in Node.js. */

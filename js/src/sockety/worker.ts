@@ -63,14 +63,13 @@ export function socketyWorker(host: ProtocolHost): ProtocolWorker {
     (call: (connection: Connection, event: ProtocolEvent) => unknown) =>
     (event: ProtocolEvent): unknown => {
       const connection = connections.get(event.socketId);
-      return connection === undefined ? undefined : call(connection, event);
+      return connection === undefined || connection.closed ? undefined : call(connection, event);
     };
   return {
     events: {
       [EVENT_SOCKETY_OPENED]: open,
       [EVENT_SOCKETY_READY]: known((connection) => {
-        owner.ready(connection);
-        connection.becomesReady();
+        connection.becomesReady(() => owner.ready(connection));
       }),
       [EVENT_SOCKETY_MESSAGE]: known((connection, event) => received(owner, connection, event)),
       [EVENT_SOCKETY_FILE]: known((connection, { fields }) => {

@@ -34,8 +34,14 @@ pub(super) struct Dialled(Mutex<AHashMap<u32, Weak<ListenerState>>>);
 impl Dialled {
     /// Those with these ids end, wherever they have got to.
     pub(super) fn stop(&self, ids: &[u32]) {
-        let dialled = self.0.lock();
-        for state in ids.iter().filter_map(|id| dialled.get(id)?.upgrade()) {
+        let found: Vec<_> = {
+            let dialled = self.0.lock();
+            ids.iter()
+                .filter_map(|id| dialled.get(id)?.upgrade())
+                .collect()
+        };
+        // not under the lock: the last one to let go of them takes it
+        for state in found {
             state.stop();
         }
     }

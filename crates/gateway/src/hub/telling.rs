@@ -8,8 +8,8 @@ use crate::inbox::{COMMAND_CHARGE, Command};
 
 impl Hub {
     /// Tells the session of a socket, or of the one behind a virtual socket, one of its protocol's operations, by number:
-    /// behind what was sent to it before. False: there is no such socket, or its I/O thread has too much to do, which is
-    /// reported.
+    /// behind what was sent to it before. False: its I/O thread has too much to do, which is reported. A socket that is gone
+    /// hears nothing, and its worker of its end.
     pub fn tell(
         &self,
         id: SocketId,
@@ -49,7 +49,7 @@ impl Hub {
                 "an I/O thread has too much to send; what a socket was told is lost",
             );
         }
-        posted == Some(true)
+        posted != Some(false)
     }
 }
 
