@@ -1,10 +1,10 @@
 // @ts-check
 /**
- * The chat's own protocol: JSON texts over WebSocket. This file checks what a browser sent; nothing
- * here knows about sockets or rooms, and nothing here throws.
+ * The chat's own protocol: JSON texts, over WebSocket or as the data of Sockety's messages. This file checks what a client
+ * sent; nothing here knows about sockets or rooms, and nothing here throws.
  *
- * From the page:  {type: 'join', alias, room}   {type: 'message', body}   {type: 'typing'}
- * To the page:    joined, user-joined, user-left, chat-message, typing, error
+ * From a client:  {type: 'join', alias, room}   {type: 'message', body}   {type: 'typing'}
+ * To a client:    joined, user-joined, user-left, chat-message, typing, error
  *
  * @typedef {{ id: number, alias: string }} Member  the id is the member's socket id
  * @typedef {{ id: number, from: number, alias: string, body: string, timestamp: number }} Message
@@ -20,9 +20,11 @@ export const ALIAS_LENGTH = 24;
 export const ROOM_LENGTH = 32;
 /** Longest message, in UTF-16 units. */
 export const BODY_LENGTH = 2000;
+/** Longest request: the longest message fits in, with room for JSON's escapes. */
+export const REQUEST_BYTES = 16 * 1024;
 
 /**
- * @param {string} text what the browser sent
+ * @param {string} text what the client sent
  * @returns {Request | Problem}
  */
 export function readRequest(text) {

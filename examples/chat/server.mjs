@@ -5,11 +5,13 @@
  * --port 3000       where the page is served (or PORT); 0 picks a free one
  * --host localhost  (or HOST) 0.0.0.0 lets other machines in, a phone for instance
  * --threads 4       worker threads
- * --cert, --key     PEM files: https: and wss:, over HTTP/2
+ * --sockety-port 7000   where console.mjs connects (or SOCKETY_PORT); 0 picks a free one. Without it, nowhere
+ * --cert, --key     PEM files: https: and wss:, over HTTP/2; consoles speak TLS then, too
  * --backplane URL   with --node 1 --nodes 2: one of several that work together, see ../cluster
  */
 import { parseArgs } from 'node:util';
 import { start } from 'millrace';
+import { REQUEST_BYTES } from './protocol.mjs';
 
 const HEADERS = {
   'content-security-policy': "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -21,6 +23,7 @@ const { values } = parseArgs({
     port: { type: 'string', default: process.env.PORT ?? '3000' },
     host: { type: 'string', default: process.env.HOST ?? 'localhost' },
     threads: { type: 'string', default: '4' },
+    'sockety-port': { type: 'string' },
     cert: { type: 'string' },
     key: { type: 'string' },
     backplane: { type: 'string' },
@@ -28,11 +31,17 @@ const { values } = parseArgs({
     nodes: { type: 'string', default: '1' },
   },
 });
-const { backplane, cert, key } = values;
+const { backplane, cert, host, key, 'sockety-port': socketyPort = process.env.SOCKETY_PORT } = values;
 const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined;
+/** @type {import('millrace').Listener[]} */
+const consoles = [];
+if (socketyPort !== undefined) {
+  // 'raw': what is published arrives as the text that browsers get, with nothing around it.
+  consoles.push({ address: `${host}:${socketyPort}`, protocol: 'sockety', publishForm: 'raw' });
+}
 
 const chat = await start({
-  bind: `${values.host}:${values.port}`,
+  bind: [`${host}:${values.port}`, ...consoles],
   workerPath: new URL('./worker.mjs', import.meta.url),
   threads: Number(values.threads),
   workerArg: { node: Number(values.node), nodes: Number(values.nodes) },
@@ -41,18 +50,16 @@ const chat = await start({
   static: { directory: new URL('./public/', import.meta.url), headers: HEADERS },
   origins: 'same-host',
   ...(tls && { tls }),
-  // The page's longest message fits in, with room for JSON's escapes.
-  limits: { messageBytes: 16 * 1024, messagesPerSecond: 20 },
+  limits: { messageBytes: REQUEST_BYTES, messagesPerSecond: 20 },
   onError: (error) => console.error(error),
 }).catch((error) => {
   console.error(`Chat example: ${error.message} (another port: --port 3001)`);
   process.exit(1);
 });
 
-const port = chat.addresses[0]?.split(':').at(-1);
-console.log(
-  `Chat example: ${tls ? 'https' : 'http'}://${values.host === '0.0.0.0' ? 'localhost' : values.host}:${port}`,
-);
+const [port, consolePort] = chat.addresses.map((address) => address.split(':').at(-1));
+if (consolePort !== undefined) console.log(`For consoles: node examples/chat/console.mjs lobby Anna ${consolePort}`);
+console.log(`Chat example: ${tls ? 'https' : 'http'}://${host === '0.0.0.0' ? 'localhost' : host}:${port}`);
 
 let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM']) {
