@@ -36,7 +36,7 @@ const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined;
 /** @type {import('millrace').Listener[]} */
 const consoles = [];
 if (socketyPort !== undefined) {
-  // 'raw': what is published arrives as the text that browsers get, with nothing around it.
+  // 'raw': what is published arrives as browsers get it, the text alone.
   consoles.push({ address: `${host}:${socketyPort}`, protocol: 'sockety', publishForm: 'raw' });
 }
 
