@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url';
 
 import { toolPath } from '../../scripts/optional-tools.mjs';
 import { runtimePath } from '../../scripts/runtimes.mjs';
-import { SOON, within } from './deadline.mjs';
+import { SOON, until, within } from './deadline.mjs';
 import { needing } from './needing.mjs';
-import { exitOf, kill } from './teardown.mjs';
+import { endWith, exitOf, kill } from './teardown.mjs';
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 
@@ -29,14 +29,17 @@ export class Example {
    * @param {string[]} args
    * @param {Record<string, string>} env
    * @param {RegExp} line its first group is the address
+   * @param {'ignore' | 'pipe'} stdin 'pipe': `write` and `over` are for it
    */
-  static async start(script, args = [], env = {}, line = /^.+: (http:\/\/\S+:\d+)\n/m) {
+  static async start(script, args = [], env = {}, line = /^.+: (http:\/\/\S+:\d+)\n/m, stdin = 'ignore') {
     const example = new Example();
     const [program, before] = commandOf(RUNTIME);
     example.#child = spawn(program, [...before, path.resolve(root, script), ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [stdin, 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });
+    // it may be over when something is written
+    example.#child.stdin?.on('error', () => {});
     example.#exited = exitOf(example.#child);
     const printed = new Promise((resolve, reject) => {
       for (const stream of [example.#child.stdout, example.#child.stderr]) {
@@ -65,6 +68,47 @@ export class Example {
 
   get port() {
     return new URL(this.url).port;
+  }
+
+  /** Runs one that ends by itself: its exit code, and all that it printed. */
+  static async run(t, script, args = []) {
+    const [program, before] = commandOf(RUNTIME);
+    const child = spawn(program, [...before, path.resolve(root, script), ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const exited = endWith(t, child);
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (chunk) => {
+        output += chunk;
+      });
+    }
+    const code = await within(exited, () => `the end of ${script}\n${output}`, 2 * SOON);
+    return { code, output };
+  }
+
+  /** What is typed into it. */
+  write(text) {
+    this.#child.stdin.write(text);
+  }
+
+  /** Nothing more is typed. Resolves with its exit code. */
+  over() {
+    this.#child.stdin.end();
+    return this.exited();
+  }
+
+  /** Resolves with its exit code when it ends by itself. */
+  exited() {
+    return within(this.#exited, () => `the end of the example\n${this.output}`, 2 * SOON);
+  }
+
+  /** Resolves when it has printed something. */
+  printed(text) {
+    return until(
+      () => this.output.includes(text),
+      () => `${JSON.stringify(text)} in\n${this.output}`,
+    );
   }
 
   /** Asks it to end, as Ctrl-C does, and resolves with its exit code. */
