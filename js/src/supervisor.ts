@@ -5,6 +5,7 @@
 
 import { identityOf, loadBackplane, type NativeBackplane } from './backplane.js';
 import { binding, type DialFailed, type NativeGateway, type Notice } from './binding.js';
+import { Dials } from './dials.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
@@ -32,8 +33,7 @@ export class Supervisor {
   readonly #gateway: Gateway;
   readonly #id: number;
   readonly #tickets = new Map<number, () => void>();
-  /** Who is told when a peer is not reached, by what `dial` returned. */
-  readonly #dials = new Map<number, (failure: DialFailed) => void>();
+  readonly #dials: Dials;
   #slots: Slot[] = [];
   #hosts: Host[] = [];
   /** What the first call fixed; undefined: not running. */
@@ -48,6 +48,7 @@ export class Supervisor {
 
   constructor(native: NativeGateway, gateway: Gateway, id: number) {
     this.#native = native;
+    this.#dials = new Dials(native);
     this.#gateway = gateway;
     this.#id = id;
   }
@@ -258,14 +259,12 @@ export class Supervisor {
    * `stopListeners`.
    */
   dial(config: Record<string, unknown>, failed: (failure: DialFailed) => void): number {
-    const id = this.#native.dial(config);
-    this.#dials.set(id, failed);
-    return id;
+    return this.#dials.begin(config, failed);
   }
 
   /** Stops listeners, or hangs up, by their ids. */
   stopListeners(ids: number[], drainMs: number): Promise<void> {
-    for (const id of ids) this.#dials.delete(id);
+    this.#dials.forget(ids);
     return this.#stopListeners(ids, drainMs);
   }
 
@@ -320,7 +319,7 @@ export class Supervisor {
         this.#whenLinked.clear();
         break;
       case 'dialFailed':
-        this.#dialFailed(notice);
+        this.#dials.failed(notice);
         break;
       case 'workerUnresponsive':
         this.#slots.find((slot) => slot.holds(notice.worker))?.replace(notice.worker, notice.ms);
@@ -329,13 +328,6 @@ export class Supervisor {
         this.#report(new MillraceError(notice.code, notice.message));
         break;
     }
-  }
-
-  #dialFailed(notice: DialFailed): void {
-    const failed = this.#dials.get(notice.dial);
-    this.#dials.delete(notice.dial);
-    // what its listeners throw is not thrown at the other notices
-    if (failed !== undefined) queueMicrotask(() => failed(notice));
   }
 
   #report(error: MillraceError): void {
