@@ -24,6 +24,8 @@ import { answering, serve } from './support/sockety-own.mjs';
 const echo = new ResponseDraft().data();
 const ping = Draft.for('ping');
 
+const collect = async (stream) => Buffer.concat(await stream.toArray());
+
 test('a client and a server talk: responses, fast replies, and messages without an answer', async (t) => {
   const passed = [];
   const { server, to } = await serve(
@@ -181,6 +183,69 @@ test('one at a time towards a peer with one channel', async (t) => {
   const client = await to().ready();
   const answers = Array.from({ length: 50 }, () => client.send(Draft.for('x').data('small')()).response());
   t.deepEqual(new Set(await Promise.all(answers)), new Set([0]));
+});
+
+test('contents of every kind go to a peer with one channel', async (t) => {
+  const { to } = await serve(
+    t,
+    answering(async (message) => {
+      const parts = [message.dataBuffer(), collect(message.files[0]), collect(message.stream)];
+      message.respond(echo({ data: Buffer.concat(await Promise.all(parts)) }));
+    }),
+    { maxReceivedChannels: 1 },
+  );
+  const client = await to().ready();
+  const bytes = (length, value) => Buffer.alloc(length, value);
+  const answers = Array.from({ length: 3 }, async (_, index) => {
+    const files = [FileTransfer.buffer(bytes(100_000, 1), 'a')];
+    const request = client.send(Draft.for('x').data(bytes(3_000_000, index)).files(files).stream()());
+    request.stream.end(bytes(70_000, 2));
+    return (await request.response()).dataBuffer();
+  });
+  for (const [index, answer] of (await Promise.all(answers)).entries()) {
+    t.true(answer.equals(Buffer.concat([bytes(3_000_000, index), bytes(100_000, 1), bytes(70_000, 2)])));
+  }
+});
+
+test('as much as one likes is sent at once, in its order', async (t) => {
+  const seen = [];
+  const { to } = await serve(
+    t,
+    answering((message) => {
+      seen.push(message.action);
+      message.accept();
+      message.discard();
+    }),
+  );
+  const client = await to().ready();
+  const names = Array.from({ length: 800 }, (_, index) => String(index));
+  const data = Buffer.alloc(60_000);
+  const requests = names.map((name) => client.send(Draft.for(name).data(data)()));
+  const last = client.send(Draft.for('last').stream()());
+  last.stream.end();
+  t.deepEqual(new Set(await Promise.all(requests.map((request) => request.response()))), new Set([0]));
+  await requests.at(-1).sent();
+  t.is(await last.response(), 0);
+  t.deepEqual(seen, [...names, 'last']);
+});
+
+test('what is sent faster than anybody takes it is refused in the end, and the connection goes on', async (t) => {
+  const { server, to } = await serve(
+    t,
+    answering((message) => {
+      message.accept();
+      message.discard();
+    }),
+  );
+  const client = await to().ready();
+  const data = Buffer.alloc(64_000);
+  const sent = Array.from({ length: 1_200 }, () => client.pass(Draft.for('x').data(data)()));
+  const outcomes = await Promise.allSettled(sent);
+  const refused = outcomes.filter(({ reason }) => reason?.code === 'ERR_SOCKETY_NOT_SENT').length;
+  t.true(refused > 50 && refused < 250, String(refused));
+  t.is(outcomes.filter(({ status }) => status === 'fulfilled').length, 1_200 - refused);
+  t.is(await client.send(ping()).response(), 0);
+  t.is(server.clients.length, 1);
 });
 
 test('what nobody listens to is dropped, and does not stop the rest', async (t) => {

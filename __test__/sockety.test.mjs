@@ -299,7 +299,7 @@ test('a message that its sender gives up ends no connection', async (t) => {
 });
 
 test('publications are messages, or payloads alone', async (t) => {
-  const bind = [sockety(), sockety({ publishForm: 'raw' }), '127.0.0.1:0'];
+  const bind = [sockety(), sockety({ publishForm: 'raw', publishAction: 'said' }), '127.0.0.1:0'];
   const { addresses } = await ownServer(t, { ...OPTIONS, bind });
   const [formed, raw] = await Promise.all(addresses.slice(0, 2).map((address) => SocketyClient.connect(t, address)));
   const browser = await connect(t, addresses[2]);
@@ -311,7 +311,8 @@ test('publications are messages, or payloads alone', async (t) => {
   const received = await formed.message();
   t.like(received, { action: 'publish', channel: 0, expects: false, stream: false });
   t.deepEqual(unpack(received.data), ['news', 'hello']);
-  t.is(String((await raw.message()).data), 'hello');
+  const { action, data } = await raw.message();
+  t.deepEqual([action, String(data)], ['said', 'hello']);
 });
 
 test('a message that is given up fails where it is read', async (t) => {

@@ -71,10 +71,10 @@ impl Gateway {
 
     /// One that speaks these.
     pub(crate) fn with(
-        protocols: impl FnOnce(&mut Encodings) -> Vec<Box<dyn Protocol>>,
+        protocols: impl FnOnce(&Arc<Encodings>) -> Vec<Box<dyn Protocol>>,
     ) -> Arc<Self> {
-        let mut encodings = Encodings::new();
-        let protocols = protocols(&mut encodings);
+        let encodings = Arc::new(Encodings::new());
+        let protocols = protocols(&encodings);
         Arc::new(Self {
             hub: Arc::new(Hub::new(encodings)),
             backplane: Arc::new(BackplaneHandle::new()),

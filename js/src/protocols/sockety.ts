@@ -10,11 +10,13 @@ export interface SocketyOptions {
   /** Messages and responses of Sockety over TCP, a unix socket or TLS. */
   protocol: 'sockety';
   /**
-   * What a publication, and what is sent to a socket, looks like. It arrives as a message with the action `publish`. With
-   * `'message'` its data is MessagePack: an array of the channel, or nil for what was sent to the socket itself, the payload,
-   * and the pattern, if the client is subscribed to one. With `'raw'` its data is the payload. Default `'message'`.
+   * What a publication, and what is sent to a socket, looks like: a message. With `'message'` its data is MessagePack: an array
+   * of the channel, or nil for what was sent to the socket itself, the payload, and the pattern, if the client is subscribed to
+   * one. With `'raw'` its data is the payload. Default `'message'`.
    */
   publishForm?: SocketyPublishForm;
+  /** The action of such a message: at most 1024 bytes of UTF-8. Default `'publish'`. */
+  publishAction?: string;
   /** Messages that a client may have under way at the same time, each on a channel of the wire: 1 to 4096. Default 4096. */
   maxReceivedChannels?: number;
   /** Messages that are sent to a client at the same time, at most: 1 to 4096. Default 4096. */
@@ -44,11 +46,19 @@ export type SocketyPlan = Omit<SocketyOptions, 'protocol'>;
 /** See `ProtocolModule`. */
 export const sockety = {
   name: 'sockety',
-  keys: ['publishForm', 'maxReceivedChannels', 'maxWritableChannels', 'allowFilesSizeMismatch', 'sendGoAway'],
+  keys: [
+    'publishForm',
+    'publishAction',
+    'maxReceivedChannels',
+    'maxWritableChannels',
+    'allowFilesSizeMismatch',
+    'sendGoAway',
+  ],
   limits: SOCKETY_RANGES,
   read(listener, at, _address, _defaults, problems) {
     const plan: Record<string, unknown> = {
       publishForm: readForm(listener['publishForm'], `${at}.publishForm`, problems),
+      publishAction: readAction(listener['publishAction'], `${at}.publishAction`, problems),
     };
     for (const name of CHANNELS) plan[name] = readChannels(listener[name], `${at}.${name}`, problems);
     for (const name of FLAGS) plan[name] = readFlag(listener[name], `${at}.${name}`, problems);
@@ -65,12 +75,19 @@ const FORMS: readonly string[] = ['message', 'raw'] satisfies SocketyPublishForm
 const CHANNELS = ['maxReceivedChannels', 'maxWritableChannels'] as const;
 const FLAGS = ['allowFilesSizeMismatch', 'sendGoAway'] as const;
 const MOST_CHANNELS = 4096;
+const MOST_ACTION_BYTES = 1024;
 
 function readForm(value: unknown, at: string, problems: string[]): string | undefined {
   if (value !== undefined && !(typeof value === 'string' && FORMS.includes(value))) {
     problems.push(`${at} must be ${choice(FORMS)}, not ${shown(value)}`);
   }
   return value as string | undefined;
+}
+
+function readAction(value: unknown, at: string, problems: string[]): string | undefined {
+  if (value === undefined || (typeof value === 'string' && Buffer.byteLength(value) <= MOST_ACTION_BYTES)) return value;
+  problems.push(`${at} must be a string of at most ${MOST_ACTION_BYTES} bytes, not ${shown(value)}`);
+  return undefined;
 }
 
 function readChannels(value: unknown, at: string, problems: string[]): number | undefined {

@@ -183,7 +183,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     const { worker, transfers, socketId } = link;
     this.#kept = new Kept(worker, socketId);
     this.#origin = { worker, transfers, kept: (bytes) => this.#kept?.add(bytes) };
-    this.#outbound = new Outbound(link, this.#origin);
+    this.#outbound = new Outbound(link, this.#origin, (id) => this.refused(id));
     return this;
   }
 

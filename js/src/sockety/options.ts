@@ -283,7 +283,8 @@ function readTerms(options: Fields, waits: boolean, problems: string[]): Terms {
     keepAlive: flag('keepAlive'),
   };
   return {
-    config: { protocol: 'sockety', options: defined(own), limits: defined(limits) },
+    // nobody subscribes these connections, so that all channels are for their messages
+    config: { protocol: 'sockety', options: defined({ ...own, publications: false }), limits: defined(limits) },
     maxDataSize: number('maxDataSize', SIZES) ?? MOST_DATA,
     connectTimeout,
   };

@@ -19,6 +19,7 @@ import { DONE, quiet } from './quiet.js';
 import type { Parts } from './request.js';
 import { Sending } from './sending.js';
 import { UUID } from './uuid.js';
+import { type Held, Whole } from './whole.js';
 import { Written } from './written.js';
 
 /** See the module. Ids are the bytes of a UUID. */
@@ -27,21 +28,41 @@ export class Outbound {
   readonly #origin: Origin;
   readonly #pace: Pace;
   readonly #written: Written;
+  readonly #whole: Whole;
+  /** Called with the id of a message for which there is no room. */
+  readonly #tooMuch: (id: string) => void;
   /** Messages that are sent in parts, by their ids. */
   readonly #sendings = new Map<string, Sending>();
 
-  constructor(link: Link, origin: Origin) {
+  constructor(link: Link, origin: Origin, tooMuch: (id: string) => void) {
     this.#link = link;
     this.#origin = origin;
     this.#pace = new Pace((transfer) => link.worker.wantRoom(transfer));
-    this.#written = new Written(() => this.#tell(OPERATION_SOCKETY_NOTE, NO_FIELDS));
+    this.#tooMuch = tooMuch;
+    this.#whole = new Whole(() => this.#written.ask());
+    const note = (): void => {
+      this.#whole.noting();
+      this.#tell(OPERATION_SOCKETY_NOTE, NO_FIELDS);
+    };
+    this.#written = new Written(note, () => this.#whole.firstHeld);
   }
 
   /** Sends a message that `isWhole`. Returns its number, by which it is written. */
   sendWhole(producer: Producer, id: string, expectsResponse: boolean): number {
+    const number = this.#written.count();
+    const fieldBytes = sendBytes(producer.action);
+    const bytes = fieldBytes + (producer.data === undefined ? 0 : producer.data.length);
+    if (!this.#whole.isHolding && this.#whole.mayTell(bytes)) {
+      this.#tellWhole(producer, fieldBytes, id, expectsResponse);
+    } else {
+      this.#hold(id, { number, bytes, tell: () => this.#tellWhole(producer, fieldBytes, id, expectsResponse) });
+    }
+    return number;
+  }
+
+  #tellWhole(producer: Producer, fieldBytes: number, id: string, expectsResponse: boolean): void {
     const { tells, socketId } = this.#link;
     const { action, data, parentId } = producer;
-    const fieldBytes = sendBytes(action);
     const bytes = data === undefined ? 0 : data.length;
     const outgoing = { id, parentId: parentId && UUID.bytesOf(parentId), expectsResponse, action };
     if (fieldBytes + bytes <= LONGEST) {
@@ -53,7 +74,12 @@ export class Outbound {
       writeSend(fields, 0, outgoing);
       tells.tell(socketId, OPERATION_SOCKETY_SEND, fields, data);
     }
-    return this.#written.count();
+  }
+
+  /** Does something in its turn. `id` is told of where too much waits. */
+  #hold(id: string, held: Held): void {
+    // the caller is told behind its call
+    if (!this.#whole.hold(held)) queueMicrotask(() => this.#tooMuch(id));
   }
 
   /** Sends any other. */
@@ -62,7 +88,10 @@ export class Outbound {
     const sending = new Sending(this.#origin, this.#pace, producer, expectsResponse);
     this.#sendings.set(id, sending);
     const outgoing = { id, parentId: parentId && UUID.bytesOf(parentId), expectsResponse, action };
-    this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, data?.length ?? 0, files));
+    const begin = (): void =>
+      this.#tell(OPERATION_SOCKETY_BEGIN, writeBegin(outgoing, hasStream, data?.length ?? 0, files));
+    if (this.#whole.isHolding) this.#hold(id, { number: this.#written.count(), bytes: 0, tell: begin });
+    else begin();
     const parts = { isSent: false, sent: DONE, stream: sending.stream };
     parts.sent = quiet(
       this.#inParts(sending, id).then(() => {
@@ -86,6 +115,7 @@ export class Outbound {
     const { tells, socketId } = this.#link;
     const at = tells.place(socketId, OPERATION_SOCKETY_FAST_REPLY, FAST_REPLY_BYTES, 0);
     writeFastReply(tells.buffer, at, code, id);
+    this.#whole.told(FAST_REPLY_BYTES);
     this.#written.count();
   }
 
@@ -134,6 +164,7 @@ export class Outbound {
   /** What the last note was about is written. */
   noted(): void {
     this.#written.noted();
+    this.#whole.noted();
   }
 
   /** A note could not be sent. */
@@ -145,6 +176,7 @@ export class Outbound {
   end(error: Error): void {
     for (const sending of [...this.#sendings.values()]) sending.fail(error);
     this.#sendings.clear();
+    this.#whole.end();
     this.#written.end(error);
   }
 

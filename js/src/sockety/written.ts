@@ -1,6 +1,5 @@
 /** Which of the things that were sent are written, that is, handed to the kernel. Owns who waits for that. */
 
-import { SocketyError } from './errors.js';
 import { nothing } from './quiet.js';
 
 /** See the module. What is sent is counted; the native side is asked by notes, one at a time. */
@@ -14,9 +13,13 @@ export class Written {
   #isDue = false;
   #waiters: Waiter<unknown>[] = [];
 
+  /** The number of the first that the native side does not have. */
+  readonly #firstHeld: () => number;
+
   /** `note` asks the native side to say when everything that was sent before is written. */
-  constructor(note: () => void) {
+  constructor(note: () => void, firstHeld: () => number) {
     this.#note = note;
+    this.#firstHeld = firstHeld;
   }
 
   /** Something was sent: its number. */
@@ -28,14 +31,14 @@ export class Written {
   /** Whether something is written, as far as is known; asks. */
   has(number: number): boolean {
     if (number <= this.#written) return true;
-    this.#ask();
+    this.ask();
     return false;
   }
 
   /** Resolves with `value` when something is written. `id` names it for `fail`. */
   wait<T>(number: number, id: string, value: T): Promise<T> {
     if (number <= this.#written) return Promise.resolve(value);
-    this.#ask();
+    this.ask();
     const waiter = new Waiter(number, id, value);
     this.#waiters.push(waiter);
     return waiter.promise;
@@ -52,13 +55,13 @@ export class Written {
       if (waiter.number > this.#written) later.push(waiter);
       else waiter.settle();
     }
-    if (later.length > 0) this.#ask();
+    if (later.length > 0) this.ask();
   }
 
-  /** The note could not be sent. */
+  /** The note could not be sent, because the native side has too much to do: it is sent again. */
   refused(): void {
     this.#noted = 0;
-    this.#reject(() => true, new SocketyError('ERR_SOCKETY_NOT_SENT', 'Too much waits to be sent.'));
+    setTimeout(() => this.ask(), AGAIN_MS);
   }
 
   /** Something will never be written. */
@@ -78,13 +81,14 @@ export class Written {
     for (const waiter of rejected) waiter.fail(error);
   }
 
-  #ask(): void {
+  /** A note follows, unless one is under way. */
+  ask(): void {
     if (this.#noted > 0 || this.#isDue) return;
     this.#isDue = true;
     queueMicrotask(() => {
       this.#isDue = false;
       if (this.#noted > 0) return;
-      this.#noted = this.#sent;
+      this.#noted = Math.min(this.#sent, this.#firstHeld() - 1);
       this.#note();
     });
   }
@@ -112,6 +116,9 @@ class Waiter<T> {
     this.#reject(error);
   }
 }
+
+/** Time until a note is sent again. */
+const AGAIN_MS = 10;
 
 /** No note is sent any more. */
 const ENDED = Number.MAX_SAFE_INTEGER;

@@ -10,6 +10,8 @@ mod status;
 mod tcp;
 pub(crate) mod websocket;
 
+use std::sync::Arc;
+
 use crate::frame::{Encoding, Encodings};
 use crate::http::{EndpointLimits, Endpoints, HttpProtocol};
 use crate::net::address::ListenError;
@@ -23,7 +25,7 @@ use status::Status;
 use websocket::WebSockets;
 
 /// What a gateway's listeners can speak.
-pub(crate) fn protocols(encodings: &mut Encodings) -> Vec<Box<dyn Protocol>> {
+pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
     let events = encodings.add(sse::ENCODING);
     vec![
         Box::new(HttpProtocol::new(move |options, limits| {
@@ -86,7 +88,7 @@ mod tests {
     }
 
     fn all() -> Vec<Box<dyn Protocol>> {
-        protocols(&mut Encodings::new())
+        protocols(&Arc::new(Encodings::new()))
     }
 
     fn named(name: &str) -> Box<dyn Protocol> {

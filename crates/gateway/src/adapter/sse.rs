@@ -168,7 +168,7 @@ impl Session for Sse {
 
 /// Its encoding, for a session without its HTTP answer.
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) fn encoding_on_stage(encodings: &mut crate::contract::Encodings) -> Encoding {
+pub(crate) fn encoding_on_stage(encodings: &crate::contract::Encodings) -> Encoding {
     encodings.add(ENCODING)
 }
 

@@ -19,6 +19,15 @@ pub(crate) struct EncodingDef {
     pub(crate) append: fn(&Message<'_>, &mut Vec<u8>),
 }
 
+/// What a protocol registers of a form in which a word stands that a listener chooses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WordedDef {
+    /// How it appends is not used.
+    pub(crate) def: EncodingDef,
+    /// Appends a message with that word.
+    pub(crate) append: fn(&str, &Message<'_>, &mut Vec<u8>),
+}
+
 impl fmt::Debug for EncodingDef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("EncodingDef").field(&self.name).finish()

@@ -1,7 +1,12 @@
-//! The forms in which messages go onto wires. Protocols register theirs when a gateway is made; connections of one
-//! encoding share frames.
+//! The forms in which messages go onto wires. Protocols register theirs when a gateway is made, and those that a listener
+//! words when it is; connections of one encoding share frames.
 
-use super::definition::EncodingDef;
+use std::fmt;
+use std::sync::OnceLock;
+
+use parking_lot::Mutex;
+
+use super::definition::{EncodingDef, WordedDef};
 use super::lead;
 use super::message::Message;
 
@@ -9,9 +14,35 @@ use super::message::Message;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Encoding(u8);
 
-/// The encodings of a gateway, by number. The first is the [lead](lead).
+/// The encodings of a gateway, by number. The first is the [lead](lead). None is ever taken back.
+pub(crate) struct Encodings {
+    entries: [OnceLock<Entry>; MOST],
+    /// How many there are.
+    count: Mutex<usize>,
+}
+
 #[derive(Debug)]
-pub(crate) struct Encodings(Vec<EncodingDef>);
+struct Entry {
+    def: EncodingDef,
+    /// What a listener chose to be said, and how.
+    worded: Option<(Box<str>, WordedDef)>,
+}
+
+impl Entry {
+    fn append(&self, message: &Message<'_>, out: &mut Vec<u8>) {
+        match &self.worded {
+            None => (self.def.append)(message, out),
+            Some((word, worded)) => (worded.append)(word, message, out),
+        }
+    }
+}
+
+impl fmt::Debug for Encodings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.entries.iter().filter_map(OnceLock::get);
+        f.debug_list().entries(entries).finish()
+    }
+}
 
 impl Encoding {
     fn new(number: u8, def: &EncodingDef) -> Self {
@@ -39,17 +70,44 @@ impl Encodings {
 
     /// Has the lead alone.
     pub(crate) fn new() -> Self {
-        Self(vec![lead::DEF])
+        let made = Self {
+            entries: [const { OnceLock::new() }; MOST],
+            count: Mutex::new(0),
+        };
+        made.add(lead::DEF);
+        made
     }
 
     /// Registers a form. To be called by a protocol when it is made.
-    pub(crate) fn add(&mut self, def: EncodingDef) -> Encoding {
-        let number = u8::try_from(self.0.len())
-            .ok()
-            .filter(|number| *number < NAMES_CHANNEL)
-            .expect("protocols register a handful of encodings");
-        self.0.push(def);
-        Encoding::new(number, &def)
+    pub(crate) fn add(&self, def: EncodingDef) -> Encoding {
+        let mut count = self.count.lock();
+        self.push(&mut count, Entry { def, worded: None })
+            .expect("protocols register a handful of encodings")
+    }
+
+    /// The form of a definition with this word in it, registered if it is new. `None`: too many were registered.
+    pub(crate) fn worded(&self, worded: WordedDef, word: &str) -> Option<Encoding> {
+        let mut count = self.count.lock();
+        let known = self.entries.iter().map_while(OnceLock::get).position(
+            |entry| matches!(&entry.worded, Some((known, def)) if &**known == word && def.def.name == worded.def.name),
+        );
+        let def = EncodingDef {
+            around: worded.def.around + word.len(),
+            ..worded.def
+        };
+        if let Some(Ok(number)) = known.map(u8::try_from) {
+            return Some(Encoding::new(number, &def));
+        }
+        let worded = Some((word.into(), worded));
+        self.push(&mut count, Entry { def, worded })
+    }
+
+    fn push(&self, count: &mut usize, entry: Entry) -> Option<Encoding> {
+        let number = u8::try_from(*count).ok()?;
+        let place = self.entries.get(*count)?;
+        let entry = place.get_or_init(|| entry);
+        *count += 1;
+        Some(Encoding::new(number, &entry.def))
     }
 
     /// Appends a message in the lead's form.
@@ -60,17 +118,18 @@ impl Encodings {
 
     /// Whether a payload of so many bytes can be said in this form.
     pub(crate) fn carries(&self, encoding: Encoding, payload: usize) -> bool {
-        payload <= self.def(encoding).most_payload
+        payload <= self.entry(encoding).def.most_payload
     }
 
     /// Appends a message in this form, which [carries](Self::carries) it.
     pub(crate) fn append(&self, encoding: Encoding, message: &Message<'_>, out: &mut Vec<u8>) {
-        (self.def(encoding).append)(message, out);
+        self.entry(encoding).append(message, out);
     }
 
     /// A message in this form, in a buffer of just its size; `None`: it carries no payload of that length.
     pub(crate) fn encode(&self, encoding: Encoding, message: &Message<'_>) -> Option<Vec<u8>> {
-        let def = self.def(encoding);
+        let entry = self.entry(encoding);
+        let def = &entry.def;
         if message.payload.len() > def.most_payload {
             return None;
         }
@@ -79,19 +138,23 @@ impl Encodings {
             via.channel.as_bytes().len() + pattern
         });
         let mut out = Vec::with_capacity(message.payload.len() + names + def.around);
-        (def.append)(message, &mut out);
+        entry.append(message, &mut out);
         Some(out)
     }
 
-    fn def(&self, encoding: Encoding) -> &EncodingDef {
-        self.0
+    fn entry(&self, encoding: Encoding) -> &Entry {
+        self.entries
             .get(encoding.index())
+            .and_then(OnceLock::get)
             .expect("an encoding is a number of this table")
     }
 }
 
 /// The bit of an encoding whose frames name the channel.
 const NAMES_CHANNEL: u8 = 1 << 7;
+
+/// Encodings of one gateway: as many as the other bits can number.
+const MOST: usize = 1 << NAMES_CHANNEL.trailing_zeros();
 
 #[cfg(test)]
 mod tests {
@@ -100,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_registered_encoding_says_whether_it_names_the_channel() {
-        let mut encodings = Encodings::new();
+        let encodings = Encodings::new();
         let def = EncodingDef {
             name: "short",
             names_channel: false,
@@ -128,5 +191,27 @@ mod tests {
         assert_eq!(encodings.encode(named, &message(b"abcd")), None);
         assert!(encodings.carries(named, 3) && !encodings.carries(named, 4));
         assert!(encodings.carries(Encodings::LEAD, 1 << 30));
+    }
+
+    #[test]
+    fn a_word_has_one_encoding_and_there_is_room_for_some() {
+        let worded = WordedDef {
+            def: lead::DEF,
+            append: |word, _message, out| out.extend_from_slice(word.as_bytes()),
+        };
+        let encodings = Encodings::new();
+        let news = encodings.worded(worded, "news").unwrap();
+        assert_eq!(encodings.worded(worded, "news"), Some(news));
+        let message = Message {
+            kind: Kind::Text,
+            payload: b"",
+            via: None,
+        };
+        assert_eq!(encodings.encode(news, &message).unwrap(), b"news");
+        let words = (0..1000).map(|number| number.to_string());
+        let made = words.filter_map(|word| encodings.worded(worded, &word));
+        assert_eq!(made.count(), MOST - 2);
+        assert_eq!(encodings.worded(worded, "news"), Some(news));
+        assert_eq!(encodings.worded(worded, "late"), None);
     }
 }

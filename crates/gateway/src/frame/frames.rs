@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn each_encoding_is_asked_for_once() {
-        let mut encodings = Encodings::new();
+        let encodings = Encodings::new();
         let def = EncodingDef {
             name: "any",
             names_channel: false,

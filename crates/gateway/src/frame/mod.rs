@@ -12,7 +12,7 @@ mod publication;
 mod shared;
 
 pub(crate) use charge::Charge;
-pub(crate) use definition::EncodingDef;
+pub(crate) use definition::{EncodingDef, WordedDef};
 pub(crate) use encoding::{Encoding, Encodings};
 pub(crate) use frames::Frames;
 pub(crate) use late_reply::LateReply;

@@ -154,7 +154,7 @@ mod tests {
         let ledger = Arc::new(Ledger::new());
         let publication = Publication::new(Kind::Text, b"hello", &ledger);
         assert_eq!(publication.lead().bytes(), b"\x81\x05hello");
-        let mut encodings = Encodings::new();
+        let encodings = Encodings::new();
         let shout = encodings.add(EncodingDef {
             name: "shout",
             names_channel: false,
@@ -176,7 +176,7 @@ mod tests {
     fn what_says_the_channel_is_encoded_once_per_list_and_channel() {
         let ledger = Arc::new(Ledger::new());
         let others = Others::default();
-        let mut encodings = Encodings::new();
+        let encodings = Encodings::new();
         let def = EncodingDef {
             name: "named",
             names_channel: true,
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn publishing_to_many_matching_patterns_is_linear() {
         let others = Others::default();
-        let mut encodings = Encodings::new();
+        let encodings = Encodings::new();
         let def = EncodingDef {
             name: "named",
             names_channel: true,

@@ -45,7 +45,7 @@ pub struct Hub {
     inboxes: Inboxes,
     ledger: Arc<Ledger>,
     inbound: Inbound,
-    encodings: Encodings,
+    encodings: Arc<Encodings>,
     /// Set at most once; whoever it is may be idle.
     uplink: OnceLock<Arc<dyn Uplink>>,
     workers: Workers,
@@ -89,7 +89,7 @@ impl fmt::Debug for Hub {
 }
 
 impl Hub {
-    pub(crate) fn new(encodings: Encodings) -> Self {
+    pub(crate) fn new(encodings: Arc<Encodings>) -> Self {
         Self {
             core: Core::new(),
             inboxes: Inboxes::new(),

@@ -203,7 +203,7 @@ impl Default for Writer {
 
 impl Default for Mailbox {
     fn default() -> Self {
-        let hub = Arc::new(Hub::new(Encodings::new()));
+        let hub = Arc::new(Hub::new(Arc::new(Encodings::new())));
         hub.inboxes()
             .open(1, GatewayLimits::default().shard_inbox_bytes);
         Self {

@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_part_is_made_once_and_found_by_its_type() {
-        let hub = Arc::new(Hub::new(Encodings::new()));
+        let hub = Arc::new(Hub::new(Arc::new(Encodings::new())));
         let index = ShardIndex::new(0).unwrap();
         let stats = Arc::new(ShardStats::default());
         let env = Env::new(index, hub, GatewayLimits::default(), stats);

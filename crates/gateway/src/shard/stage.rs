@@ -106,10 +106,10 @@ pub(super) struct Stage {
 impl Stage {
     /// Its worker handles these besides what every worker does here.
     pub(super) fn handling(more: Handlers, limits: impl FnOnce(&mut GatewayLimits)) -> Self {
-        let mut encodings = Encodings::new();
-        let events = sse_encoding(&mut encodings);
-        let resp = RespOnStage::new(&mut encodings);
-        let tcp = TcpOnStage::new(&mut encodings);
+        let encodings = Arc::new(Encodings::new());
+        let events = sse_encoding(&encodings);
+        let resp = RespOnStage::new(&encodings);
+        let tcp = TcpOnStage::new(&encodings);
         let hub = Arc::new(Hub::new(encodings));
         let mut config = GatewayConfig {
             io_threads: 1,

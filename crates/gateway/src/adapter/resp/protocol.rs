@@ -22,7 +22,7 @@ use crate::contract::{
 pub(crate) struct RespProtocol(Arc<Common>);
 
 impl RespProtocol {
-    pub(crate) fn new(encodings: &mut Encodings) -> Self {
+    pub(crate) fn new(encodings: &Encodings) -> Self {
         Self(Arc::new(Common {
             resp2: encodings.add(RESP2),
             resp3: encodings.add(RESP3),

@@ -9,53 +9,43 @@ use millrace_protocol::sockety::{
     FileList, Head, Id, Subject, append_data_head, append_head, append_switch, data_packet_bytes,
 };
 
-use super::options::PublishForm;
-use crate::contract::{Encoding, EncodingDef, Encodings, Message};
+use super::options::{PublishForm, SocketyOptions};
+use crate::contract::{Encoding, EncodingDef, Encodings, Message, WordedDef};
 
-/// What a gateway has registered of them.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Forms {
-    message: Encoding,
-    raw: Encoding,
+/// That of a listener, where publications have the action that it says. `None`: its gateway has too many.
+pub(super) fn encoding(encodings: &Encodings, options: &SocketyOptions) -> Option<Encoding> {
+    let def = match options.publish_form {
+        PublishForm::Message => MESSAGE,
+        PublishForm::Raw => RAW,
+    };
+    encodings.worded(def, &options.publish_action)
 }
 
-impl Forms {
-    pub(super) fn register(encodings: &mut Encodings) -> Self {
-        Self {
-            message: encodings.add(MESSAGE),
-            raw: encodings.add(RAW),
-        }
-    }
+const MESSAGE: WordedDef = WordedDef {
+    def: DEF,
+    append: append_message,
+};
 
-    pub(super) fn of(self, form: PublishForm) -> Encoding {
-        match form {
-            PublishForm::Message => self.message,
-            PublishForm::Raw => self.raw,
-        }
-    }
-}
+const RAW: WordedDef = WordedDef {
+    def: EncodingDef {
+        name: "sockety-raw",
+        names_channel: false,
+        ..DEF
+    },
+    append: |action, message, out| append_publication(action, &[message.payload], out),
+};
 
-const MESSAGE: EncodingDef = EncodingDef {
+const DEF: EncodingDef = EncodingDef {
     name: "sockety",
     names_channel: true,
     most_payload: 0xffff_ffff,
     around: 64,
-    append: append_message,
+    append: |_, _| {},
 };
-
-const RAW: EncodingDef = EncodingDef {
-    name: "sockety-raw",
-    names_channel: false,
-    append: |message, out| append_publication(&[message.payload], out),
-    ..MESSAGE
-};
-
-/// The action of what is published, and of what is sent to a socket.
-const ACTION: &str = "publish";
 
 /// The data is an array: the channel, or nil for what was sent to the socket alone; the payload; and the pattern, where the
 /// recipient is subscribed to one.
-fn append_message(message: &Message<'_>, out: &mut Vec<u8>) {
+fn append_message(action: &str, message: &Message<'_>, out: &mut Vec<u8>) {
     let pattern = message.via.and_then(|via| via.pattern);
     let mut front = Vec::with_capacity(FRONT_BYTES);
     front.push(if pattern.is_some() { 0x93 } else { 0x92 });
@@ -68,7 +58,7 @@ fn append_message(message: &Message<'_>, out: &mut Vec<u8>) {
     if let Some(pattern) = pattern {
         append_name(pattern.as_bytes(), &mut behind);
     }
-    append_publication(&[&front, message.payload, &behind], out);
+    append_publication(action, &[&front, message.payload, &behind], out);
 }
 
 /// A name is text where it can be.
@@ -100,11 +90,11 @@ fn append_length(kind: Kind, length: usize, out: &mut Vec<u8>) {
 }
 
 /// A whole message with these pieces as its data.
-fn append_publication(pieces: &[&[u8]], out: &mut Vec<u8>) {
+fn append_publication(action: &str, pieces: &[&[u8]], out: &mut Vec<u8>) {
     let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
     let mut left = u64::try_from(length).unwrap_or(u64::MAX);
     let head = Head {
-        subject: Subject::Action(ACTION),
+        subject: Subject::Action(action),
         id: new_id(),
         expects_response: false,
         has_stream: false,
@@ -112,7 +102,10 @@ fn append_publication(pieces: &[&[u8]], out: &mut Vec<u8>) {
         files: FileList::default(),
     };
     let appended = append_switch(0, out).and_then(|()| append_head(&head, out));
-    debug_assert!(appended.is_ok(), "the action is short, and so is the data");
+    debug_assert!(
+        appended.is_ok(),
+        "the options say how long an action may be, and the data is short"
+    );
     // bytes that the packet lacks
     let mut lacks = 0;
     for piece in pieces {
@@ -148,7 +141,9 @@ mod tests {
     use millrace_core::{Name, Space};
     use millrace_protocol::sockety::{Decoder, DecoderConfig, Item};
 
+    use super::super::options::MOST_ACTION_BYTES;
     use super::*;
+    use crate::contract::Options;
     use crate::frame::Via;
 
     /// The action, the data and the id of the only message of a frame.
@@ -178,10 +173,34 @@ mod tests {
     }
 
     fn encode(form: PublishForm, kind: Kind, payload: &[u8], via: Option<Via<'_>>) -> Vec<u8> {
-        let mut encodings = Encodings::new();
-        let encoding = Forms::register(&mut encodings).of(form);
+        let encodings = Encodings::new();
+        let defaults = SocketyOptions::read(&Options::new()).unwrap();
+        let options = SocketyOptions {
+            publish_form: form,
+            ..defaults
+        };
+        let encoding = encoding(&encodings, &options).unwrap();
         let message = Message { kind, payload, via };
         encodings.encode(encoding, &message).unwrap()
+    }
+
+    #[test]
+    fn a_listener_says_what_the_action_is() {
+        let encodings = Encodings::new();
+        let with = |action: &str| {
+            let given = Options::new().text("publishAction", action);
+            encoding(&encodings, &SocketyOptions::read(&given).unwrap()).unwrap()
+        };
+        let message = Message {
+            kind: Kind::Text,
+            payload: b"hi",
+            via: None,
+        };
+        assert_eq!(with("news"), with("news"), "one frame for both");
+        for action in ["news", "", &"x".repeat(255), &"x".repeat(MOST_ACTION_BYTES)] {
+            let frame = encodings.encode(with(action), &message).unwrap();
+            assert_eq!(decoded(&frame).0, action);
+        }
     }
 
     #[test]

@@ -23,22 +23,29 @@ use crate::contract::{
     Encodings, ListenError, ListenerConfig, Needs, Peer, Protocol, Service, Session, Streams,
     Transport,
 };
-use encodings::Forms;
 use limits::{FixedSocketyLimits, SocketyLimits};
 use options::SocketyOptions;
 use session::{Sockety, Terms};
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct SocketyProtocol(Forms);
+pub(crate) struct SocketyProtocol(Arc<Encodings>);
 
 impl SocketyProtocol {
-    pub(crate) fn new(encodings: &mut Encodings) -> Self {
-        Self(Forms::register(encodings))
+    pub(crate) fn new(encodings: &Arc<Encodings>) -> Self {
+        Self(Arc::clone(encodings))
     }
 
-    fn listener(&self, options: SocketyOptions, limits: &SocketyLimits) -> Listener {
-        Listener(Arc::new(Terms {
+    fn listener(
+        &self,
+        options: &SocketyOptions,
+        limits: &SocketyLimits,
+    ) -> Result<Listener, ListenError> {
+        let encoding = encodings::encoding(&self.0, options).ok_or(ListenError::Unusable {
+            option: "publishAction",
+            problem: "the gateway has had too many different ones".to_owned(),
+        })?;
+        Ok(Listener(Arc::new(Terms {
             decoder: DecoderConfig {
                 channels: options.receivable_channels,
                 head_bytes: limits.message_head_bytes,
@@ -46,13 +53,14 @@ impl SocketyProtocol {
                 pending_bytes: FixedSocketyLimits::default().pending_bytes,
                 enforce_file_sizes: !options.allow_files_size_mismatch,
             },
-            encoding: self.0.of(options.publish_form),
+            encoding,
+            publications: options.publications,
             writable_channels: options.writable_channels,
             send_go_away: options.send_go_away,
             buffered_bytes: limits.buffered_bytes,
             header_timeout: millis(limits.header_timeout),
             silence_timeout: millis(limits.silence_timeout),
-        }))
+        })))
     }
 
     /// A session without its stream, of whose contents so many bytes may wait.
@@ -63,8 +71,11 @@ impl SocketyProtocol {
             ..SocketyLimits::default()
         };
         let options = SocketyOptions::read(&crate::contract::Options::new());
-        let listener = self.listener(options.expect("none are given"), &limits);
-        Box::new(Sockety::new(&listener.0, Box::default()))
+        let listener = self.listener(&options.expect("none are given"), &limits);
+        Box::new(Sockety::new(
+            &listener.expect("it is the only one").0,
+            Box::default(),
+        ))
     }
 }
 
@@ -81,6 +92,7 @@ impl Protocol for SocketyProtocol {
             alpn: &[],
             // peers need not send heartbeats
             keep_alive: options
+                .as_ref()
                 .is_none_or(|own| own.kernel.keep_alive)
                 .then_some(SILENCE),
             delays: options.is_some_and(|own| !own.kernel.no_delay),
@@ -92,7 +104,7 @@ impl Protocol for SocketyProtocol {
         let limits: SocketyLimits = given.table()?;
         given.finish()?;
         let options = SocketyOptions::read(&config.options)?;
-        Ok(Arc::new(self.listener(options, &limits)))
+        Ok(Arc::new(self.listener(&options, &limits)?))
     }
 }
 

@@ -5,10 +5,14 @@ use millrace_protocol::sockety::MOST_CHANNELS;
 use crate::contract::{ListenError, Options, Reader};
 
 /// See the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SocketyOptions {
     /// What publications look like.
     pub(super) publish_form: PublishForm,
+    /// Their action.
+    pub(super) publish_action: Box<str>,
+    /// Whether anything is published to its peers, or sent to them as to sockets.
+    pub(super) publications: bool,
     /// Channels on which peers may send.
     pub(super) receivable_channels: u16,
     /// The most channels that are sent on.
@@ -46,6 +50,8 @@ impl SocketyOptions {
             publish_form: options
                 .word("publishForm", &PUBLISH_FORMS)?
                 .unwrap_or_default(),
+            publish_action: action(&options)?,
+            publications: options.flag("publications")?.unwrap_or(true),
             receivable_channels: channels(&options, "maxReceivedChannels")?,
             writable_channels: channels(&options, "maxWritableChannels")?,
             allow_files_size_mismatch: options.flag("allowFilesSizeMismatch")?.unwrap_or(false),
@@ -62,6 +68,17 @@ impl SocketyOptions {
 
 const PUBLISH_FORMS: [(&str, PublishForm); 2] =
     [("message", PublishForm::Message), ("raw", PublishForm::Raw)];
+
+/// Bytes of the longest action of publications.
+pub(super) const MOST_ACTION_BYTES: usize = 1024;
+
+fn action(options: &Reader<'_>) -> Result<Box<str>, ListenError> {
+    let action = options.text("publishAction")?.unwrap_or("publish");
+    if action.len() > MOST_ACTION_BYTES {
+        return Err(options.wrong("publishAction", "at most 1024 bytes"));
+    }
+    Ok(action.into())
+}
 
 fn channels(options: &Reader<'_>, name: &str) -> Result<u16, ListenError> {
     let Some(count) = options.whole(name)? else {
@@ -81,6 +98,8 @@ mod tests {
     fn options_have_defaults() {
         let options = SocketyOptions::read(&Options::new()).unwrap();
         assert_eq!(options.publish_form, PublishForm::Message);
+        assert_eq!(&*options.publish_action, "publish");
+        assert!(options.publications);
         assert_eq!(options.receivable_channels, MOST_CHANNELS);
         assert_eq!(options.writable_channels, MOST_CHANNELS);
         assert!(options.send_go_away && !options.allow_files_size_mismatch);
@@ -90,6 +109,8 @@ mod tests {
     fn options_are_read() {
         let given = Options::new()
             .text("publishForm", "raw")
+            .text("publishAction", "news")
+            .flag("publications", false)
             .number("maxReceivedChannels", 256)
             .number("maxWritableChannels", 1)
             .flag("allowFilesSizeMismatch", true)
@@ -98,6 +119,8 @@ mod tests {
             .flag("noDelay", false);
         let expected = SocketyOptions {
             publish_form: PublishForm::Raw,
+            publish_action: "news".into(),
+            publications: false,
             receivable_channels: 256,
             writable_channels: 1,
             allow_files_size_mismatch: true,
@@ -117,6 +140,10 @@ mod tests {
             (
                 Options::new().text("publishForm", "json"),
                 "publishForm must be one of 'message', 'raw'",
+            ),
+            (
+                Options::new().text("publishAction", "x".repeat(1025)),
+                "publishAction must be at most 1024 bytes",
             ),
             (
                 Options::new().number("maxReceivedChannels", 0),

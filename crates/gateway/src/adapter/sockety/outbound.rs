@@ -44,10 +44,10 @@ impl Outbound {
         }
     }
 
-    /// The peer receives on so many channels, of which ours begin behind that of publications.
-    pub(super) fn may_use(&mut self, channels: u16, cx: &mut Context<'_>) {
-        self.sender = Sender::from_channel(1, channels);
-        self.shares_channel = channels < 2;
+    /// The peer receives on so many channels. Ours begin behind that of publications, if there are any.
+    pub(super) fn may_use(&mut self, channels: u16, publications: bool, cx: &mut Context<'_>) {
+        self.sender = Sender::from_channel(publications.into(), channels);
+        self.shares_channel = publications && channels < 2;
         self.send_queued(cx);
     }
 

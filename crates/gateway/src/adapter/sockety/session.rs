@@ -20,6 +20,8 @@ use crate::contract::{
 pub(super) struct Terms {
     pub(super) decoder: DecoderConfig,
     pub(super) encoding: Encoding,
+    /// Whether there may be any.
+    pub(super) publications: bool,
     /// The most channels that are sent on.
     pub(super) writable_channels: u16,
     pub(super) send_go_away: bool,
@@ -101,7 +103,7 @@ impl Sockety {
     fn begin(&mut self, channels: u16, cx: &mut Context<'_>) {
         let channels = channels.min(self.terms.writable_channels);
         tell(Event::SocketyReady, cx);
-        self.outbound.may_use(channels, cx);
+        self.outbound.may_use(channels, self.terms.publications, cx);
         let now = cx.now();
         let clock = self
             .clock

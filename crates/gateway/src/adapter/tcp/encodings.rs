@@ -15,7 +15,7 @@ pub(super) struct Forms {
 }
 
 impl Forms {
-    pub(super) fn register(encodings: &mut Encodings) -> Self {
+    pub(super) fn register(encodings: &Encodings) -> Self {
         Self {
             none: encodings.add(NONE),
             line: encodings.add(LINE),
@@ -87,8 +87,8 @@ mod tests {
 
     #[test]
     fn each_framing_has_its_encoding() {
-        let mut encodings = Encodings::new();
-        let forms = Forms::register(&mut encodings);
+        let encodings = Encodings::new();
+        let forms = Forms::register(&encodings);
         let encode = |framing, kind, payload: &[u8]| {
             let message = Message {
                 kind,
@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn what_a_length_cannot_say_is_known_before() {
-        let mut encodings = Encodings::new();
-        let forms = Forms::register(&mut encodings);
+        let encodings = Encodings::new();
+        let forms = Forms::register(&encodings);
         for width in [Width::One, Width::Two, Width::Four] {
             let encoding = forms.of(Framing::Length(width));
             let most = usize::try_from(width.most_payload()).unwrap();

@@ -23,7 +23,7 @@ use session::{Tcp, Terms};
 pub(crate) struct TcpProtocol(Forms);
 
 impl TcpProtocol {
-    pub(crate) fn new(encodings: &mut Encodings) -> Self {
+    pub(crate) fn new(encodings: &Encodings) -> Self {
         Self(Forms::register(encodings))
     }
 }

@@ -106,7 +106,7 @@ impl std::task::Wake for Woken {
 /// Who sends much before it wakes anybody would else fill the inbox.
 #[test]
 fn a_shard_is_woken_once_its_inbox_is_above_its_high_water() {
-    let hub = Hub::new(crate::frame::Encodings::new());
+    let hub = Hub::new(Arc::new(crate::frame::Encodings::new()));
     hub.inboxes().open(1, 1 << 20);
     let shard = ShardIndex::new(0).unwrap();
     let woken = Arc::new(Woken::default());
@@ -134,7 +134,7 @@ fn a_shard_is_woken_once_its_inbox_is_above_its_high_water() {
 
 #[test]
 fn the_list_of_those_left_out_is_charged_to_the_publication() {
-    let hub = Hub::new(crate::frame::Encodings::new());
+    let hub = Hub::new(Arc::new(crate::frame::Encodings::new()));
     let bound = 1 << 20;
     hub.inboxes().open(1, bound);
     let shard = ShardIndex::new(0).unwrap();

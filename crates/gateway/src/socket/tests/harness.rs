@@ -78,7 +78,7 @@ impl Harness {
         limits: GatewayLimits,
         session: impl FnOnce(&ListenerState) -> Box<dyn Session>,
     ) -> Self {
-        let hub = Arc::new(Hub::new(Encodings::new()));
+        let hub = Arc::new(Hub::new(Arc::new(Encodings::new())));
         hub.inboxes().open(1, limits.shard_inbox_bytes);
         let handlers =
             Handlers::OPEN | Handlers::TEXT | Handlers::CLOSE | Handlers::SOCKETY_MESSAGE;

@@ -1,6 +1,8 @@
 //! A session of Sockety: its header, its heads and answers, its signs of life and its end. Over 400 lines because what the
 //! other files of its tests share lies here, too.
 
+use std::sync::Arc;
+
 use millrace_protocol::sockety::{
     Decoder, DecoderConfig, FileList, Head, Id, Item, Sender, Subject, append_fast_reply,
     append_header,
@@ -38,7 +40,7 @@ pub(super) const ID: Id = Id::new([7; 16]);
 
 /// One of whose contents so many bytes may wait, before anything came.
 pub(super) fn opened(buffered_bytes: usize) -> Harness {
-    let protocol = SocketyOnStage::new(&mut Encodings::new());
+    let protocol = SocketyOnStage::new(&Arc::new(Encodings::new()));
     let harness = Harness::pending_within(GatewayLimits::default(), |_| {
         protocol.session_on_stage(buffered_bytes)
     });
@@ -171,7 +173,7 @@ pub(super) fn send(harness: &Harness, flags: u32, action: &[u8], data: &[u8]) {
 
 #[test]
 fn a_header_lies_before_what_handle_open_sends() {
-    let protocol = SocketyOnStage::new(&mut Encodings::new());
+    let protocol = SocketyOnStage::new(&Arc::new(Encodings::new()));
     let harness = Harness::pending_with(|_| protocol.session_on_stage(1 << 20));
     harness.peer.borrow_mut().room = usize::MAX;
     send(&harness, 0, b"hello", b"early");
