@@ -2,14 +2,14 @@
 
 import { EventEmitter } from 'node:events';
 
-import { OPERATION_SOCKETY_CUT, OPERATION_SOCKETY_NOTE } from '../worker/kinds.generated.js';
+import { OPERATION_SOCKETY_CUT, OPERATION_SOCKETY_FILE, OPERATION_SOCKETY_NOTE } from '../worker/kinds.generated.js';
 import type { RecordBuffer, SocketEvent } from '../worker/record.js';
 import { Answers } from './answers.js';
 import type { ConnectionEvents } from './connection-events.js';
 import type { Origin } from './contents.js';
 import { checkProducer } from './draft.js';
 import { closed, notSent, SocketyError } from './errors.js';
-import { FAST_REPLY_BYTES, type Head, hasContents, readFastReply, readRefused } from './fields.js';
+import { FAST_REPLY_BYTES, type Head, hasContents, readFastReply, readLong, readRefused } from './fields.js';
 import { Kept } from './kept.js';
 import type { Link, PeerInfo } from './link.js';
 import { Contents, Message, Response } from './message.js';
@@ -244,10 +244,16 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     this.#outbound?.began(fields);
   }
 
+  /** @internal A file of the file system was sent, all of it, or could not be. */
+  fileSent(transfer: number, problem: string): void {
+    this.#outbound?.fileSent(transfer, problem);
+  }
+
   /** @internal The native side could not be told something: too much waits, or the socket is gone. */
   untold(operation: number, fields: RecordBuffer): void {
     if (operation === OPERATION_SOCKETY_NOTE) this.#outbound?.noteRefused();
     else if (operation === OPERATION_SOCKETY_CUT) this.#link?.gateway.close(this.#link.socketId, NORMAL);
+    else if (operation === OPERATION_SOCKETY_FILE) this.#outbound?.fileRefused(readLong(fields, 0), notSent());
     else if (fields.length >= FAST_REPLY_BYTES) this.refused(readRefused(fields));
   }
 

@@ -177,7 +177,8 @@ function writeStart(
   if (parentId !== undefined) fields.latin1Write(parentId, at + 20, 16);
 }
 
-function writeLong(fields: Buffer, value: number, at: number): number {
+/** Writes a number of eight bytes; returns the place behind it. */
+export function writeLong(fields: Buffer, value: number, at: number): number {
   fields.writeUInt32LE(value % 2 ** 32, at);
   return fields.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4);
 }

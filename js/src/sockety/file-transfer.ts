@@ -1,6 +1,5 @@
 /** A file that is sent with a message. Owns where its bytes come from. */
 
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
@@ -28,14 +27,14 @@ export class FileTransfer {
   }
 
   /**
-   * From the file system: its size is taken now, it is opened whenever it is sent.
+   * From the file system: its size is taken now, and so many bytes are read whenever it is sent. They do not enter JavaScript.
    *
    * @throws (as a rejection) as `fs.stat`
    */
   static async fs(file: string, name: string = path.basename(file)): Promise<FileTransfer> {
     checked(name);
     const { size } = await stat(file);
-    return new FileTransfer(name, size, { kind: 'fs', path: file });
+    return new FileTransfer(name, size, { kind: 'fs', path: path.resolve(file) });
   }
 
   /** From a stream that gives so many bytes. May be sent once. */
@@ -46,11 +45,17 @@ export class FileTransfer {
     return new FileTransfer(checked(name), size, { kind: 'stream', stream });
   }
 
-  /** Its bytes, piece by piece. */
+  /** @internal The path, if the native side reads it. */
+  static pathOf(file: FileTransfer): string | undefined {
+    const source = file.#source;
+    return source.kind === 'fs' ? source.path : undefined;
+  }
+
+  /** @internal Its bytes, piece by piece, if the native side does not. */
   static open(file: FileTransfer): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
     const source = file.#source;
+    if (source.kind === 'fs') return [];
     if (source.kind === 'buffer') return slices(source.buffer);
-    if (source.kind === 'fs') return createReadStream(source.path, { highWaterMark: PIECE_BYTES });
     if (file.#used) throw new Error('FileTransfer with stream may be used only once.');
     file.#used = true;
     return source.stream;

@@ -4,6 +4,7 @@ import {
   OPERATION_SOCKETY_BEGIN,
   OPERATION_SOCKETY_CUT,
   OPERATION_SOCKETY_FAST_REPLY,
+  OPERATION_SOCKETY_FILE,
   OPERATION_SOCKETY_HEARTBEAT,
   OPERATION_SOCKETY_NOTE,
   OPERATION_SOCKETY_SEND,
@@ -11,6 +12,7 @@ import {
 import type { RecordBuffer } from '../worker/record.js';
 import { LONGEST } from '../worker/tells.js';
 import type { Origin } from './contents.js';
+import { DiskReads } from './disk-reads.js';
 import { FAST_REPLY_BYTES, readBegan, sendBytes, writeBegin, writeFastReply, writeSend } from './fields.js';
 import type { Link } from './link.js';
 import { Pace } from './pace.js';
@@ -29,6 +31,7 @@ export class Outbound {
   readonly #pace: Pace;
   readonly #written: Written;
   readonly #whole: Whole;
+  readonly #reads: DiskReads;
   /** Called with the id of a message for which there is no room. */
   readonly #tooMuch: (id: string) => void;
   /** Messages that are sent in parts, by their ids. */
@@ -39,6 +42,9 @@ export class Outbound {
     this.#origin = origin;
     this.#pace = new Pace((transfer) => link.worker.wantRoom(transfer));
     this.#tooMuch = tooMuch;
+    this.#reads = new DiskReads((fields, path) => {
+      link.tells.tell(link.socketId, OPERATION_SOCKETY_FILE, fields, path);
+    });
     this.#whole = new Whole(() => this.#written.ask());
     const note = (): void => {
       this.#whole.noting();
@@ -85,7 +91,7 @@ export class Outbound {
   /** Sends any other. */
   sendParts(producer: Producer, id: string, expectsResponse: boolean): Parts {
     const { action, data, parentId, files, hasStream } = producer;
-    const sending = new Sending(this.#origin, this.#pace, producer, expectsResponse);
+    const sending = new Sending(this.#origin, this.#pace, this.#reads, producer, expectsResponse);
     this.#sendings.set(id, sending);
     const outgoing = { id, parentId: parentId && UUID.bytesOf(parentId), expectsResponse, action };
     const begin = (): void =>
@@ -159,6 +165,16 @@ export class Outbound {
   refused(id: string, error: Error): void {
     this.#sendings.get(id)?.fail(error);
     this.#written.fail(id, error);
+  }
+
+  /** A file of the file system was sent by a transfer, or could not be. */
+  fileSent(transfer: number, problem: string): void {
+    this.#reads.sent(transfer, problem);
+  }
+
+  /** The native side could not be told of one. */
+  fileRefused(transfer: number, error: Error): void {
+    this.#reads.refused(transfer, error);
   }
 
   /** What the last note was about is written. */

@@ -8,6 +8,7 @@ import { Writable } from 'node:stream';
 import { TURN_ABORTED, TURN_ROOM } from '../worker/kinds.generated.js';
 import { Outgoing } from '../worker/outgoing.js';
 import type { Origin } from './contents.js';
+import type { DiskReads } from './disk-reads.js';
 import { closed, SocketyError } from './errors.js';
 import { FileTransfer, slices } from './file-transfer.js';
 import type { Pace } from './pace.js';
@@ -22,6 +23,7 @@ export class Sending {
   readonly done: Promise<void>;
   readonly #origin: Origin;
   readonly #pace: Pace;
+  readonly #reads: DiskReads;
   readonly #producer: Producer;
   readonly #hasData: boolean;
   readonly #open = new Map<Outgoing, number>();
@@ -32,9 +34,10 @@ export class Sending {
   #over = false;
 
   /** `mayStream`: the application may write to the stream; if not, it is ended at once. */
-  constructor(origin: Origin, pace: Pace, producer: Producer, mayStream: boolean) {
+  constructor(origin: Origin, pace: Pace, reads: DiskReads, producer: Producer, mayStream: boolean) {
     this.#origin = origin;
     this.#pace = pace;
+    this.#reads = reads;
     this.#producer = producer;
     this.#hasData = producer.data !== undefined && producer.data.length > 0;
     this.#begun = new Promise((resolve) => {
@@ -86,11 +89,7 @@ export class Sending {
 
   #body(transfer: number): Outgoing {
     const { worker, transfers } = this.#origin;
-    const over = (): void => {
-      transfers.delete(transfer);
-      this.#open.delete(body);
-      this.#pace.over(transfer);
-    };
+    const over = (): void => this.#closed(body, transfer);
     const body = new Outgoing(worker, transfer, { ended: over, overrun: over, deserted: over });
     this.#open.set(body, transfer);
     transfers.add(transfer, {
@@ -112,8 +111,27 @@ export class Sending {
   async #files(bodies: readonly Outgoing[]): Promise<void> {
     for (const [index, body] of bodies.entries()) {
       const file = this.#producer.files[index];
-      if (file !== undefined) await this.#pump(body, FileTransfer.open(file));
+      if (file === undefined) continue;
+      const path = FileTransfer.pathOf(file);
+      if (path === undefined) await this.#pump(body, FileTransfer.open(file));
+      else await this.#read(body, file.size, path);
     }
+  }
+
+  /** The native side reads it, and ends the body. */
+  async #read(body: Outgoing, size: number, path: string): Promise<void> {
+    const transfer = this.#open.get(body);
+    if (transfer === undefined) return;
+    await this.#reads.send(transfer, size, path);
+    this.#closed(body, transfer);
+    body.gone();
+  }
+
+  #closed(body: Outgoing, transfer: number): void {
+    this.#origin.transfers.delete(transfer);
+    this.#open.delete(body);
+    this.#reads.forget(transfer);
+    this.#pace.over(transfer);
   }
 
   async #pump(body: Outgoing, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {

@@ -84,6 +84,8 @@ export const EVENT_SOCKETY_READY = 12;
 export const EVENT_SOCKETY_TIMEOUT = 13;
 /** So many signs of life came that say nothing else. */
 export const EVENT_SOCKETY_HEARTBEAT = 14;
+/** A file of the file system was sent, all of it, or could not be. */
+export const EVENT_SOCKETY_FILE_SENT = 15;
 
 // What a worker tells a socket's protocol beside messages and closes.
 /** A message or a response of Sockety with its data. */
@@ -98,6 +100,8 @@ export const OPERATION_SOCKETY_BEGIN = 4;
 export const OPERATION_SOCKETY_HEARTBEAT = 5;
 /** To end the connection at once, whatever waits. */
 export const OPERATION_SOCKETY_CUT = 6;
+/** A file of a message that has begun: what is in a file of the file system. */
+export const OPERATION_SOCKETY_FILE = 7;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {

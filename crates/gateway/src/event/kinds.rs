@@ -232,6 +232,8 @@ events! {
         SocketyTimeout = 13;
         /// So many signs of life came that say nothing else.
         SocketyHeartbeat = 14;
+        /// A file of the file system was sent, all of it, or could not be.
+        SocketyFileSent = 15;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;
@@ -253,6 +255,8 @@ operations! {
         SocketyHeartbeat = 5;
         /// To end the connection at once, whatever waits.
         SocketyCut = 6;
+        /// A file of a message that has begun: what is in a file of the file system.
+        SocketyFile = 7;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;

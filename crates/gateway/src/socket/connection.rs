@@ -119,6 +119,8 @@ pub(crate) struct Extra {
     pub(crate) holds_input: bool,
     /// Bytes to be written until its session is to be told so; 0: it is not.
     pub(crate) unwritten: usize,
+    /// Its session waits for room in the outbox.
+    pub(crate) wants_room: bool,
     /// What its wakers share, once there is one.
     pub(crate) waker: Option<Arc<SessionWaker>>,
     /// A reply in order that has to wait for a time.

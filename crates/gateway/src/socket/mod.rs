@@ -137,6 +137,8 @@ pub(crate) enum Wake<'a> {
     Resumed,
     /// What it [asked about](Context::when_written) is written.
     Written,
+    /// The outbox has the room that it [waited for](Context::has_room).
+    Room,
     /// The worker tells it something, in the order of what it sends. May come before [`Opened`](Self::Opened), where
     /// `handleOpen` said it, and while the worker still handles what came before the peer's end.
     Told(Instruction<'a>),

@@ -47,7 +47,10 @@ impl Env {
         let extra = io.extra.as_deref();
         if let Some(waker) = extra.and_then(|extra| extra.waker.as_deref()) {
             waker.arrived();
-            self.wake_session(connection, io, Wake::Posted);
+            // its worker may still send while it handles the peer's last
+            if matches!(io.phase, Phase::Open | Phase::Ending(_)) {
+                self.tell_session(connection, io, Wake::Posted);
+            }
         }
     }
 

@@ -29,6 +29,9 @@ impl Env {
             connection.worker.queue().turn(id.get(), Turn::Room);
             self.ring_later(&connection.worker);
         }
+        if std::mem::take(&mut extra.wants_room) {
+            self.tell_session(connection, io, Wake::Room);
+        }
     }
 
     /// Drops what few connections have: the session is asked nothing more. The worker hears that its transfers are over.

@@ -108,7 +108,7 @@ impl contract::Session for Resp {
             }
             Wake::Time => self.watch_password(cx)?,
             Wake::Resumed => cx.speaks(self.session.encoding()),
-            Wake::Posted | Wake::Written | Wake::Told(_) | Wake::Transfer(..) => {}
+            Wake::Posted | Wake::Written | Wake::Room | Wake::Told(_) | Wake::Transfer(..) => {}
         }
         Ok(())
     }

@@ -1,9 +1,14 @@
 //! Messages in progress towards the peer: data, files and streams that the worker sends by transfers. Owns which belongs where.
 //! Every packet is appended whole, because publications come between.
 
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+
 use ahash::AHashMap;
 use millrace_protocol::sockety::{SendError, Sender};
 
+use super::disk::DiskFile;
 use crate::contract::{Context, Step, TransferId};
 
 /// Those of one connection.
@@ -12,6 +17,10 @@ pub(super) struct Down {
     bodies: AHashMap<TransferId, Body>,
     /// By their channels.
     messages: AHashMap<u16, Sent>,
+    /// Transfers whose files are being read.
+    reading: Vec<TransferId>,
+    /// Those that wait for that, with the paths and the bytes to be sent.
+    unread: VecDeque<(TransferId, PathBuf, u64)>,
 }
 
 /// What one transfer carries.
@@ -26,7 +35,11 @@ enum Content {
     /// With what is less than a packet.
     Data(Vec<u8>),
     Stream,
-    File(u32),
+    File {
+        index: u32,
+        /// Where its bytes come from, if they do not come from the worker.
+        disk: Option<DiskFile>,
+    },
 }
 
 /// A message that has begun.
@@ -47,6 +60,13 @@ pub(super) enum Progress {
     Failed(Box<[u8]>),
 }
 
+/// What became of a file that is read.
+enum Looked {
+    Waits,
+    /// `None`: its message was given up.
+    Over(Option<io::Result<Progress>>),
+}
+
 impl Down {
     /// A message has begun on a channel. Returns its transfers: those of its data and its stream, if it has them, and
     /// of its files.
@@ -62,7 +82,7 @@ impl Down {
         let contents = data
             .into_iter()
             .chain(stream)
-            .chain((0..files).map(Content::File));
+            .chain((0..files).map(|index| Content::File { index, disk: None }));
         let transfers = contents.map(|content| {
             let id = cx.open_transfer();
             self.bodies.insert(id, Body { channel, content });
@@ -94,8 +114,7 @@ impl Down {
             Step::Piece(bytes) => piece(body, bytes, sender, cx),
             Step::End => {
                 let ended = end(body, sender, cx);
-                self.bodies.remove(&id);
-                cx.close_transfer(id);
+                self.close(id, cx);
                 ended
             }
             Step::WantRoom => {
@@ -108,14 +127,114 @@ impl Down {
             }
             Step::Pull(_) | Step::Whole(_) | Step::Begin(_) => Ok(()),
         };
-        Some(match done {
+        Some(self.settle(channel, done, sender, cx))
+    }
+
+    /// What follows from what was sent of a message.
+    fn settle(
+        &mut self,
+        channel: u16,
+        done: Result<(), SendError>,
+        sender: &mut Sender,
+        cx: &mut Context<'_>,
+    ) -> Progress {
+        match done {
             Err(_) => Progress::Failed(self.give_up(channel, sender, cx)),
             Ok(()) if sender.is_busy(channel) => Progress::Going,
             Ok(()) => {
                 self.forget(channel, cx);
                 Progress::Finished
             }
-        })
+        }
+    }
+
+    fn close(&mut self, id: TransferId, cx: &mut Context<'_>) {
+        self.bodies.remove(&id);
+        cx.close_transfer(id);
+    }
+
+    /// The bytes of a file come from the file system: so many, or fewer.
+    pub(super) fn read_file(
+        &mut self,
+        id: TransferId,
+        path: &str,
+        size: u64,
+        cx: &mut Context<'_>,
+    ) {
+        self.unread.push_back((id, path.into(), size));
+        self.read_next(cx);
+    }
+
+    fn read_next(&mut self, cx: &mut Context<'_>) {
+        while self.reading.len() < MOST_READING
+            && let Some((id, path, size)) = self.unread.pop_front()
+        {
+            // its message may have been given up
+            if let Some(Content::File { disk, .. }) = self
+                .bodies
+                .get_mut(&id)
+                .map(|body| &mut body.content)
+                .filter(|content| matches!(content, Content::File { disk: None, .. }))
+            {
+                *disk = Some(DiskFile::open(path, size, cx.waker()));
+                self.reading.push(id);
+            }
+        }
+    }
+
+    /// Sends what was read of files, as long as there is room, until one is over: what became of it. `None`: none is.
+    pub(super) fn look(
+        &mut self,
+        sender: &mut Sender,
+        cx: &mut Context<'_>,
+    ) -> Option<(TransferId, io::Result<Progress>)> {
+        let mut at = 0;
+        while let Some(id) = self.reading.get(at).copied() {
+            if !cx.has_room() {
+                return None;
+            }
+            match self.look_at(id, sender, cx) {
+                Looked::Waits => at += 1,
+                Looked::Over(outcome) => {
+                    self.reading.swap_remove(at);
+                    self.read_next(cx);
+                    if let Some(outcome) = outcome {
+                        return Some((id, outcome));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn look_at(&mut self, id: TransferId, sender: &mut Sender, cx: &mut Context<'_>) -> Looked {
+        let Some(body) = self.bodies.get_mut(&id) else {
+            return Looked::Over(None);
+        };
+        let channel = body.channel;
+        let Content::File {
+            disk: Some(disk), ..
+        } = &body.content
+        else {
+            return Looked::Over(None);
+        };
+        let read = match disk.take() {
+            None => return Looked::Waits,
+            Some(Err(error)) => return Looked::Over(Some(Err(error))),
+            Some(Ok(read)) => read,
+        };
+        let goes_on = read.rest.is_some();
+        if let Some(rest) = read.rest {
+            disk.go_on(rest, cx.waker());
+        }
+        let sent = piece(body, &read.bytes, sender, cx);
+        if goes_on && sent.is_ok() {
+            return Looked::Waits;
+        }
+        let done = sent.and_then(|()| end(body, sender, cx));
+        self.close(id, cx);
+        let progress = self.settle(channel, done, sender, cx);
+        Looked::Over(Some(Ok(progress)))
     }
 
     /// Gives a message up, and says what the worker knows it by.
@@ -156,7 +275,7 @@ fn piece(
         Content::Stream => part(sender, cx, |sender, out| {
             sender.stream(channel, &[bytes], false, out)
         }),
-        Content::File(index) => {
+        Content::File { index, .. } => {
             let mut rest = bytes;
             while !rest.is_empty() {
                 let mut taken = 0;
@@ -214,7 +333,7 @@ fn end(body: &Body, sender: &mut Sender, cx: &mut Context<'_>) -> Result<(), Sen
         Content::Stream => part(sender, cx, |sender, out| {
             sender.stream(channel, &[], true, out)
         }),
-        Content::File(index) => part(sender, cx, |sender, out| {
+        Content::File { index, .. } => part(sender, cx, |sender, out| {
             sender.end_file(channel, index, out)
         }),
     }
@@ -232,3 +351,6 @@ fn part(
     cx.send_part(|out| result = append(sender, out));
     result
 }
+
+/// Files of one connection that are read at the same time.
+const MOST_READING: usize = 4;

@@ -95,6 +95,14 @@ pub(super) fn of_file(number: u64, id: TransferId, index: u32) -> [u8; 20] {
     fields
 }
 
+/// Reads the fields of `Operation::SocketyFile`: the transfer, and bytes that are to be sent (8 each); the path is the payload.
+/// `None`: they are none.
+pub(super) fn to_disk_file(fields: &[u8]) -> Option<(TransferId, u64)> {
+    let (id, rest) = fields.split_first_chunk()?;
+    let size = u64::from_le_bytes(*rest.first_chunk()?);
+    Some((TransferId::new(u64::from_le_bytes(*id)), size))
+}
+
 /// The fields of `Event::SocketyFastReply`, and of the operation: the code (4 bytes), and the id that is answered.
 pub(super) fn of_fast_reply(code: u16, id: Id) -> [u8; 20] {
     let mut fields = [0; 20];

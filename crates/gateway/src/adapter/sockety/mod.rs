@@ -2,6 +2,7 @@
 //! listener's terms; the wire is `millrace_protocol::sockety`'s, and what is done with the messages is the worker's.
 
 mod clock;
+mod disk;
 mod down;
 mod early;
 mod encodings;

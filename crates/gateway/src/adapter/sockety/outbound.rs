@@ -7,7 +7,7 @@ use millrace_protocol::sockety::{
 };
 
 use super::down::{Down, Progress};
-use super::fields;
+use super::{disk, fields};
 use crate::contract::{Context, Event, Instruction, Operation, Step, TransferId, Waiting};
 
 /// The writing half of one connection.
@@ -77,6 +77,13 @@ impl Outbound {
                 let count = usize::try_from(count.unwrap_or(1)).unwrap_or(1);
                 cx.send(|out| out.resize(out.len() + count.min(MOST_HEARTBEATS), HEARTBEAT));
             }
+            Some(Operation::SocketyFile) => {
+                let path = str::from_utf8(instruction.payload()).ok();
+                let file = path.zip(fields::to_disk_file(instruction.fields()));
+                if let Some((path, (id, size))) = file {
+                    self.down.read_file(id, path, size, cx);
+                }
+            }
             // it is not known which channels there are
             Some(Operation::SocketyBegin) if !is_ready => {
                 self.enqueue(instruction.to_waiting(), cx);
@@ -100,6 +107,24 @@ impl Outbound {
         }
         self.send_queued(cx);
         true
+    }
+
+    /// Something of files was read, or there is room for more of them.
+    pub(super) fn look(&mut self, cx: &mut Context<'_>) {
+        while let Some((id, sent)) = self.down.look(&mut self.sender, cx) {
+            let problem = match &sent {
+                Ok(Progress::Failed(shown)) => {
+                    refused(shown, cx);
+                    continue;
+                }
+                Ok(_) => String::new(),
+                Err(error) => disk::told(error),
+            };
+            let fields = id.get().to_le_bytes();
+            // nothing is read here that could wait
+            let _flow = cx.event(Event::SocketyFileSent, &fields, problem.into_bytes().into());
+        }
+        self.send_queued(cx);
     }
 
     fn enqueue(&mut self, waiting: Waiting, cx: &mut Context<'_>) {

@@ -253,7 +253,11 @@ impl Session for Sockety {
             }
             Wake::Transfer(id, step) => return self.step(id, &step, cx),
             Wake::Written => outbound::written(cx),
-            Wake::Posted | Wake::Resumed => {}
+            Wake::Posted | Wake::Room => {
+                self.outbound.look(cx);
+                self.says(cx);
+            }
+            Wake::Resumed => {}
         }
         Ok(())
     }

@@ -1,11 +1,4 @@
 //! What a session may do beside messages and replies.
-#![cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "the probe of the tests is the first protocol that uses all of it"
-    )
-)]
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -74,6 +67,18 @@ impl Context<'_> {
             self.extra().unwritten = unwritten;
         }
         unwritten > 0
+    }
+
+    /// Whether the outbox has room for more. If not, the session is [woken](crate::socket::Wake::Room) when it has.
+    pub(crate) fn has_room(&mut self) -> bool {
+        if self.parts.outbox.charge() <= self.env.drained_bytes() {
+            return true;
+        }
+        self.extra().wants_room = true;
+        if *self.parts.swelling == Swelling::None {
+            *self.parts.swelling = Swelling::Awaited;
+        }
+        false
     }
 
     /// Whether anybody reads it; then there is a buffer for it.

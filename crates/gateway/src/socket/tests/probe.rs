@@ -195,6 +195,7 @@ impl Session for Probe {
             Wake::Written => say(cx, "written"),
             Wake::Opened => say(cx, "opened"),
             Wake::Posted => say(cx, "posted"),
+            Wake::Room => say(cx, "room"),
             Wake::Told(instruction) => return told(instruction, cx),
             Wake::Transfer(id, step) => self.step(id, step, cx),
             Wake::Time if cx.is_paused() => say(cx, "not read"),
