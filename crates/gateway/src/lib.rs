@@ -9,6 +9,7 @@ mod backplane;
 mod close;
 pub mod config;
 mod contract;
+mod disk;
 mod doorbell;
 mod event;
 mod fault;

@@ -13,6 +13,8 @@ use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
+pub(super) use crate::disk::{Blocking, read_at};
+
 /// What a path below the root is.
 #[derive(Debug)]
 pub(super) enum Entry {
@@ -20,13 +22,6 @@ pub(super) enum Entry {
     Directory,
     /// Nothing that is served: not there, not ours to read, outside of the root, or a device.
     Missing,
-}
-
-/// Whether a call may wait for the disk. One that may not fails with `WouldBlock` where it had to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Blocking {
-    Allowed,
-    Never,
 }
 
 /// Tells versions of a file apart.
@@ -67,21 +62,6 @@ pub(super) fn open(root: &Path, path: &str, blocking: Blocking) -> io::Result<En
     } else {
         Entry::Missing
     })
-}
-
-/// Reads up to the whole of `buffer` from a place of the file, which other readers do not notice.
-pub(super) fn read_at(
-    file: &File,
-    buffer: &mut [u8],
-    at: u64,
-    blocking: Blocking,
-) -> io::Result<usize> {
-    loop {
-        match system::read_at(file, buffer, at, blocking) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => return done,
-        }
-    }
 }
 
 #[cfg(all(test, unix))]

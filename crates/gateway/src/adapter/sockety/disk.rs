@@ -1,85 +1,146 @@
-//! A file of the file system that is sent: read beside the event loop, piece by piece. Owns what was read and not taken yet; sends
-//! nothing.
+//! A file of the file system that is sent: read piece by piece, at once where its bytes are in memory, and beside the event loop
+//! where the disk has to be waited for. Owns how far it is; sends nothing.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Waker;
 
 use parking_lot::Mutex;
 
-/// See the module. At most one piece of it is in memory.
-#[derive(Debug)]
-pub(super) struct DiskFile(Arc<Mutex<Option<io::Result<Piece>>>>);
+use crate::disk::{self, Blocking};
 
-/// What was read.
+/// See the module.
 #[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) bytes: Vec<u8>,
-    /// `None`: that is all.
-    pub(super) rest: Option<Rest>,
+pub(super) struct DiskFile(State);
+
+#[derive(Debug)]
+enum State {
+    /// Its path, and the bytes that are to be sent.
+    Unopened(PathBuf, u64),
+    Open(Rest),
+    /// Beside the event loop, into here.
+    Reading(Arc<Mutex<Option<Read>>>),
+    Over,
 }
+
+/// A piece, and what is left behind it.
+type Read = io::Result<(Vec<u8>, Rest)>;
 
 /// What is left to be read.
 #[derive(Debug)]
-pub(super) struct Rest {
+struct Rest {
     file: File,
+    at: u64,
     left: u64,
 }
 
 impl DiskFile {
-    /// Opens a file of which so many bytes are sent, fewer where it ends before, and reads the first piece. Whenever there is
-    /// something to be taken the waker is called.
-    pub(super) fn open(path: PathBuf, size: u64, waker: Waker) -> Self {
-        let file = Self(Arc::default());
-        file.read(move || Rest::open(&path, size), waker);
-        file
+    /// A file of which so many bytes are sent, fewer where it ends before.
+    pub(super) fn new(path: PathBuf, size: u64) -> Self {
+        Self(State::Unopened(path, size))
     }
 
-    /// Reads the next piece.
-    pub(super) fn go_on(&self, rest: Rest, waker: Waker) {
-        self.read(move || Ok(rest), waker);
+    /// Reads the next piece into `buffer`. Whether more follows; `None`: the disk is waited for, and the waker is called.
+    pub(super) fn next(
+        &mut self,
+        buffer: &mut Vec<u8>,
+        waker: impl FnOnce() -> Waker,
+    ) -> Option<io::Result<bool>> {
+        let mut rest = match std::mem::replace(&mut self.0, State::Over) {
+            State::Unopened(path, size) => match Rest::open(&path, size, Blocking::Never) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let open = move || Rest::open(&path, size, Blocking::Allowed);
+                    return self.read_beside(open, waker());
+                }
+                Err(error) => return Some(Err(error)),
+                Ok(rest) => rest,
+            },
+            State::Open(rest) => rest,
+            State::Reading(place) => {
+                let Some(read) = place.lock().take() else {
+                    self.0 = State::Reading(Arc::clone(&place));
+                    return None;
+                };
+                return Some(read.map(|(bytes, rest)| {
+                    *buffer = bytes;
+                    self.keep(rest)
+                }));
+            }
+            State::Over => return Some(Ok(false)),
+        };
+        match rest.read(buffer, Blocking::Never) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.read_beside(move || Ok(rest), waker())
+            }
+            read => Some(read.map(|()| self.keep(rest))),
+        }
     }
 
-    /// What was read; `None`: nothing yet.
-    pub(super) fn take(&self) -> Option<io::Result<Piece>> {
-        self.0.lock().take()
+    fn keep(&mut self, rest: Rest) -> bool {
+        let goes_on = rest.left > 0;
+        if goes_on {
+            self.0 = State::Open(rest);
+        }
+        goes_on
     }
 
-    fn read(&self, rest: impl FnOnce() -> io::Result<Rest> + Send + 'static, waker: Waker) {
-        let place = Arc::clone(&self.0);
+    fn read_beside<T>(
+        &mut self,
+        rest: impl FnOnce() -> io::Result<Rest> + Send + 'static,
+        waker: Waker,
+    ) -> Option<T> {
+        let place = Arc::default();
+        self.0 = State::Reading(Arc::clone(&place));
         // nobody waits for it: who is woken looks
         let _reading = tokio::task::spawn_blocking(move || {
-            let read = rest().and_then(Rest::read);
+            let read = rest().and_then(|mut rest| {
+                let mut bytes = Vec::new();
+                rest.read(&mut bytes, Blocking::Allowed)?;
+                Ok((bytes, rest))
+            });
             *place.lock() = Some(read);
             waker.wake();
         });
+        None
     }
 }
 
 impl Rest {
-    fn open(path: &Path, size: u64) -> io::Result<Self> {
-        // opening something else, such as a pipe, might wait for ever
-        if !fs::metadata(path)?.is_file() {
-            let problem = "it is no regular file";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
-        }
-        let file = File::open(path)?;
-        Ok(Self { file, left: size })
+    fn open(path: &Path, size: u64, blocking: Blocking) -> io::Result<Self> {
+        let file = disk::open(path, blocking)?;
+        Ok(Self {
+            file,
+            at: 0,
+            left: size,
+        })
     }
 
-    fn read(mut self) -> io::Result<Piece> {
-        let wanted = self.left.min(PIECE_BYTES);
-        let mut bytes = Vec::with_capacity(usize::try_from(wanted).unwrap_or_default());
-        (&mut self.file).take(wanted).read_to_end(&mut bytes)?;
-        let came = u64::try_from(bytes.len()).unwrap_or(wanted);
-        self.left -= came;
-        let goes_on = self.left > 0 && came == wanted;
-        Ok(Piece {
-            bytes,
-            rest: goes_on.then_some(self),
-        })
+    /// The next piece. Nothing is left behind the end of the file.
+    fn read(&mut self, buffer: &mut Vec<u8>, blocking: Blocking) -> io::Result<()> {
+        let left = usize::try_from(self.left).unwrap_or(usize::MAX);
+        buffer.resize(left.min(PIECE_BYTES), 0);
+        let mut filled = 0;
+        while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
+            match disk::read_at(&self.file, room, self.at, blocking) {
+                // the rest of it is not in memory
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && filled > 0 => break,
+                Err(error) => return Err(error),
+                Ok(0) => {
+                    self.left = 0;
+                    break;
+                }
+                Ok(count) => {
+                    filled += count;
+                    let count = u64::try_from(count).unwrap_or(self.left);
+                    self.at += count;
+                    self.left = self.left.saturating_sub(count);
+                }
+            }
+        }
+        buffer.truncate(filled);
+        Ok(())
     }
 }
 
@@ -96,51 +157,95 @@ pub(super) fn told(error: &io::Error) -> String {
 }
 
 /// Bytes that are read at once.
-const PIECE_BYTES: u64 = 256 * 1024;
+const PIECE_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
     use super::*;
 
-    /// All of a file, by pieces.
-    fn pieces(path: &Path, size: u64) -> io::Result<Vec<Vec<u8>>> {
-        let mut pieces = Vec::new();
-        let mut rest = Some(Rest::open(path, size)?);
-        while let Some(now) = rest {
-            let piece = now.read()?;
-            pieces.push(piece.bytes);
-            rest = piece.rest;
+    #[derive(Default)]
+    struct Rings(AtomicUsize);
+
+    impl Wake for Rings {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
         }
-        Ok(pieces)
     }
 
-    #[test]
-    fn a_file_is_read_in_pieces_up_to_its_size() {
+    /// All of a file, by the lengths of its pieces.
+    async fn lengths(path: &Path, size: u64) -> io::Result<Vec<usize>> {
+        let rings = Arc::new(Rings::default());
+        let (mut file, mut buffer) = (DiskFile::new(path.to_owned(), size), Vec::new());
+        let mut lengths = Vec::new();
+        let mut waits = 0;
+        loop {
+            match file.next(&mut buffer, || Waker::from(Arc::clone(&rings))) {
+                None => {
+                    waits += 1;
+                    while rings.0.load(Ordering::SeqCst) < waits {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                Some(Err(error)) => return Err(error),
+                Some(Ok(goes_on)) => {
+                    assert!(buffer.iter().all(|byte| *byte == 7));
+                    lengths.push(buffer.len());
+                    if !goes_on {
+                        return Ok(lengths);
+                    }
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_file_is_read_in_pieces_up_to_its_size() {
         let path = std::env::temp_dir().join(format!("millrace-disk-{}", std::process::id()));
         let length = 2 * PIECE_BYTES + 10;
-        fs::write(&path, vec![7; usize::try_from(length).unwrap()]).unwrap();
-        let lengths = |size| -> Vec<u64> {
-            let read = pieces(&path, size).unwrap();
-            assert!(read.iter().flatten().all(|byte| *byte == 7));
-            let lengths = read.iter().map(|piece| piece.len().try_into().unwrap());
-            lengths.collect()
-        };
-        assert_eq!(lengths(length), [PIECE_BYTES, PIECE_BYTES, 10]);
-        assert_eq!(lengths(PIECE_BYTES), [PIECE_BYTES], "it has grown");
-        assert_eq!(
-            lengths(length + 5),
-            [PIECE_BYTES, PIECE_BYTES, 10],
-            "it has shrunk"
-        );
-        assert_eq!(lengths(0), [0]);
+        fs::write(&path, vec![7; length]).unwrap();
+        for (size, expected) in [
+            (length, &[PIECE_BYTES, PIECE_BYTES, 10][..]),
+            (PIECE_BYTES, &[PIECE_BYTES]),
+            (length + 5, &[PIECE_BYTES, PIECE_BYTES, 10]),
+            (0, &[0]),
+        ] {
+            let size = u64::try_from(size).unwrap();
+            assert_eq!(lengths(&path, size).await.unwrap(), expected, "{size}");
+        }
         fs::remove_file(&path).unwrap();
-        let gone = pieces(&path, 1).unwrap_err();
+        let gone = lengths(&path, 1).await.unwrap_err();
         assert!(told(&gone).starts_with("ENOENT: "), "{gone}");
     }
 
-    #[test]
-    fn what_is_no_file_is_not_opened() {
-        let error = pieces(&std::env::temp_dir(), 1).unwrap_err();
+    #[tokio::test]
+    async fn what_is_read_beside_the_event_loop_is_the_same() {
+        let path = std::env::temp_dir().join(format!("millrace-beside-{}", std::process::id()));
+        fs::write(&path, [7; 100]).unwrap();
+        let mut file = DiskFile::new(path.clone(), 100);
+        let open = path.clone();
+        let rings = Arc::new(Rings::default());
+        let waker = Waker::from(Arc::clone(&rings));
+        let none = file.read_beside::<()>(
+            move || Rest::open(&open, 100, Blocking::Allowed),
+            waker.clone(),
+        );
+        assert!(none.is_none());
+        while rings.0.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+        let mut buffer = Vec::new();
+        assert!(matches!(file.next(&mut buffer, || waker), Some(Ok(false))));
+        assert_eq!(buffer, [7; 100]);
+        fs::remove_file(&path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_no_file_is_not_opened() {
+        let error = lengths(&std::env::temp_dir(), 1).await.unwrap_err();
         assert_eq!(told(&error), "EINVAL: it is no regular file");
     }
 }

@@ -21,6 +21,8 @@ pub(super) struct Down {
     reading: Vec<TransferId>,
     /// Those that wait for that, with the paths and the bytes to be sent.
     unread: VecDeque<(TransferId, PathBuf, u64)>,
+    /// Into which they are read. Kept until none is.
+    buffer: Vec<u8>,
 }
 
 /// What one transfer carries.
@@ -62,6 +64,9 @@ pub(super) enum Progress {
 
 /// What became of a file that is read.
 enum Looked {
+    /// A piece was.
+    Sent,
+    /// Its next piece is being read.
     Waits,
     /// `None`: its message was given up.
     Over(Option<io::Result<Progress>>),
@@ -154,18 +159,12 @@ impl Down {
     }
 
     /// The bytes of a file come from the file system: so many, or fewer.
-    pub(super) fn read_file(
-        &mut self,
-        id: TransferId,
-        path: &str,
-        size: u64,
-        cx: &mut Context<'_>,
-    ) {
+    pub(super) fn read_file(&mut self, id: TransferId, path: &str, size: u64) {
         self.unread.push_back((id, path.into(), size));
-        self.read_next(cx);
+        self.read_next();
     }
 
-    fn read_next(&mut self, cx: &mut Context<'_>) {
+    fn read_next(&mut self) {
         while self.reading.len() < MOST_READING
             && let Some((id, path, size)) = self.unread.pop_front()
         {
@@ -176,9 +175,12 @@ impl Down {
                 .map(|body| &mut body.content)
                 .filter(|content| matches!(content, Content::File { disk: None, .. }))
             {
-                *disk = Some(DiskFile::open(path, size, cx.waker()));
+                *disk = Some(DiskFile::new(path, size));
                 self.reading.push(id);
             }
+        }
+        if self.reading.is_empty() {
+            self.buffer = Vec::new();
         }
     }
 
@@ -194,10 +196,11 @@ impl Down {
                 return None;
             }
             match self.look_at(id, sender, cx) {
+                Looked::Sent => {}
                 Looked::Waits => at += 1,
                 Looked::Over(outcome) => {
                     self.reading.swap_remove(at);
-                    self.read_next(cx);
+                    self.read_next();
                     if let Some(outcome) = outcome {
                         return Some((id, outcome));
                     }
@@ -214,22 +217,18 @@ impl Down {
         let channel = body.channel;
         let Content::File {
             disk: Some(disk), ..
-        } = &body.content
+        } = &mut body.content
         else {
             return Looked::Over(None);
         };
-        let read = match disk.take() {
+        let goes_on = match disk.next(&mut self.buffer, || cx.waker()) {
             None => return Looked::Waits,
             Some(Err(error)) => return Looked::Over(Some(Err(error))),
-            Some(Ok(read)) => read,
+            Some(Ok(goes_on)) => goes_on,
         };
-        let goes_on = read.rest.is_some();
-        if let Some(rest) = read.rest {
-            disk.go_on(rest, cx.waker());
-        }
-        let sent = piece(body, &read.bytes, sender, cx);
+        let sent = piece(body, &self.buffer, sender, cx);
         if goes_on && sent.is_ok() {
-            return Looked::Waits;
+            return Looked::Sent;
         }
         let done = sent.and_then(|()| end(body, sender, cx));
         self.close(id, cx);

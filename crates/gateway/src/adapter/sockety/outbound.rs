@@ -81,7 +81,8 @@ impl Outbound {
                 let path = str::from_utf8(instruction.payload()).ok();
                 let file = path.zip(fields::to_disk_file(instruction.fields()));
                 if let Some((path, (id, size))) = file {
-                    self.down.read_file(id, path, size, cx);
+                    self.down.read_file(id, path, size);
+                    self.look(cx);
                 }
             }
             // it is not known which channels there are

@@ -66,6 +66,7 @@ const GATEWAY: Crate = Crate {
             "ground",
             &[
                 "close.rs",
+                "disk",
                 "doorbell.rs",
                 "limits",
                 "notice.rs",

@@ -63,31 +63,6 @@ pub(super) fn is_missing(error: &io::Error) -> bool {
     )
 }
 
-pub(super) fn read_at(
-    file: &File,
-    buffer: &mut [u8],
-    at: u64,
-    blocking: Blocking,
-) -> io::Result<usize> {
-    match blocking {
-        Blocking::Allowed => read_any(file, buffer, at),
-        Blocking::Never => Err(io::ErrorKind::WouldBlock.into()),
-    }
-}
-
-#[cfg(windows)]
-fn read_any(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    std::os::windows::fs::FileExt::seek_read(file, buffer, at)
-}
-
-#[cfg(not(windows))]
-fn read_any(mut file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    use std::io::{Read, Seek};
-
-    file.seek(io::SeekFrom::Start(at))?;
-    file.read(buffer)
-}
-
 pub(super) fn inode(_metadata: &Metadata) -> (u64, u64) {
     (0, 0)
 }

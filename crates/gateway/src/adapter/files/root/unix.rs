@@ -4,11 +4,14 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+
+#[cfg(target_os = "linux")]
+use crate::disk::{is_undecided, soon};
 
 use super::Blocking;
 
@@ -52,26 +55,6 @@ pub(super) fn open(root: &Path, name: &str, blocking: Blocking) -> io::Result<Op
         Blocking::Allowed => walk(root, name),
         Blocking::Never => Err(io::ErrorKind::WouldBlock.into()),
     }
-}
-
-/// Whether the call has not told what the path is: an absolute link, which may lead back into the root; a
-/// kernel or a container without this call; something was moved meanwhile.
-#[cfg(target_os = "linux")]
-fn is_undecided(error: Errno) -> bool {
-    matches!(
-        error,
-        Errno::XDEV | Errno::NOSYS | Errno::PERM | Errno::AGAIN | Errno::TOOBIG
-    )
-}
-
-/// An error of a call that did not want to wait. What it cannot tell, one that waits will.
-#[cfg(target_os = "linux")]
-fn soon(error: Errno) -> io::Error {
-    let unknown = matches!(error, Errno::INVAL | Errno::OPNOTSUPP);
-    if unknown || is_undecided(error) {
-        return io::ErrorKind::WouldBlock.into();
-    }
-    error.into()
 }
 
 /// Resolves every link, then goes there without following one: none that comes meanwhile counts.
@@ -118,31 +101,6 @@ pub(super) fn is_missing(error: &io::Error) -> bool {
                 | Errno::NODEV
         )
     )
-}
-
-pub(super) fn read_at(
-    file: &File,
-    buffer: &mut [u8],
-    at: u64,
-    blocking: Blocking,
-) -> io::Result<usize> {
-    match blocking {
-        Blocking::Allowed => FileExt::read_at(file, buffer, at),
-        Blocking::Never => read_cached(file, buffer, at),
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn read_cached(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
-    use rustix::io::{ReadWriteFlags, preadv2};
-
-    let mut buffers = [io::IoSliceMut::new(buffer)];
-    preadv2(file, &mut buffers, at, ReadWriteFlags::NOWAIT).map_err(soon)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn read_cached(_file: &File, _buffer: &mut [u8], _at: u64) -> io::Result<usize> {
-    Err(io::ErrorKind::WouldBlock.into())
 }
 
 pub(super) fn inode(metadata: &Metadata) -> (u64, u64) {
