@@ -1,12 +1,14 @@
-// Files of the file system that are sent over Sockety: the native side reads them.
+// Files of the file system that are sent over Sockety, and files that are saved: the native side reads and writes them.
 import { randomBytes } from 'node:crypto';
-import { appendFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { appendFile, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { Readable } from 'node:stream';
 import test from 'ava';
 
 import { until } from './support/deadline.mjs';
 import { folderFor } from './support/files.mjs';
-import { Draft, FileTransfer } from './support/millrace-sockety.mjs';
+import { Draft, FileTransfer, ResponseDraft } from './support/millrace-sockety.mjs';
 import { answering, serve } from './support/sockety-own.mjs';
 
 const upload = Draft.for('upload').files();
@@ -97,4 +99,100 @@ test('a message that is given up while its file is read ends nothing else', asyn
   const second = client.pass(upload({ files: [large] }));
   await client.close(true);
   await t.throwsAsync(second, { code: 'ERR_SOCKETY_CLOSED' });
+});
+
+/** A server that saves the files of each message in a folder, and a client. */
+async function saving(t, folder) {
+  const outcomes = [];
+  const { to } = await serve(
+    t,
+    answering(async (message) => {
+      const saved = message.files.map((saves) => saves.saveTo(path.join(folder, message.action, saves.safeName)));
+      for (const { status, reason } of await Promise.allSettled(saved)) outcomes.push(reason?.code ?? status);
+      message.accept();
+    }),
+  );
+  return { to, outcomes };
+}
+
+test('files are written as they are, many at the same time', async (t) => {
+  const folder = folderFor(t, {});
+  const { to, outcomes } = await saving(t, folder);
+  const client = await to().ready();
+  const contents = [0, 1, 65_535, 65_536, 65_537, 131_073, 5_000_000].map((length) => randomBytes(length));
+  const requests = Array.from({ length: 10 }, (_, round) => {
+    const files = contents.map((bytes, index) => FileTransfer.buffer(bytes, `${round}-${index}`));
+    return client.send(Draft.for('.').files()({ files }));
+  });
+  await Promise.all(requests.map((request) => request.response()));
+  t.deepEqual(new Set(outcomes), new Set(['fulfilled']));
+  t.is((await readdir(folder)).length, 70);
+  for (const name of await readdir(folder)) {
+    t.true((await readFile(path.join(folder, name))).equals(contents[Number(name.split('-')[1])]), name);
+  }
+});
+
+test('how far a file is written is told', async (t) => {
+  const folder = folderFor(t, {});
+  const seen = [];
+  const { to } = await serve(
+    t,
+    answering(async (message) => {
+      const [large] = message.files;
+      const timer = setInterval(() => seen.push(large.bytesLeft), 1);
+      await large.saveTo(path.join(folder, 'large'));
+      clearInterval(timer);
+      seen.push(large.bytesLeft);
+      t.true(large.loaded);
+      message.accept();
+    }),
+  );
+  const client = await to().ready();
+  const length = 30_000_000;
+  t.is(await client.send(upload({ files: [FileTransfer.buffer(randomBytes(length), 'x')] })).response(), 0);
+  t.is(seen.at(-1), 0);
+  t.true(seen.some((left) => left > 0 && left < length));
+  t.is((await stat(path.join(folder, 'large'))).size, length);
+});
+
+test('a file that breaks off leaves nothing, whatever breaks it', async (t) => {
+  const folder = folderFor(t, {});
+  const { to, outcomes } = await saving(t, folder);
+  const client = await to().ready();
+  const part = randomBytes(1_000_000);
+  const broken = () => FileTransfer.stream(Readable.from([part]), 2_000_000, 'broken');
+  await t.throwsAsync(client.pass(Draft.for('.').files()({ files: [broken()] })));
+  await until(() => outcomes.length === 1, 'the first');
+  const whole = FileTransfer.buffer(part, 'whole');
+  t.is(await client.send(Draft.for('no such folder').files()({ files: [whole] })).response(), 0);
+  const halves = (async function* halves() {
+    yield part;
+    await until(async () => (await readdir(folder)).length === 1, 'its beginning');
+    client.close(true);
+    yield part;
+  })();
+  const cut = FileTransfer.stream(Readable.from(halves), 2_000_000, 'cut');
+  await t.throwsAsync(client.pass(Draft.for('.').files()({ files: [cut] })));
+  await until(() => outcomes.length === 3, 'the last');
+  t.deepEqual(outcomes, ['ERR_SOCKETY_ABORTED', 'ENOENT', 'ERR_SOCKETY_CLOSED']);
+  t.deepEqual(await readdir(folder), []);
+});
+
+test('what somebody has begun to read is written as well', async (t) => {
+  const folder = folderFor(t, {});
+  const { to } = await serve(
+    t,
+    answering(async (message) => {
+      const [large] = message.files;
+      await once(large, 'readable');
+      const first = large.read();
+      await large.saveTo(path.join(folder, 'rest'));
+      message.respond(new ResponseDraft().data()({ data: first }));
+    }),
+  );
+  const client = await to().ready();
+  const bytes = randomBytes(1_000_000);
+  const answer = await client.send(upload({ files: [FileTransfer.buffer(bytes, 'x')] })).response();
+  const both = [await answer.dataBuffer(), await readFile(path.join(folder, 'rest'))];
+  t.true(Buffer.concat(both).equals(bytes));
 });

@@ -2,11 +2,17 @@
 
 import { EventEmitter } from 'node:events';
 
-import { OPERATION_SOCKETY_CUT, OPERATION_SOCKETY_FILE, OPERATION_SOCKETY_NOTE } from '../worker/kinds.generated.js';
+import {
+  OPERATION_SOCKETY_CUT,
+  OPERATION_SOCKETY_FILE,
+  OPERATION_SOCKETY_NOTE,
+  OPERATION_SOCKETY_SAVE,
+} from '../worker/kinds.generated.js';
 import type { RecordBuffer, SocketEvent } from '../worker/record.js';
 import { Answers } from './answers.js';
 import type { ConnectionEvents } from './connection-events.js';
 import type { Origin } from './contents.js';
+import { DiskSaves } from './disk-saves.js';
 import { checkProducer } from './draft.js';
 import { closed, notSent, SocketyError } from './errors.js';
 import { FAST_REPLY_BYTES, type Head, hasContents, readFastReply, readLong, readRefused } from './fields.js';
@@ -182,7 +188,8 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     this.#peer = peer;
     const { worker, transfers, socketId } = link;
     this.#kept = new Kept(worker, socketId);
-    this.#origin = { worker, transfers, kept: (bytes) => this.#kept?.add(bytes) };
+    const saves = new DiskSaves((fields, path) => link.tells.tell(socketId, OPERATION_SOCKETY_SAVE, fields, path));
+    this.#origin = { worker, transfers, saves, kept: (bytes) => this.#kept?.add(bytes) };
     this.#outbound = new Outbound(link, this.#origin, (id) => this.refused(id));
     return this;
   }
@@ -249,11 +256,17 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     this.#outbound?.fileSent(transfer, problem);
   }
 
+  /** @internal More of a file was written to the file system, or could not be. */
+  fileSaved(fields: Buffer, problem: string): void {
+    this.#origin?.saves.saved(readLong(fields, 0), readLong(fields, 8), fields[16] === 1, problem);
+  }
+
   /** @internal The native side could not be told something: too much waits, or the socket is gone. */
   untold(operation: number, fields: RecordBuffer): void {
     if (operation === OPERATION_SOCKETY_NOTE) this.#outbound?.noteRefused();
     else if (operation === OPERATION_SOCKETY_CUT) this.#link?.gateway.close(this.#link.socketId, NORMAL);
     else if (operation === OPERATION_SOCKETY_FILE) this.#outbound?.fileRefused(readLong(fields, 0), notSent());
+    else if (operation === OPERATION_SOCKETY_SAVE) this.#origin?.saves.refused(readLong(fields, 0), notSent());
     else if (fields.length >= FAST_REPLY_BYTES) this.refused(readRefused(fields));
   }
 

@@ -9,20 +9,22 @@ import type { NativeWorker } from '../binding.js';
 import { ENOUGH, FIRST_CREDIT, WINDOW } from '../worker/incoming.js';
 import { TURN_ABORTED } from '../worker/kinds.generated.js';
 import type { TransferEnd, Transfers } from '../worker/transfers.js';
+import type { DiskSaves } from './disk-saves.js';
 import { SocketyError } from './errors.js';
 import { nothing, quiet } from './quiet.js';
-import { save } from './saving.js';
+import { type Savable, type Saver, save } from './saving.js';
 
 /** Where contents come from: a transfer of the native side. */
 export interface Origin {
   readonly worker: NativeWorker;
   readonly transfers: Transfers;
+  readonly saves: DiskSaves;
   /** So many bytes more are kept until somebody reads them, or fewer. */
   kept(bytes: number): void;
 }
 
 /** One of a message's contents, kept until somebody reads it. */
-export class Content implements TransferEnd {
+export class Content implements TransferEnd, Savable {
   readonly #origin: Origin;
   /** 0: it is all here, or not known yet. */
   #transfer = 0;
@@ -36,6 +38,10 @@ export class Content implements TransferEnd {
   /** Nobody wants it. */
   #dropped = false;
   #reader: ContentStream | undefined;
+  /** Somebody has read something of it. */
+  #isRead = false;
+  /** It is written to a file instead of being read. */
+  #saver: Saver | undefined;
   readonly #whenEnded: () => void;
 
   /** `whenEnded` is called once, when nothing more comes. */
@@ -55,8 +61,32 @@ export class Content implements TransferEnd {
   /** It comes by this transfer. */
   comes(transfer: number): void {
     this.#transfer = transfer;
-    if (this.#dropped) this.#origin.worker.endAnswer(transfer, false);
-    else this.#origin.transfers.add(transfer, this);
+    if (this.#dropped) {
+      this.#origin.worker.endAnswer(transfer, false);
+      return;
+    }
+    this.#origin.transfers.add(transfer, this);
+    this.#saver?.begin(transfer);
+  }
+
+  get saves(): DiskSaves {
+    return this.#origin.saves;
+  }
+
+  saveWith(saver: Saver): boolean {
+    if (this.#isRead || this.#dropped || this.#error !== undefined) return false;
+    this.#saver = saver;
+    const pieces = this.#pieces;
+    this.#letGo();
+    for (const [index, piece] of pieces.entries()) saver.piece(piece, this.#ended && index === pieces.length - 1);
+    if (this.#ended && pieces.length === 0) saver.piece(Buffer.alloc(0), true);
+    if (!this.#ended && this.#transfer !== 0) saver.begin(this.#transfer);
+    return true;
+  }
+
+  savedElsewhere(bytes: number, isLast: boolean): void {
+    if (isLast && !this.#ended) this.#end();
+    this.#reader?.came(bytes);
   }
 
   /** Whether all of it was taken. */
@@ -66,7 +96,9 @@ export class Content implements TransferEnd {
 
   piece(piece: Buffer, last: boolean): void {
     if (last) this.#end();
-    if (piece.length > 0) {
+    if (this.#saver !== undefined) {
+      this.#saver.piece(piece, last);
+    } else if (piece.length > 0) {
       this.#pieces.push(piece);
       this.#keep(piece.length);
     }
@@ -77,6 +109,7 @@ export class Content implements TransferEnd {
   take(): Buffer | undefined {
     const piece = this.#pieces.shift();
     const bytes = piece?.length ?? 0;
+    if (bytes > 0) this.#isRead = true;
     if (this.#kept > 0) this.#keep(-bytes);
     this.#took(bytes);
     return piece;
@@ -91,6 +124,7 @@ export class Content implements TransferEnd {
     if (this.#ended) return;
     this.#end();
     this.#error = error;
+    this.#saver?.failed(error);
     this.#reader?.destroy(error);
   }
 
@@ -138,7 +172,10 @@ export class Content implements TransferEnd {
 
   #end(): void {
     this.#ended = true;
-    if (this.#transfer !== 0) this.#origin.transfers.delete(this.#transfer);
+    if (this.#transfer !== 0) {
+      this.#origin.transfers.delete(this.#transfer);
+      this.#origin.saves.forget(this.#transfer);
+    }
     this.#whenEnded();
   }
 }
@@ -158,6 +195,11 @@ class ContentStream extends Readable {
     // that it breaks off is nobody's failure where nobody reads it
     this.on('error', nothing);
     content.open(this);
+  }
+
+  /** @internal */
+  protected saveContent(target: string | URL): Promise<void> {
+    return save(this.#content, this, target);
   }
 
   /** So many bytes more of it came, or its end. */
@@ -227,13 +269,14 @@ export class MessageFileStream extends SizedStream {
 
   /**
    * Writes it to a file that is there whole or not at all: it gets its name when everything has come, and replaces what stood
-   * there. Use it instead of reading.
+   * there. Use it instead of reading: but for its first 64 KiB the bytes do not enter JavaScript. `bytesLeft` and `loaded` say
+   * how far it is.
    *
    * @throws (as a rejection) SocketyError ERR_SOCKETY_ABORTED or ERR_SOCKETY_CLOSED where not all of it came, or what the file
    *   system fails with
    */
   saveTo(path: string | URL): Promise<void> {
-    return quiet(save(this, path));
+    return quiet(this.saveContent(path));
   }
 
   /** The last component of `name`, without control characters: never empty, `.` or `..`. */

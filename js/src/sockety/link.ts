@@ -6,7 +6,7 @@ import type { Tells } from '../worker/tells.js';
 import type { Origin } from './contents.js';
 
 /** What a connection needs of the thread that it belongs to. */
-export interface Link extends Omit<Origin, 'kept'> {
+export interface Link extends Omit<Origin, 'kept' | 'saves'> {
   readonly gateway: NativeGateway;
   /** What handlers send with `send`. */
   readonly replies: Replies;

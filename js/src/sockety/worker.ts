@@ -8,6 +8,7 @@ import {
   EVENT_SOCKETY_END,
   EVENT_SOCKETY_FAST_REPLY,
   EVENT_SOCKETY_FILE,
+  EVENT_SOCKETY_FILE_SAVED,
   EVENT_SOCKETY_FILE_SENT,
   EVENT_SOCKETY_GO_AWAY,
   EVENT_SOCKETY_HEARTBEAT,
@@ -90,6 +91,9 @@ export function socketyWorker(host: ProtocolHost): ProtocolWorker {
       [EVENT_SOCKETY_BEGAN]: known((connection, { fields }) => connection.began(fields)),
       [EVENT_SOCKETY_FILE_SENT]: known((connection, { fields, payload }) => {
         connection.fileSent(readLong(fields, 0), payload.toString());
+      }),
+      [EVENT_SOCKETY_FILE_SAVED]: known((connection, { fields, payload }) => {
+        connection.fileSaved(fields, payload.toString());
       }),
       [EVENT_SOCKETY_END]: known((connection, { fields }) => connection.inputEnded(fields[0] === 1)),
       [EVENT_SOCKETY_WRITTEN]: known((connection) => connection.noted()),

@@ -86,6 +86,8 @@ export const EVENT_SOCKETY_TIMEOUT = 13;
 export const EVENT_SOCKETY_HEARTBEAT = 14;
 /** A file of the file system was sent, all of it, or could not be. */
 export const EVENT_SOCKETY_FILE_SENT = 15;
+/** More of a file was written to the file system, or could not be. */
+export const EVENT_SOCKETY_FILE_SAVED = 16;
 
 // What a worker tells a socket's protocol beside messages and closes.
 /** A message or a response of Sockety with its data. */
@@ -102,6 +104,8 @@ export const OPERATION_SOCKETY_HEARTBEAT = 5;
 export const OPERATION_SOCKETY_CUT = 6;
 /** A file of a message that has begun: what is in a file of the file system. */
 export const OPERATION_SOCKETY_FILE = 7;
+/** To write the rest of a file that comes to a file of the file system. */
+export const OPERATION_SOCKETY_SAVE = 8;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {

@@ -234,6 +234,8 @@ events! {
         SocketyHeartbeat = 14;
         /// A file of the file system was sent, all of it, or could not be.
         SocketyFileSent = 15;
+        /// More of a file was written to the file system, or could not be.
+        SocketyFileSaved = 16;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;
@@ -257,6 +259,8 @@ operations! {
         SocketyCut = 6;
         /// A file of a message that has begun: what is in a file of the file system.
         SocketyFile = 7;
+        /// To write the rest of a file that comes to a file of the file system.
+        SocketySave = 8;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;

@@ -95,6 +95,23 @@ pub(super) fn of_file(number: u64, id: TransferId, index: u32) -> [u8; 20] {
     fields
 }
 
+/// The transfer of `Operation::SocketySave`, which is all of its fields (8 bytes); the path is the payload. `None`: it is none.
+pub(super) fn to_saved(fields: &[u8]) -> Option<TransferId> {
+    let id = u64::from_le_bytes(*fields.first_chunk()?);
+    Some(TransferId::new(id))
+}
+
+/// The fields of `Event::SocketyFileSaved`: the transfer, bytes that were written (8 bytes each), and whether that was the
+/// last of it (4 bytes). What went wrong is the payload.
+pub(super) fn of_saved(id: TransferId, bytes: u64, last: bool) -> [u8; 20] {
+    let mut fields = [0; 20];
+    let (words, end) = fields.split_at_mut(16);
+    let both = u128::from(id.get()) | u128::from(bytes) << 64;
+    words.copy_from_slice(&both.to_le_bytes());
+    end.copy_from_slice(&u32::from(last).to_le_bytes());
+    fields
+}
+
 /// Reads the fields of `Operation::SocketyFile`: the transfer, and bytes that are to be sent (8 each); the path is the payload.
 /// `None`: they are none.
 pub(super) fn to_disk_file(fields: &[u8]) -> Option<(TransferId, u64)> {

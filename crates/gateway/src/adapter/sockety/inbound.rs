@@ -9,8 +9,9 @@ use millrace_protocol::sockety::{Head, Item};
 
 use super::early::Early;
 use super::fields;
+use super::saving::{self, Save, Saves};
 use super::waiting::Waiting;
-use crate::contract::{CloseReason, Context, Event, Flow, TransferId};
+use crate::contract::{CloseReason, Context, Event, FIRST_CREDIT, Flow, TransferId};
 
 /// The reading half of one connection, behind its decoder.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Inbound {
     /// Files that came before the rest of their head.
     early: Early,
     waiting: Waiting,
+    /// Files that are written to the file system.
+    saves: Saves,
     /// Bytes that may wait.
     most_waiting: usize,
     /// Input waits, since too much does.
@@ -62,14 +65,15 @@ impl Inbound {
             messages: AHashMap::new(),
             early: Early::default(),
             waiting: Waiting::default(),
+            saves: Saves::default(),
             most_waiting,
             holds: false,
         }
     }
 
-    /// Whether something waits for the worker.
+    /// Whether something waits for the worker, or for the disk.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        !self.waiting.is_empty() || !self.saves.is_empty()
     }
 
     /// Bytes of it.
@@ -264,6 +268,7 @@ impl Inbound {
         };
         let files = message.files.into_values();
         for id in message.data.into_iter().chain(message.stream).chain(files) {
+            self.saves.forget(id);
             self.waiting.drop_all(id);
             cx.close_transfer(id);
         }
@@ -284,7 +289,8 @@ impl Inbound {
         let Some(id) = id.filter(|id| cx.has_transfer(*id)) else {
             return Flow::Go;
         };
-        if !self.waiting.has(id) && bytes.len() <= room(id, cx) {
+        let may_pass = !self.waiting.has(id) && !self.saves.has(id);
+        if may_pass && bytes.len() <= room(id, cx) {
             let flow = cx.piece(id, Cow::Borrowed(bytes), last);
             if last {
                 cx.close_transfer(id);
@@ -303,6 +309,11 @@ impl Inbound {
 
     /// Hands on what waits of a transfer, as far as the worker has room.
     fn pass_on(&mut self, id: TransferId, cx: &mut Context<'_>) -> Flow {
+        if self.saves.has(id) {
+            self.saves.write(id, &mut self.waiting, cx);
+            self.release(cx);
+            return Flow::Go;
+        }
         let mut flow = Flow::Go;
         while let Some((bytes, last)) = self.waiting.take(id, room(id, cx)) {
             flow = both(flow, cx.piece(id, Cow::Owned(bytes), last));
@@ -323,8 +334,31 @@ impl Inbound {
 
     /// The worker wants nothing more of a transfer.
     pub(super) fn discard(&mut self, id: TransferId, cx: &mut Context<'_>) {
+        self.saves.forget(id);
         self.waiting.drop_all(id);
         cx.close_transfer(id);
+        self.release(cx);
+    }
+
+    /// The worker wants the rest of a file written to the file system.
+    pub(super) fn save(&mut self, id: TransferId, path: &str, cx: &mut Context<'_>) {
+        if !cx.has_transfer(id) {
+            // the worker has all of it
+            return saving::told(id, (0, true), "", cx);
+        }
+        // what it was sent, it writes itself; it has asked for no more
+        let sent = FIRST_CREDIT.saturating_sub(cx.credit(id));
+        let at = u64::try_from(sent).unwrap_or_default();
+        self.saves.begin(id, Save::new(path.into(), at));
+        self.saves.write(id, &mut self.waiting, cx);
+        self.release(cx);
+    }
+
+    /// Something was written to the file system.
+    pub(super) fn look(&mut self, cx: &mut Context<'_>) {
+        for id in self.saves.look(&mut self.waiting, cx) {
+            self.discard(id, cx);
+        }
         self.release(cx);
     }
 

@@ -11,6 +11,7 @@ mod inbound;
 mod limits;
 mod options;
 mod outbound;
+mod saving;
 mod session;
 mod waiting;
 

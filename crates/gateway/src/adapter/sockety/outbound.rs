@@ -122,8 +122,7 @@ impl Outbound {
                 Err(error) => disk::told(error),
             };
             let fields = id.get().to_le_bytes();
-            // nothing is read here that could wait
-            let _flow = cx.event(Event::SocketyFileSent, &fields, problem.into_bytes().into());
+            cx.report(Event::SocketyFileSent, &fields, problem.as_bytes());
         }
         self.send_queued(cx);
     }
@@ -223,8 +222,7 @@ impl Outbound {
         let transfers = self.down.begin(channel, contents, shown(instruction), cx);
         let ids = transfers.iter().flat_map(|id| id.get().to_le_bytes());
         let fields: Vec<u8> = head.id.as_bytes().iter().copied().chain(ids).collect();
-        // nothing is read here that could wait
-        let _flow = cx.event(Event::SocketyBegan, &fields, (&[][..]).into());
+        cx.report(Event::SocketyBegan, &fields, &[]);
         Sent::Yes
     }
 }
@@ -256,8 +254,7 @@ pub(super) fn written(cx: &mut Context<'_>) {
 /// The worker is told what it said, by the beginning of its fields.
 fn refused(fields: &[u8], cx: &mut Context<'_>) {
     let shown = fields.get(..SHOWN_BYTES).unwrap_or(fields);
-    // nothing is read here that could wait
-    let _flow = cx.event(Event::SocketyRefused, shown, (&[][..]).into());
+    cx.report(Event::SocketyRefused, shown, &[]);
 }
 
 fn shown(instruction: Instruction<'_>) -> &[u8] {

@@ -8,11 +8,12 @@ use millrace_protocol::sockety::{
 };
 
 use super::clock::{Clock, Due};
+use super::fields;
 use super::inbound::{self, Inbound};
 use super::outbound::{self, Outbound};
 use crate::contract::{
-    CloseMode, CloseReason, Context, Encoding, Event, Flow, Goodbye, Liveness, Operation, Session,
-    Step, Taken, Traits, TransferId, Wake,
+    CloseMode, CloseReason, Context, Encoding, Event, Flow, Goodbye, Instruction, Liveness,
+    Operation, Session, Step, Taken, Traits, TransferId, Wake,
 };
 
 /// What every connection of a listener has in common.
@@ -152,6 +153,19 @@ impl Sockety {
             // of one that is over
             _ => {}
         }
+        self.end_when_done()
+    }
+
+    /// The worker wants a file written to the file system.
+    fn save(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) {
+        let path = str::from_utf8(instruction.payload()).ok();
+        if let Some((path, id)) = path.zip(fields::to_saved(instruction.fields())) {
+            self.inbound.save(id, path, cx);
+        }
+    }
+
+    /// The peer's end takes effect once nothing waits that came before it.
+    fn end_when_done(&self) -> Result<(), CloseReason> {
         if self.ended && !self.inbound.is_waiting() {
             return Err(CloseReason::by_peer(None, ""));
         }
@@ -248,14 +262,20 @@ impl Session for Sockety {
                 if instruction.operation() == Some(Operation::SocketyCut) {
                     return Err(CloseReason::ABNORMAL);
                 }
+                if instruction.operation() == Some(Operation::SocketySave) {
+                    self.save(instruction, cx);
+                    return Ok(());
+                }
                 self.outbound.told(instruction, self.clock.is_some(), cx);
                 self.says(cx);
             }
             Wake::Transfer(id, step) => return self.step(id, &step, cx),
             Wake::Written => outbound::written(cx),
             Wake::Posted | Wake::Room => {
+                self.inbound.look(cx);
                 self.outbound.look(cx);
                 self.says(cx);
+                return self.end_when_done();
             }
             Wake::Resumed => {}
         }

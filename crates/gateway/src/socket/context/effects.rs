@@ -113,14 +113,26 @@ impl Context<'_> {
         if !self.handles(event) {
             return self.no_handler();
         }
-        let (fields_length, length) = (fields.len(), payload.len());
-        let slot = self.connection.worker_slot.get();
-        let has_room = self.append(event_bytes(fields_length, length), |queue| {
-            queue.event(slot, event, fields, payload)
-        });
+        let length = payload.len();
         // that something ended is no message
-        let unhurried = fields_length + length == 0 || self.count(length);
+        let is_message = fields.len() + length > 0;
+        let has_room = self.append_event(event, fields, payload);
+        let unhurried = !is_message || self.count(length);
         Flow::go_if(has_room && unhurried)
+    }
+
+    /// Tells it what became of something that it wants done, which is no message of the peer's.
+    pub(crate) fn report(&mut self, event: Event, fields: &[u8], payload: &[u8]) {
+        if matches!(self.audience, Audience::Both | Audience::Last) && self.handles(event) {
+            self.append_event(event, fields, payload.into());
+        }
+    }
+
+    fn append_event(&mut self, event: Event, fields: &[u8], payload: Cow<'_, [u8]>) -> bool {
+        let slot = self.connection.worker_slot.get();
+        self.append(event_bytes(fields.len(), payload.len()), |queue| {
+            queue.event(slot, event, fields, payload)
+        })
     }
 }
 

@@ -1,0 +1,49 @@
+/** Files that the native side writes to the file system. Owns who is told of each. */
+
+import { writeLong } from './fields.js';
+
+/** See the module. Each connection has one. */
+export class DiskSaves {
+  /** Tells the native side: the fields, and the path in UTF-8. */
+  readonly #tell: (fields: Buffer, path: Buffer) => void;
+  /** By their transfers. */
+  readonly #saves = new Map<number, DiskSave>();
+
+  constructor(tell: (fields: Buffer, path: Buffer) => void) {
+    this.#tell = tell;
+  }
+
+  /** Writes what of a transfer did not come here behind what did. */
+  begin(transfer: number, path: string, save: DiskSave): void {
+    this.#saves.set(transfer, save);
+    const fields = Buffer.allocUnsafe(8);
+    writeLong(fields, transfer, 0);
+    this.#tell(fields, Buffer.from(path));
+  }
+
+  /** So many bytes more were written. */
+  saved(transfer: number, bytes: number, isLast: boolean, problem: string): void {
+    const save = this.#saves.get(transfer);
+    if (isLast) this.#saves.delete(transfer);
+    if (problem === '') save?.saved(bytes, isLast);
+    else save?.failed(Object.assign(new Error(problem), { code: problem.split(':', 1)[0] }));
+  }
+
+  /** The native side could not be told. */
+  refused(transfer: number, error: Error): void {
+    const save = this.#saves.get(transfer);
+    this.#saves.delete(transfer);
+    save?.failed(error);
+  }
+
+  /** Nobody wants to be told any more. */
+  forget(transfer: number): void {
+    this.#saves.delete(transfer);
+  }
+}
+
+/** Whom one belongs to. */
+export interface DiskSave {
+  saved(bytes: number, isLast: boolean): void;
+  failed(error: Error): void;
+}
