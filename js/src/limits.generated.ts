@@ -11,8 +11,8 @@ export interface ListenerLimits {
    */
   handshakeTimeoutMs?: number;
   /**
-   * Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16. When met: closed with 1009. Default
-   * 16 MiB.
+   * Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16. Not of Sockety, which has
+   * `messageHeadBytes` and `bufferedBytes` in its place. When met: closed with 1009. Default 16 MiB.
    */
   messageBytes?: number;
   /**
@@ -20,16 +20,25 @@ export interface ListenerLimits {
    * met: closed with 1008. Default 60,000.
    */
   messageDeadlineMs?: number;
-  /** Silence after which a ping is sent; zero is off. When met: a ping is sent. Default 25,000. */
+  /**
+   * Silence after which a ping is sent (WebSocket, Server-Sent Events); zero is off. When met: a ping is sent. Default
+   * 25,000.
+   */
   pingIntervalMs?: number;
   /**
-   * Time to answer a ping; only complete frames count as life, and the bytes of a long one while they arrive with at
-   * least 1 KiB/s. When met: closed with 1006. Default 10,000.
+   * Time to answer a ping (WebSocket); only complete frames count as life, and the bytes of a long one while they
+   * arrive with at least 1 KiB/s. When met: closed with 1006. Default 10,000.
    */
   pongTimeoutMs?: number;
-  /** Time without a message in either direction; zero is off. When met: closed with 1000. Default 0. */
+  /**
+   * Time without a message in either direction, of Sockety also without a heartbeat of the client; zero is off. When
+   * met: closed with 1000. Default 0.
+   */
   idleTimeoutMs?: number;
-  /** Messages per second of one connection; zero is off. When met: reading pauses. Default 0. */
+  /**
+   * Messages per second of one connection, of Sockety also responses, fast replies, files and heartbeats; zero is off.
+   * When met: reading pauses. Default 0.
+   */
   messagesPerSecond?: number;
 }
 

@@ -41,17 +41,17 @@ limits! {
     pub struct ListenerLimits {
         /// Time from accepting a connection to the end of its handshake, the answer of `handleOpen` included; also for the head of any HTTP request, and for the password (RESP).
         handshake_timeout: Duration = Duration::from_secs(10), 1..=DAY, "a head gets HTTP 408, a handshake is closed";
-        /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16.
+        /// Bytes of a message, inclusive, fragmented or not; an empty fragment counts 16. Not of Sockety, which has `message_head_bytes` and `buffered_bytes` in its place.
         message_bytes: usize = 16 * 1024 * 1024, 1..=2_147_483_647, "closed with 1009";
         /// Time from a message's first byte to its last; a message that arrives with at least 1 KiB/s may take longer.
         message_deadline: Duration = Duration::from_secs(60), 1..=DAY, "closed with 1008";
-        /// Silence after which a ping is sent; zero is off.
+        /// Silence after which a ping is sent (WebSocket, Server-Sent Events); zero is off.
         ping_interval: Duration = Duration::from_secs(25), 0..=DAY, "a ping is sent";
-        /// Time to answer a ping; only complete frames count as life, and the bytes of a long one while they arrive with at least 1 KiB/s.
+        /// Time to answer a ping (WebSocket); only complete frames count as life, and the bytes of a long one while they arrive with at least 1 KiB/s.
         pong_timeout: Duration = Duration::from_secs(10), 1..=DAY, "closed with 1006";
-        /// Time without a message in either direction; zero is off.
+        /// Time without a message in either direction, of Sockety also without a heartbeat of the client; zero is off.
         idle_timeout: Duration = Duration::ZERO, 0..=DAY, "closed with 1000";
-        /// Messages per second of one connection; zero is off.
+        /// Messages per second of one connection, of Sockety also responses, fast replies, files and heartbeats; zero is off.
         messages_per_second: u32 = 0, 0..=COUNT, "reading pauses";
     }
 }
