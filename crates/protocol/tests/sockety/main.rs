@@ -6,6 +6,7 @@ mod bounds;
 mod captured;
 mod chunks;
 mod mixed;
+mod page;
 mod refused;
 mod roundtrip;
 mod seen;
