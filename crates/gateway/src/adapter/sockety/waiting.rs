@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use ahash::AHashMap;
 
-use crate::contract::TransferId;
+use crate::contract::{FIRST_CREDIT, TransferId};
 
 /// Those of one connection.
 #[derive(Debug, Default)]
@@ -16,9 +16,34 @@ pub(super) struct Waiting {
 /// What waits of one transfer. There is something, or its end is.
 #[derive(Debug, Default)]
 struct Body {
-    /// Few are short: what comes goes to the last while that is.
+    /// All but the last are as long as a piece may be.
     pieces: VecDeque<Vec<u8>>,
     ended: bool,
+}
+
+impl Body {
+    /// Appends what the last piece has room for, and returns the rest.
+    fn append<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let has_room = self
+            .pieces
+            .back()
+            .is_some_and(|piece| piece.len() < PIECE_BYTES);
+        if !has_room {
+            self.pieces.push_back(Vec::new());
+        }
+        let Some(piece) = self.pieces.back_mut() else {
+            return bytes;
+        };
+        let (now, rest) = bytes.split_at(bytes.len().min(PIECE_BYTES - piece.len()));
+        let needed = piece.len() + now.len();
+        if needed > piece.capacity() {
+            // twice as many as before, but never more than a piece has
+            let capacity = needed.max(piece.capacity() * 2).min(PIECE_BYTES);
+            piece.reserve_exact(capacity - piece.len());
+        }
+        piece.extend_from_slice(now);
+        rest
+    }
 }
 
 impl Waiting {
@@ -41,31 +66,19 @@ impl Waiting {
         let body = self.bodies.entry(id).or_default();
         body.ended |= last;
         self.bytes += bytes.len();
-        match body.pieces.back_mut() {
-            Some(piece) if piece.len() + bytes.len() <= PIECE_BYTES => {
-                piece.extend_from_slice(bytes);
-            }
-            _ if bytes.is_empty() => {}
-            _ => body.pieces.push_back(bytes.to_vec()),
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            rest = body.append(rest);
         }
     }
 
-    /// The next piece of a transfer, of at most so many bytes, and whether it is the last; a last one may have none. `None`:
-    /// nothing waits, or nothing may be taken.
+    /// The next piece of a transfer, if it has at most so many bytes, and whether it is the last; a last one may have none.
+    /// `None`: nothing waits, or nothing may be taken.
     pub(super) fn take(&mut self, id: TransferId, most: usize) -> Option<(Vec<u8>, bool)> {
         let body = self.bodies.get_mut(&id)?;
-        let piece = match body.pieces.pop_front() {
-            None => Vec::new(),
-            Some(mut piece) if piece.len() > most => {
-                if most == 0 {
-                    body.pieces.push_front(piece);
-                    return None;
-                }
-                let rest = piece.split_off(most);
-                body.pieces.push_front(rest);
-                piece
-            }
-            Some(piece) => piece,
+        let piece = match body.pieces.front() {
+            Some(piece) if piece.len() > most => return None,
+            _ => body.pieces.pop_front().unwrap_or_default(),
         };
         self.bytes -= piece.len();
         let is_last = body.pieces.is_empty() && body.ended;
@@ -83,8 +96,8 @@ impl Waiting {
     }
 }
 
-/// A longer piece begins another.
-const PIECE_BYTES: usize = 64 * 1024;
+/// The longest piece: a worker has room for one as soon as it has read all that it was sent.
+const PIECE_BYTES: usize = FIRST_CREDIT - 1024;
 
 #[cfg(test)]
 mod tests {
@@ -98,15 +111,22 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_leaves_in_order_and_in_pieces() {
+    fn what_waits_leaves_in_order_and_in_whole_pieces() {
         let mut waiting = Waiting::default();
-        waiting.push(ID, b"abc", false);
+        let bytes: Vec<u8> = (0..=250).cycle().take(PIECE_BYTES + 3).collect();
+        let (first, second) = bytes.split_at(PIECE_BYTES);
+        waiting.push(ID, &bytes, false);
         waiting.push(OTHER, b"x", false);
-        waiting.push(ID, b"def", true);
-        assert_eq!(waiting.bytes(), 7);
-        assert_eq!(taken(&mut waiting, 0), None);
-        assert_eq!(taken(&mut waiting, 4), Some((b"abcd".to_vec(), false)));
-        assert_eq!(taken(&mut waiting, 4), Some((b"ef".to_vec(), true)));
+        waiting.push(ID, b"end", true);
+        assert_eq!(waiting.bytes(), PIECE_BYTES + 7);
+        assert_eq!(taken(&mut waiting, PIECE_BYTES - 1), None);
+        assert_eq!(
+            taken(&mut waiting, PIECE_BYTES),
+            Some((first.to_vec(), false))
+        );
+        assert_eq!(taken(&mut waiting, 5), None);
+        let last = [second, b"end"].concat();
+        assert_eq!(taken(&mut waiting, 6), Some((last, true)));
         assert!(!waiting.has(ID) && waiting.has(OTHER));
         assert_eq!(taken(&mut waiting, 4), None);
         assert_eq!(waiting.bytes(), 1);
@@ -124,9 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn short_pieces_share_a_buffer() {
+    fn short_pieces_share_a_buffer_that_is_never_longer_than_one_piece() {
         let mut waiting = Waiting::default();
-        (0..=PIECE_BYTES).for_each(|_| waiting.push(ID, b"x", false));
+        for _ in 0..=PIECE_BYTES {
+            waiting.push(ID, b"x", false);
+            let held = waiting.bodies[&ID].pieces.iter().map(Vec::capacity);
+            assert!(held.sum::<usize>() <= (2 * waiting.bytes()).min(PIECE_BYTES + 1));
+        }
         assert_eq!(waiting.bodies[&ID].pieces.len(), 2);
         assert_eq!(waiting.bytes(), PIECE_BYTES + 1);
         waiting.drop_all(ID);

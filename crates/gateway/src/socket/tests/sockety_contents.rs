@@ -204,7 +204,8 @@ fn a_body_that_nobody_reads_holds_up_no_other() {
     let mut assembly = Assembly::default();
     (0..20).for_each(|_| harness.drive());
     assembly.take(&harness, false);
-    assert_eq!(assembly.length("long data"), FIRST_CREDIT - 1);
+    let length = assembly.length("long data");
+    assert!((1..FIRST_CREDIT).contains(&length), "{length} bytes");
     feed(&harness, &message(&mut sender, "short", b"data"));
     assembly.take(&harness, false);
     assert_eq!(assembly.whole("short data"), b"data");
@@ -283,7 +284,8 @@ fn what_nobody_wants_is_dropped() {
     feed(&harness, &message(&mut sender, "next", b"data"));
     assembly.take(&harness, false);
     assert_eq!(assembly.whole("next data"), b"data");
-    assert_eq!(assembly.length("long data"), FIRST_CREDIT - 1);
+    let length = assembly.length("long data");
+    assert!((1..FIRST_CREDIT).contains(&length), "{length} bytes");
     assert!(harness.env.transfers.owner(TransferId::new(id)).is_none());
 }
 
@@ -409,7 +411,9 @@ fn what_waits_for_the_worker_counts_among_all_that_is_held() {
     assert_eq!(held(), waiting);
     let id = *assembly.names.keys().next().unwrap();
     harness.step(TransferId::new(id), Step::Pull(100_000));
-    assert_eq!(held(), waiting - 100_000);
+    assembly.take(&harness, false);
+    assert_eq!(held(), 2 * data.len() - assembly.bytes());
+    assert!(held() < waiting);
     harness.step(TransferId::new(id), Step::Abort);
     assert!(held() < data.len());
     harness.close(&crate::close::CloseReason::ABNORMAL);
