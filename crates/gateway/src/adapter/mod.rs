@@ -54,7 +54,7 @@ fn endpoints(
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use resp::RespProtocol as RespOnStage;
-#[cfg(test)]
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use sockety::SocketyProtocol as SocketyOnStage;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use sse::{encoding_on_stage as sse_encoding, session_on_stage as sse_session};

@@ -2,6 +2,7 @@
 //! in memory and a clock that is set. Only in tests and with the feature `fuzzing`.
 
 pub(crate) mod life;
+mod speaks;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,46 +13,34 @@ use std::task::{Context, Wake, Waker};
 use bytes::Bytes;
 use millrace_core::{Kind, Name, ShardIndex, ShardSet, SocketId, Space, Target};
 
-use crate::adapter::websocket::session_on_stage as websocket_session;
-use crate::adapter::{RespOnStage, TcpOnStage, sse_encoding, sse_session};
 use crate::config::{GatewayConfig, ListenerConfig};
 use crate::doorbell::Doorbell;
-use crate::event::{Handlers, Opening};
-use crate::frame::{Encoding, Encodings, Message, Via};
+use crate::event::{Event, Handlers, Opening};
+use crate::frame::{Encodings, Message, Via};
 use crate::hub::{Hub, Worker};
 use crate::inbox::Mail;
 use crate::limits::GatewayLimits;
-use crate::listener::{ListenerState, Peer};
+use crate::listener::ListenerState;
 use crate::net::pipe::{Ends, Pipe};
 use crate::net::stream::Stream;
 use crate::shard::Shard;
-use crate::socket::Session;
 use crate::socket::connection::Shared;
 use crate::socket::wheel::TICK_MS;
 use crate::stats::ShardStats;
-
-/// What connections on a stage may speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speaks {
-    WebSocket,
-    Events,
-    Resp,
-    /// Raw TCP, in lines.
-    Tcp,
-}
-
-pub(crate) const EVERY: [Speaks; 4] =
-    [Speaks::WebSocket, Speaks::Events, Speaks::Resp, Speaks::Tcp];
+use speaks::Forms;
+pub(crate) use speaks::{EVERY, Speaks};
 
 /// What the worker handles if a test says nothing of it. An end that nobody handles is one of the connection.
 const HANDLERS: Handlers = Handlers::OPEN
     .with(Handlers::TEXT)
     .with(Handlers::BINARY)
-    .with(Handlers::CLOSE);
+    .with(Handlers::CLOSE)
+    .with(Handlers::SOCKETY_MESSAGE);
 
 /// Kinds of records.
 pub(super) const OPEN: u32 = 1;
 pub(super) const CLOSE: u32 = 4;
+pub(super) const PIECE: u32 = 7;
 pub(super) const EVENT: u32 = 9;
 
 struct Silent;
@@ -82,6 +71,7 @@ impl Wake for Flag {
 
 /// A connection and its peer.
 pub(super) struct Actor {
+    pub(super) speaks: Speaks,
     pub(super) connection: Shared,
     pub(super) socket: SocketId,
     pub(super) peer: Rc<RefCell<Ends>>,
@@ -95,9 +85,7 @@ pub(super) struct Stage {
     pub(super) hub: Arc<Hub>,
     pub(super) worker: Arc<Worker>,
     pub(super) listener: Arc<ListenerState>,
-    events: Encoding,
-    resp: RespOnStage,
-    tcp: TcpOnStage,
+    forms: Forms,
     mail: RefCell<Mail>,
     turn: Arc<Flag>,
     actors: RefCell<Vec<Rc<Actor>>>,
@@ -107,9 +95,7 @@ impl Stage {
     /// Its worker handles these besides what every worker does here.
     pub(super) fn handling(more: Handlers, limits: impl FnOnce(&mut GatewayLimits)) -> Self {
         let encodings = Arc::new(Encodings::new());
-        let events = sse_encoding(&encodings);
-        let resp = RespOnStage::new(&encodings);
-        let tcp = TcpOnStage::new(&encodings);
+        let forms = Forms::new(&encodings);
         let hub = Arc::new(Hub::new(encodings));
         let mut config = GatewayConfig {
             io_threads: 1,
@@ -142,19 +128,17 @@ impl Stage {
             hub,
             worker,
             listener,
-            events,
-            resp,
-            tcp,
+            forms,
             mail: RefCell::default(),
             turn,
             actors: RefCell::default(),
         }
     }
 
-    /// Opens a connection, whose peer reads nothing yet.
+    /// Opens a connection, whose peer reads nothing yet but a header.
     pub(super) fn open(&self, speaks: Speaks) -> Rc<Actor> {
         let permit = self.hub.permits().take(None).0;
-        let make = |id| self.session(speaks, id);
+        let make = |id| self.forms.session(speaks, id, &self.listener);
         let connection = if speaks == Speaks::Resp {
             let place = (None, permit);
             self.shard.open_without_worker(&self.listener, place, make)
@@ -172,6 +156,7 @@ impl Stage {
         assert!(self.shard.begin(&connection, stream, &Bytes::new()));
         woken.0.store(true, Ordering::Relaxed);
         let actor = Rc::new(Actor {
+            speaks,
             socket: connection.socket,
             connection,
             peer,
@@ -179,29 +164,11 @@ impl Stage {
             done: Cell::new(false),
         });
         self.actors.borrow_mut().push(Rc::clone(&actor));
+        actor.peer.borrow_mut().give_room(speaks.header().len());
+        actor.peer.borrow_mut().feed(speaks.header());
         self.run();
+        assert_eq!(actor.got(), speaks.header());
         actor
-    }
-
-    fn session(&self, speaks: Speaks, socket: SocketId) -> Box<dyn Session> {
-        match speaks {
-            Speaks::WebSocket => websocket_session(&self.listener.config.limits),
-            Speaks::Events => sse_session(self.events),
-            Speaks::Resp => self.resp.session_on_stage(socket, &self.peer()),
-            Speaks::Tcp => self.tcp.session_on_stage(socket, &self.peer()),
-        }
-    }
-
-    fn peer(&self) -> Peer {
-        Peer {
-            address: None,
-            port: 0,
-            listener: Arc::clone(&self.listener),
-            local: None,
-            permit: None,
-            over_limit: false,
-            certificate: None,
-        }
     }
 
     /// Runs the connections' tasks and the shard's turns until all is done.
@@ -260,7 +227,9 @@ impl Stage {
             let mut rest = &batch.bytes[..];
             while let Some((head, behind)) = rest.split_first_chunk::<8>() {
                 let length = usize::try_from(word(head, 0) >> 8).expect("24 bits");
-                let payload = if word(head, 0) & 1 << 5 == 0 {
+                // what lies beside the batch has no header in front
+                let is_whole = word(head, 0) & 1 << 5 == 0;
+                let payload = if is_whole || matches!(word(head, 0) & 15, PIECE | EVENT) {
                     behind[..length].to_vec()
                 } else {
                     let index = usize::try_from(word(behind, 0)).expect("an index");
@@ -275,9 +244,9 @@ impl Stage {
         records
     }
 
-    /// What the worker is told, without the contents.
+    /// What the worker is told, without the contents, and without what only a protocol's own code is told.
     pub(super) fn told(&self) -> Vec<u32> {
-        self.handle().into_iter().map(|record| record.0).collect()
+        kinds(&self.handle())
     }
 
     /// Sends to a socket, without a turn.
@@ -346,11 +315,11 @@ impl Stage {
         // what was read and waited is handled bit by bit
         let mut told = Vec::new();
         loop {
-            let more = self.told();
+            let more = self.handle();
             if more.is_empty() {
                 break;
             }
-            told.extend(more);
+            told.extend(kinds(&more));
         }
         let timeout = self.shard.limits.close_timeout;
         let timeout = u64::try_from(timeout.as_millis()).expect("seconds");
@@ -359,6 +328,7 @@ impl Stage {
         assert_eq!(self.hub.permits().taken(), 0, "a permit");
         assert_eq!(self.hub.ledger().held(), 0, "a charge");
         assert_eq!(self.hub.inbound().bytes(), 0, "a message begun");
+        assert_eq!(self.shard.transfers.count(), 0, "a transfer");
         let counts = self.hub.core().counts();
         assert_eq!((counts.sockets, counts.channels), (0, 0), "in the core");
         told.extend(self.told());
@@ -388,6 +358,16 @@ impl Actor {
         io.session.append_close(reason, &mut out);
         out
     }
+}
+
+/// The kinds of records, but for those that only a protocol's own code is told.
+fn kinds(records: &[(u32, u32, Vec<u8>)]) -> Vec<u32> {
+    let told = records.iter().filter(|(kind, _, payload)| match *kind {
+        PIECE => false,
+        EVENT => word(payload, 0) == Event::End.number(),
+        _ => true,
+    });
+    told.map(|record| record.0).collect()
 }
 
 /// Four bytes of a record.

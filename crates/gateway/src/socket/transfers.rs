@@ -58,6 +58,12 @@ impl Transfers {
     pub(crate) fn owner(&self, id: TransferId) -> Option<Owner> {
         self.owners.borrow().get(&id).cloned()
     }
+
+    /// How many there are.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn count(&self) -> usize {
+        self.owners.borrow().len()
+    }
 }
 
 #[cfg(test)]

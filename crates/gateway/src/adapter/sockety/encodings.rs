@@ -23,7 +23,7 @@ pub(super) fn encoding(encodings: &Encodings, options: &SocketyOptions) -> Optio
 
 const MESSAGE: WordedDef = WordedDef {
     def: DEF,
-    append: append_message,
+    append: |action, message, out| append_message(action, new_id(), message, out),
 };
 
 const RAW: WordedDef = WordedDef {
@@ -32,8 +32,24 @@ const RAW: WordedDef = WordedDef {
         names_channel: false,
         ..DEF
     },
-    append: |action, message, out| append_publication(action, &[message.payload], out),
+    append: |action, message, out| {
+        append_publication(action, new_id(), &[message.payload], out);
+    },
 };
+
+/// As messages, but for their ids, which are the same: two frames of one message can be compared.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn encoding_with_one_id(encodings: &Encodings) -> Encoding {
+    let def = WordedDef {
+        def: EncodingDef {
+            name: "sockety-one-id",
+            ..DEF
+        },
+        append: |action, message, out| append_message(action, Id::v4([0; 16]), message, out),
+    };
+    let encoding = encodings.worded(def, "publish");
+    encoding.expect("a stage has a handful")
+}
 
 const DEF: EncodingDef = EncodingDef {
     name: "sockety",
@@ -45,7 +61,7 @@ const DEF: EncodingDef = EncodingDef {
 
 /// The data is an array: the channel, or nil for what was sent to the socket alone; the payload; and the pattern, where the
 /// recipient is subscribed to one.
-fn append_message(action: &str, message: &Message<'_>, out: &mut Vec<u8>) {
+fn append_message(action: &str, id: Id, message: &Message<'_>, out: &mut Vec<u8>) {
     let pattern = message.via.and_then(|via| via.pattern);
     let mut front = Vec::with_capacity(FRONT_BYTES);
     front.push(if pattern.is_some() { 0x93 } else { 0x92 });
@@ -58,7 +74,7 @@ fn append_message(action: &str, message: &Message<'_>, out: &mut Vec<u8>) {
     if let Some(pattern) = pattern {
         append_name(pattern.as_bytes(), &mut behind);
     }
-    append_publication(action, &[&front, message.payload, &behind], out);
+    append_publication(action, id, &[&front, message.payload, &behind], out);
 }
 
 /// A name is text where it can be.
@@ -90,12 +106,12 @@ fn append_length(kind: Kind, length: usize, out: &mut Vec<u8>) {
 }
 
 /// A whole message with these pieces as its data.
-fn append_publication(action: &str, pieces: &[&[u8]], out: &mut Vec<u8>) {
+fn append_publication(action: &str, id: Id, pieces: &[&[u8]], out: &mut Vec<u8>) {
     let length = pieces.iter().map(|piece| piece.len()).sum::<usize>();
     let mut left = u64::try_from(length).unwrap_or(u64::MAX);
     let head = Head {
         subject: Subject::Action(action),
-        id: new_id(),
+        id,
         expects_response: false,
         has_stream: false,
         data_size: left,

@@ -13,6 +13,8 @@ mod options;
 mod outbound;
 mod saving;
 mod session;
+#[cfg(any(test, feature = "fuzzing"))]
+mod stage;
 mod waiting;
 
 use std::sync::Arc;
@@ -22,8 +24,8 @@ use millrace_core::SocketId;
 use millrace_protocol::sockety::DecoderConfig;
 
 use crate::contract::{
-    Encodings, ListenError, ListenerConfig, Needs, Peer, Protocol, Service, Session, Streams,
-    Transport,
+    Encoding, Encodings, ListenError, ListenerConfig, Needs, Peer, Protocol, Service, Session,
+    Streams, Transport,
 };
 use limits::{FixedSocketyLimits, SocketyLimits};
 use options::SocketyOptions;
@@ -38,46 +40,11 @@ impl SocketyProtocol {
         Self(Arc::clone(encodings))
     }
 
-    fn listener(
-        &self,
-        options: &SocketyOptions,
-        limits: &SocketyLimits,
-    ) -> Result<Listener, ListenError> {
-        let encoding = encodings::encoding(&self.0, options).ok_or(ListenError::Unusable {
+    fn encoding(&self, options: &SocketyOptions) -> Result<Encoding, ListenError> {
+        encodings::encoding(&self.0, options).ok_or(ListenError::Unusable {
             option: "publishAction",
             problem: "the gateway has had too many different ones".to_owned(),
-        })?;
-        Ok(Listener(Arc::new(Terms {
-            decoder: DecoderConfig {
-                channels: options.receivable_channels,
-                head_bytes: limits.message_head_bytes,
-                files: limits.files_per_message,
-                pending_bytes: FixedSocketyLimits::default().pending_bytes,
-                enforce_file_sizes: !options.allow_files_size_mismatch,
-            },
-            encoding,
-            publications: options.publications,
-            writable_channels: options.writable_channels,
-            send_go_away: options.send_go_away,
-            buffered_bytes: limits.buffered_bytes,
-            header_timeout: millis(limits.header_timeout),
-            silence_timeout: millis(limits.silence_timeout),
-        })))
-    }
-
-    /// A session without its stream, of whose contents so many bytes may wait.
-    #[cfg(test)]
-    pub(crate) fn session_on_stage(&self, buffered_bytes: usize) -> Box<dyn Session> {
-        let limits = SocketyLimits {
-            buffered_bytes,
-            ..SocketyLimits::default()
-        };
-        let options = SocketyOptions::read(&crate::contract::Options::new());
-        let listener = self.listener(&options.expect("none are given"), &limits);
-        Box::new(Sockety::new(
-            &listener.expect("it is the only one").0,
-            Box::default(),
-        ))
+        })
     }
 }
 
@@ -106,7 +73,8 @@ impl Protocol for SocketyProtocol {
         let limits: SocketyLimits = given.table()?;
         given.finish()?;
         let options = SocketyOptions::read(&config.options)?;
-        Ok(Arc::new(self.listener(&options, &limits)?))
+        let encoding = self.encoding(&options)?;
+        Ok(Arc::new(Listener::new(encoding, &options, &limits)))
     }
 }
 
@@ -116,6 +84,27 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// Sockety on one listener.
 #[derive(Debug)]
 struct Listener(Arc<Terms>);
+
+impl Listener {
+    fn new(encoding: Encoding, options: &SocketyOptions, limits: &SocketyLimits) -> Self {
+        Self(Arc::new(Terms {
+            decoder: DecoderConfig {
+                channels: options.receivable_channels,
+                head_bytes: limits.message_head_bytes,
+                files: limits.files_per_message,
+                pending_bytes: FixedSocketyLimits::default().pending_bytes,
+                enforce_file_sizes: !options.allow_files_size_mismatch,
+            },
+            encoding,
+            publications: options.publications,
+            writable_channels: options.writable_channels,
+            send_go_away: options.send_go_away,
+            buffered_bytes: limits.buffered_bytes,
+            header_timeout: millis(limits.header_timeout),
+            silence_timeout: millis(limits.silence_timeout),
+        }))
+    }
+}
 
 impl Streams for Listener {
     fn transport(&self) -> Option<Transport> {

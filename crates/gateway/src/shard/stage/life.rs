@@ -74,16 +74,6 @@ pub(crate) fn run(
     life.end();
 }
 
-/// What a client that speaks this says without end, of which no piece is a mistake or is answered.
-fn said(speaks: Speaks) -> &'static [u8] {
-    match speaks {
-        Speaks::WebSocket => b"\x81\x85\0\0\0\0hello\x02\x81\0\0\0\0a\x80\x81\0\0\0\0b",
-        Speaks::Events => b"anything",
-        Speaks::Resp => b"\r\n\r\n",
-        Speaks::Tcp => b"hello\r\na\n\n\xff\n",
-    }
-}
-
 const CHANNEL: &[u8] = b"c";
 
 /// One connection, and what is known of it.
@@ -117,6 +107,9 @@ impl Life {
         let mut ping = Vec::new();
         let io = &actor.connection.io;
         io.borrow_mut().session.append_ping(&mut ping);
+        if speaks == Speaks::Sockety {
+            ping.push(millrace_protocol::sockety::HEARTBEAT);
+        }
         let goodbyes = [
             CloseReason::OVERFLOW,
             CloseReason::by_application(4000, "enough".into()),
@@ -155,7 +148,7 @@ impl Life {
         match step {
             Step::Read(bytes) => return peer.give_room(bytes),
             Step::Say(bytes) => {
-                let pieces = said(self.speaks).iter().copied().cycle();
+                let pieces = self.speaks.said().iter().copied().cycle();
                 let piece: Vec<u8> = pieces.skip(self.spoken).take(bytes).collect();
                 self.spoken += bytes;
                 return peer.feed(&piece);

@@ -50,6 +50,28 @@ fn goodbye_of(stage: &Stage, speaks: Speaks, reason: &CloseReason) -> Vec<u8> {
     goodbye
 }
 
+/// What clients of a stage say is what other tests rely on: wherever it is cut, it ends nothing and has no answer.
+#[test]
+fn what_clients_say_is_no_mistake_and_has_no_answer() {
+    for speaks in EVERY {
+        for step in 1..=speaks.said().len() {
+            let stage = Stage::new(|_| {});
+            let actor = stage.open(speaks);
+            actor.read_all();
+            for piece in speaks.said().repeat(3).chunks(step) {
+                actor.peer.borrow_mut().feed(piece);
+                stage.run();
+                stage.handle();
+            }
+            assert_eq!(actor.peer.borrow().unread(), 0, "{speaks:?}");
+            assert!(actor.is_open(), "{speaks:?}");
+            assert_eq!(actor.got(), b"", "{speaks:?}");
+            assert_eq!(stage.shard.transfers.count(), 0);
+            stage.assert_nothing_left();
+        }
+    }
+}
+
 /// To a socket, and by the channels it is subscribed to: in the order of posting, whatever lies in one turn.
 #[test]
 fn messages_arrive_in_the_order_of_posting() {
@@ -241,9 +263,14 @@ fn policies_that_drop_keep_the_order_and_what_was_begun() {
     }
 }
 
-/// A mistake in every protocol that knows one: the first byte of a frame with a reserved bit, a command that is too long, and
-/// what a web page had its browser send.
-const MISTAKE: &[u8] = b"POST / HTTP/1.1\r\n*9999999999\r\n\r\n\r\n";
+/// A mistake in every protocol that knows one: a packet of no type; the first byte of a frame with a reserved bit, a command that
+/// is too long, and what a web page had its browser send.
+fn mistake(speaks: Speaks) -> &'static [u8] {
+    match speaks {
+        Speaks::Sockety => b"\xf0",
+        _ => b"POST / HTTP/1.1\r\n*9999999999\r\n\r\n\r\n",
+    }
+}
 
 /// However its end begins, and however often: the worker is told once, and nothing is left.
 #[test]
@@ -260,7 +287,7 @@ fn a_connection_is_closed_once() {
             actor.peer.borrow_mut().vanish();
         }),
         ("by a mistake", |_, actor| {
-            actor.peer.borrow_mut().feed(MISTAKE);
+            actor.peer.borrow_mut().feed(mistake(actor.speaks));
         }),
         ("by the worker's end", |stage, _| {
             let worker = stage.worker.id();
@@ -305,6 +332,7 @@ fn who_does_not_read_is_not_read() {
         let said: &[u8] = match speaks {
             Speaks::Resp => b"PING\r\n",
             Speaks::Tcp => b"a line\n",
+            Speaks::Sockety => b"\x20\x13\0................\x01a",
             _ => &[0x89, 0x80, 0, 0, 0, 0],
         };
         actor.peer.borrow_mut().feed(said);
@@ -319,7 +347,7 @@ fn who_does_not_read_is_not_read() {
         let pong: &[u8] = match speaks {
             Speaks::Resp => b"+PONG\r\n",
             // it answers nothing by itself
-            Speaks::Tcp => b"",
+            Speaks::Tcp | Speaks::Sockety => b"",
             _ => &[0x8a, 0],
         };
         assert_eq!(answer, pong);

@@ -12,6 +12,9 @@ use crate::socket::wheel::{REVOLUTION_MS, TICK_MS};
 fn stage(limits: impl FnOnce(&mut ListenerLimits)) -> Stage {
     let mut config = ListenerConfig::default();
     limits(&mut config.limits);
+    // its peers would have to say something from time to time
+    let set = config.set_limit("silenceTimeoutMs", 0);
+    set.expect("Sockety has it");
     let mut stage = Stage::new(|_| {});
     stage.listener = Arc::new(ListenerState::new(1, config, None, || {}));
     stage

@@ -1,0 +1,107 @@
+//! What connections on a stage may speak, and what their clients say. Owns the stage's own forms of each protocol.
+
+use std::sync::Arc;
+
+use millrace_core::SocketId;
+
+use crate::adapter::websocket::session_on_stage as websocket_session;
+use crate::adapter::{RespOnStage, SocketyOnStage, TcpOnStage, sse_encoding, sse_session};
+use crate::frame::{Encoding, Encodings};
+use crate::listener::{ListenerState, Peer};
+use crate::socket::Session;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    WebSocket,
+    Events,
+    Resp,
+    /// Raw TCP, in lines.
+    Tcp,
+    /// Headers are exchanged before a test begins.
+    Sockety,
+}
+
+pub(crate) const EVERY: [Speaks; 5] = [
+    Speaks::WebSocket,
+    Speaks::Events,
+    Speaks::Resp,
+    Speaks::Tcp,
+    Speaks::Sockety,
+];
+
+impl Speaks {
+    /// What both sides say before anything else.
+    pub(super) fn header(self) -> &'static [u8] {
+        match self {
+            Self::Sockety => b"\xe3",
+            _ => b"",
+        }
+    }
+
+    /// What a client says without end, of which no piece is a mistake or is answered.
+    pub(in crate::shard) fn said(self) -> &'static [u8] {
+        match self {
+            Self::WebSocket => b"\x81\x85\0\0\0\0hello\x02\x81\0\0\0\0a\x80\x81\0\0\0\0b",
+            Self::Events => b"anything",
+            Self::Resp => b"\r\n\r\n",
+            Self::Tcp => b"hello\r\na\n\n\xff\n",
+            Self::Sockety => EVERYTHING_OF_SOCKETY,
+        }
+    }
+}
+
+/// A message, one with data, the beginning of one with a stream on another channel, one with a file, the stream's end, a message
+/// that is given up, and small packets between them.
+const EVERYTHING_OF_SOCKETY: &[u8] = b"\x20\x13\0................\x01a\
+    \xa0\x20\x14\x40................\x01d\x05\xe0\x05hello\
+    \x01\x22\x13\0................\x01s\x70\x02hi\
+    \0\x20\x1a\x10................\x01f\x01\x03\0\0\x03\x01x\xc0\x03abc\xd0\
+    \x30................\x01\x80\x22\x13\0................\x01s\x70\x02hi\x90\xb0\0";
+
+/// Each protocol without listeners.
+pub(super) struct Forms {
+    events: Encoding,
+    resp: RespOnStage,
+    tcp: TcpOnStage,
+    sockety: SocketyOnStage,
+}
+
+impl Forms {
+    pub(super) fn new(encodings: &Arc<Encodings>) -> Self {
+        Self {
+            events: sse_encoding(encodings),
+            resp: RespOnStage::new(encodings),
+            tcp: TcpOnStage::new(encodings),
+            sockety: SocketyOnStage::new(encodings),
+        }
+    }
+
+    pub(super) fn session(
+        &self,
+        speaks: Speaks,
+        socket: SocketId,
+        listener: &Arc<ListenerState>,
+    ) -> Box<dyn Session> {
+        let config = &listener.config;
+        match speaks {
+            Speaks::WebSocket => websocket_session(&config.limits),
+            Speaks::Events => sse_session(self.events),
+            Speaks::Resp => self.resp.session_on_stage(socket, &peer(listener)),
+            Speaks::Tcp => self.tcp.session_on_stage(socket, &peer(listener)),
+            Speaks::Sockety => self.sockety.session_with_one_id(config),
+        }
+    }
+}
+
+fn peer(listener: &Arc<ListenerState>) -> Peer {
+    Peer {
+        address: None,
+        port: 0,
+        listener: Arc::clone(listener),
+        local: None,
+        permit: None,
+        over_limit: false,
+        certificate: None,
+    }
+}
