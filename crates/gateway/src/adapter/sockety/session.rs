@@ -201,28 +201,27 @@ impl Session for Sockety {
         let mut rest = &*bytes;
         let mut heartbeats = 0_u32;
         loop {
-            let next = self.decoder.next(&mut rest, &self.terms.decoder);
-            let item = next.map_err(|error| {
-                // what came before the mistake counts
-                Self::tell(&mut self.inbound, heartbeats, cx);
-                inbound::end(true, cx);
-                reason_of(error)
-            })?;
-            let flow = match item {
-                None => {
+            let taken = match self.decoder.next(&mut rest, &self.terms.decoder) {
+                Ok(None) => {
                     Self::tell(&mut self.inbound, heartbeats, cx);
                     return Ok(self.taken(length));
                 }
-                Some(Item::Header { channels }) => {
+                Ok(Some(Item::Header { channels })) => {
                     self.begin(channels, cx);
-                    Flow::Go
+                    Ok(Flow::Go)
                 }
-                Some(Item::Heartbeat) => {
+                Ok(Some(Item::Heartbeat)) => {
                     heartbeats += 1;
-                    Flow::Go
+                    Ok(Flow::Go)
                 }
-                Some(item) => self.inbound.item(item, cx)?,
+                Ok(Some(item)) => self.inbound.item(item, cx),
+                Err(error) => Err(reason_of(error)),
             };
+            let flow = taken.inspect_err(|_| {
+                // what came before the mistake counts
+                Self::tell(&mut self.inbound, heartbeats, cx);
+                inbound::end(true, cx);
+            })?;
             if flow == Flow::Stop {
                 Self::tell(&mut self.inbound, heartbeats, cx);
                 return Ok(self.taken(length - rest.len()));

@@ -461,7 +461,7 @@ pub(super) fn close_code(harness: &Harness) -> u32 {
     panic!("it is open")
 }
 
-fn code_of(close: &Record) -> u32 {
+pub(super) fn code_of(close: &Record) -> u32 {
     u32::from_ne_bytes(close.payload[8..12].try_into().unwrap())
 }
 

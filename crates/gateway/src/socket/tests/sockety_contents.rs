@@ -7,7 +7,7 @@ use millrace_protocol::sockety::{FileListBuf, Head, Sender, append_begin, append
 
 use super::harness::{Harness, Record};
 use super::sockety::{
-    CLOSE, EVENT, close_code, event, feed, head, hear, message, opened, ready, told,
+    CLOSE, EVENT, close_code, code_of, event, feed, head, hear, message, opened, ready, told,
 };
 use crate::event::{FIRST_CREDIT, Step, TransferId};
 
@@ -356,6 +356,31 @@ fn files_may_come_before_the_rest_of_their_head() {
         assert_eq!(assembly.whole("early 0"), b"fil", "{cut}");
         assert_eq!(assembly.whole("early 1"), b"");
     }
+}
+
+/// Handlers may wait for contents that do not come any more, and the end for handlers.
+#[test]
+fn too_much_of_files_before_the_rest_of_their_head_is_told_as_an_end() {
+    let harness = ready();
+    // a head without that of its second file, and the first, byte by byte: what is kept of each is more than a byte
+    let mut wire = [&b"\x20\x1d\x14"[..], &[b'i'; 16]].concat();
+    wire.extend_from_slice(b"\x01f\x02\xff\xff\xff\x08\xff\xff\xff\x01x");
+    wire.extend(b"\xc0\x01x".repeat(500_000));
+    harness.feed(&wire);
+    let mut records = Vec::new();
+    for _ in 0..1_000 {
+        harness.env.resume_read_queue();
+        harness.drive();
+        records.extend(harness.handle_records());
+        if records.last().is_some_and(|last| last.kind == CLOSE) {
+            break;
+        }
+    }
+    let [end, close] = &records[..] else {
+        panic!("{} records", records.len())
+    };
+    assert_eq!(event(end), (END, &[1][..], &[][..]));
+    assert_eq!(code_of(close), 1009);
 }
 
 #[test]
