@@ -246,7 +246,19 @@ impl Stage {
 
     /// What the worker is told, without the contents, and without what only a protocol's own code is told.
     pub(super) fn told(&self) -> Vec<u32> {
-        kinds(&self.handle())
+        self.kinds(&self.handle())
+    }
+
+    /// The kinds of records, but for those that only Sockety's own code is told.
+    fn kinds(&self, records: &[(u32, u32, Vec<u8>)]) -> Vec<u32> {
+        let actors = self.actors.borrow();
+        let is_sockety = actors.iter().any(|actor| actor.speaks == Speaks::Sockety);
+        let told = records.iter().filter(|(kind, _, payload)| match *kind {
+            PIECE => !is_sockety,
+            EVENT => !is_sockety || word(payload, 0) == Event::End.number(),
+            _ => true,
+        });
+        told.map(|record| record.0).collect()
     }
 
     /// Sends to a socket, without a turn.
@@ -319,7 +331,7 @@ impl Stage {
             if more.is_empty() {
                 break;
             }
-            told.extend(kinds(&more));
+            told.extend(self.kinds(&more));
         }
         let timeout = self.shard.limits.close_timeout;
         let timeout = u64::try_from(timeout.as_millis()).expect("seconds");
@@ -358,16 +370,6 @@ impl Actor {
         io.session.append_close(reason, &mut out);
         out
     }
-}
-
-/// The kinds of records, but for those that only a protocol's own code is told.
-fn kinds(records: &[(u32, u32, Vec<u8>)]) -> Vec<u32> {
-    let told = records.iter().filter(|(kind, _, payload)| match *kind {
-        PIECE => false,
-        EVENT => word(payload, 0) == Event::End.number(),
-        _ => true,
-    });
-    told.map(|record| record.0).collect()
 }
 
 /// Four bytes of a record.

@@ -4,17 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::ListenerConfig;
-use crate::limits::ListenerLimits;
 use crate::listener::ListenerState;
 use crate::shard::stage::{EVERY, Stage};
 use crate::socket::wheel::{REVOLUTION_MS, TICK_MS};
 
-fn stage(limits: impl FnOnce(&mut ListenerLimits)) -> Stage {
+fn stage(change: impl FnOnce(&mut ListenerConfig)) -> Stage {
     let mut config = ListenerConfig::default();
-    limits(&mut config.limits);
-    // its peers would have to say something from time to time
-    let set = config.set_limit("silenceTimeoutMs", 0);
-    set.expect("Sockety has it");
+    change(&mut config);
     let mut stage = Stage::new(|_| {});
     stage.listener = Arc::new(ListenerState::new(1, config, None, || {}));
     stage
@@ -24,9 +20,9 @@ fn stage(limits: impl FnOnce(&mut ListenerLimits)) -> Stage {
 #[test]
 fn nothing_is_left_in_the_wheel_of_connections_that_came_and_left() {
     for speaks in EVERY {
-        let stage = stage(|limits| {
-            limits.ping_interval = Duration::ZERO;
-            limits.idle_timeout = Duration::from_secs(24 * 60 * 60);
+        let stage = stage(|listener| {
+            listener.limits.ping_interval = Duration::ZERO;
+            listener.limits.idle_timeout = Duration::from_secs(24 * 60 * 60);
         });
         for _ in 0..100 {
             let actor = stage.open(speaks);
@@ -45,9 +41,12 @@ fn nothing_is_left_in_the_wheel_of_connections_that_came_and_left() {
 fn an_idle_timeout_beyond_a_revolution_is_kept_to_its_time() {
     const IDLE_MS: u64 = 3 * REVOLUTION_MS + 1_234;
     for speaks in EVERY {
-        let stage = stage(|limits| {
-            limits.ping_interval = Duration::ZERO;
-            limits.idle_timeout = Duration::from_millis(IDLE_MS);
+        let stage = stage(|listener| {
+            listener.limits.ping_interval = Duration::ZERO;
+            listener.limits.idle_timeout = Duration::from_millis(IDLE_MS);
+            // of Sockety, whose peers would have to say something before that
+            let set = listener.set_limit("silenceTimeoutMs", 0);
+            set.expect("a limit of a protocol");
         });
         let actor = stage.open(speaks);
         actor.read_all();

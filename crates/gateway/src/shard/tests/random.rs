@@ -28,7 +28,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(80))]
 
     #[test]
     fn whatever_happens_nothing_is_torn_repeated_or_left(
