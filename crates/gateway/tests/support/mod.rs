@@ -74,6 +74,7 @@ pub(crate) enum Event {
         socket: u64,
         slot: u32,
         code: u32,
+        reason: String,
     },
     Drain {
         slot: u32,
@@ -90,6 +91,11 @@ pub(crate) enum Event {
         id: u64,
         data: Vec<u8>,
         last: bool,
+    },
+    /// What became of a transfer.
+    Turn {
+        id: u64,
+        turn: u32,
     },
 }
 
@@ -128,6 +134,7 @@ pub(crate) fn decode(bytes: &[u8], sidecars: &[Sidecar]) -> Vec<Event> {
                 socket: socket(start),
                 slot,
                 code: word(start + 8),
+                reason: reason_of(&bytes[start + 12..start + length]),
             },
             5 => Event::Drain { slot },
             7 => Event::Piece {
@@ -140,27 +147,45 @@ pub(crate) fn decode(bytes: &[u8], sidecars: &[Sidecar]) -> Vec<Event> {
                 },
                 last: head & 1 << 4 != 0,
             },
-            9 => {
-                let length = usize::try_from(word(start + 4)).unwrap();
-                let fields = start + 8;
-                let behind = fields + length.next_multiple_of(4);
-                Event::Told {
-                    slot,
-                    number: word(start),
-                    fields: bytes[fields..fields + length].to_vec(),
-                    payload: if head & 1 << 5 == 0 {
-                        bytes[behind..start + length_of(head)].to_vec()
-                    } else {
-                        let index = usize::try_from(word(behind)).unwrap();
-                        sidecars[index].payload().to_vec()
-                    },
-                }
-            }
+            8 => Event::Turn {
+                id: socket(start),
+                turn: word(start + 8),
+            },
+            9 => told(slot, &bytes[start..start + length], head, sidecars),
             other => panic!("record kind {other}"),
         });
         at = start + length.next_multiple_of(4);
     }
     events
+}
+
+fn told(slot: u32, record: &[u8], head: u32, sidecars: &[Sidecar]) -> Event {
+    let word = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().unwrap());
+    let (fields, behind) = record[8..].split_at(usize::try_from(word(4)).unwrap());
+    let behind = &behind[fields.len().next_multiple_of(4) - fields.len()..];
+    Event::Told {
+        slot,
+        number: word(0),
+        fields: fields.to_vec(),
+        payload: if head & 1 << 5 == 0 {
+            behind.to_vec()
+        } else {
+            let index = u32::from_le_bytes(*behind.first_chunk().unwrap());
+            sidecars[usize::try_from(index).unwrap()].payload().to_vec()
+        },
+    }
+}
+
+/// What stands behind the token.
+fn reason_of(rest: &[u8]) -> String {
+    let word = |at: usize| u32::from_le_bytes(rest[at..at + 4].try_into().unwrap());
+    let token = match word(0) {
+        u32::MAX => 0,
+        length => usize::try_from(length).unwrap(),
+    };
+    let reason = &rest[8 + token..];
+    assert_eq!(reason.len(), usize::try_from(word(4)).unwrap());
+    String::from_utf8(reason.to_vec()).unwrap()
 }
 
 /// Bytes of a record's payload.
@@ -313,7 +338,7 @@ fn react(
             gateway.send(&[Target::Socket(socket)], Kind::Binary, data, &[], dirty);
         }
         Event::Close { socket, .. } => assert!(worker.claim_close(SocketId::new(*socket).unwrap())),
-        Event::Drain { .. } | Event::Told { .. } | Event::Piece { .. } => {}
+        Event::Drain { .. } | Event::Told { .. } | Event::Piece { .. } | Event::Turn { .. } => {}
     }
 }
 

@@ -65,6 +65,11 @@ pub(crate) enum Heard {
 impl Client {
     /// Connects, and exchanges headers.
     pub(crate) fn connect(server: &Server) -> Self {
+        Self::connect_to(server, &[0xe3])
+    }
+
+    /// The same where the gateway has this header.
+    pub(crate) fn connect_to(server: &Server, header: &[u8]) -> Self {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(SOON)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -75,12 +80,12 @@ impl Client {
             decoder: Decoder::new(),
             unread: Vec::new(),
         };
-        client.unread.resize(1, 0);
+        client.unread.resize(header.len(), 0);
         client.stream.read_exact(&mut client.unread).unwrap();
-        assert_eq!(client.unread, [0xe3]);
+        assert_eq!(client.unread, header);
         let mut input = &client.unread[..];
         let header = client.decoder.next(&mut input, &DecoderConfig::default());
-        assert_eq!(header, Ok(Some(Item::Header { channels: 4096 })));
+        assert!(matches!(header, Ok(Some(Item::Header { .. }))));
         client.unread.clear();
         client
     }
@@ -182,10 +187,16 @@ fn take(item: Item<'_>, heard: &mut Option<Heard>) -> bool {
 /// What a worker was told of a message.
 #[derive(Debug)]
 pub(crate) struct Told {
+    /// Bits: a response, expects one, has a stream.
+    pub(crate) flags: u32,
+    pub(crate) number: u64,
     pub(crate) id: Id,
+    pub(crate) parent: Id,
     pub(crate) data_size: u64,
+    pub(crate) files: Vec<(String, u64)>,
     /// The transfer of its data, 0 if there is none.
     pub(crate) data: u64,
+    pub(crate) stream: u64,
     pub(crate) action: String,
     pub(crate) payload: Vec<u8>,
 }
@@ -202,13 +213,32 @@ pub(crate) fn told(event: &Event) -> Told {
         panic!("the event was {event:?}")
     };
     let long = |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().unwrap());
-    let length = u32::from_le_bytes(fields[80..84].try_into().unwrap());
-    let end = 84 + usize::try_from(length).unwrap();
+    let word = |at: usize| u32::from_le_bytes(fields[at..at + 4].try_into().unwrap());
+    let id = |at: usize| Id::new(fields[at..at + 16].try_into().unwrap());
+    let text = |at: usize| {
+        let end = at + 4 + usize::try_from(word(at)).unwrap();
+        let text = String::from_utf8(fields[at + 4..end].to_vec()).unwrap();
+        (text, end)
+    };
+    let (action, mut at) = text(80);
+    let mut files = Vec::new();
+    while at < fields.len() {
+        let (name, end) = text(at + 8);
+        files.push((name, long(at)));
+        at = end;
+    }
+    assert_eq!(word(4), u32::try_from(files.len()).unwrap());
+    assert_eq!(long(56), files.iter().map(|file| file.1).sum::<u64>());
     Told {
-        id: Id::new(fields[16..32].try_into().unwrap()),
+        flags: word(0),
+        number: long(8),
+        id: id(16),
+        parent: id(32),
         data_size: long(48),
+        files,
         data: long(64),
-        action: String::from_utf8(fields[84..end].to_vec()).unwrap(),
+        stream: long(72),
+        action,
         payload: payload.clone(),
     }
 }

@@ -1,0 +1,17 @@
+//! Bytes of Sockety through a whole gateway: what its worker is told of them, wherever they are cut or end, how their connection
+//! ends, and that no other is touched.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod account;
+mod captured;
+#[expect(dead_code, reason = "the decoder's own tests use the rest")]
+#[path = "../../../protocol/tests/sockety/seen.rs"]
+mod seen;
+mod stand;
+#[expect(dead_code, reason = "each test file uses its part of the support")]
+#[path = "../support/mod.rs"]
+mod support;
+#[expect(dead_code, reason = "the decoder's own tests use the rest")]
+#[path = "../../../protocol/tests/sockety/vectors.rs"]
+mod vectors;
