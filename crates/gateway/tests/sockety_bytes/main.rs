@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod accepted;
 mod account;
 mod captured;
+mod refused;
 #[expect(dead_code, reason = "the decoder's own tests use the rest")]
 #[path = "../../../protocol/tests/sockety/seen.rs"]
 mod seen;
