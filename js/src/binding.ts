@@ -4,7 +4,7 @@ import { openAddon, VERSION } from './addon.js';
 import type { ClusterInfo } from './cluster.js';
 import { type ErrorCode, MillraceError } from './errors.js';
 import type { LogLine } from './log.js';
-import { addonOfThread, hasState, isOfThisThread, losesWakeUps, type NativeState } from './runtime.js';
+import { addonOfThread, collectsLate, hasState, isOfThisThread, losesWakeUps, type NativeState } from './runtime.js';
 import type { Stats } from './stats.js';
 import type { Data, Name, Pattern, Target } from './target.js';
 import type { NativeTls } from './tls.js';
@@ -17,6 +17,8 @@ export interface Binding extends NativeState {
   setErrorClass(errorClass: new (code: ErrorCode, message: string) => Error): void;
   /** The runtime loses wake-ups from other threads: they are repeated until they are answered. */
   ringAgain(): void;
+  /** The runtime collects late what it has adopted: more is told than there is. */
+  weighBuffers(): void;
   createGateway(): { id: number; gateway: NativeGateway };
   bind(id: number): NativeGateway;
   /** How much there is now, in all threads, of what is made for one. */
@@ -168,9 +170,12 @@ function load(): Binding {
   const addon = addonOfThread(() => openAddon(isOfThisThread));
   if (addon.version !== VERSION) throw mismatch(`has version ${addon.version} but the package has version ${VERSION}`);
   if (!hasState(addon)) throw tooOld('state');
-  if (typeof addon.ringAgain !== 'function') throw tooOld('function ringAgain');
+  for (const name of ['ringAgain', 'weighBuffers'] as const) {
+    if (typeof addon[name] !== 'function') throw tooOld(`function ${name}`);
+  }
   addon.setErrorClass(MillraceError);
   if (losesWakeUps()) addon.ringAgain();
+  if (collectsLate()) addon.weighBuffers();
   return Object.assign(Object.create(addon) as Binding, {
     createGateway: () => {
       const { id, gateway } = addon.createGateway();

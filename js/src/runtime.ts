@@ -71,6 +71,14 @@ export function losesWakeUps(): boolean {
   return process.versions['deno'] !== undefined;
 }
 
+/**
+ * Whether buffers whose memory is not the runtime's own are collected late: V8 counts them, but looks at the count only where
+ * it allocates memory of others, and ten times as much may be garbage.
+ */
+export function collectsLate(): boolean {
+  return process.versions['bun'] === undefined;
+}
+
 function loadByPath(url: string): unknown {
   const fresh = { exports: {} };
   try {

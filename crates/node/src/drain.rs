@@ -108,6 +108,7 @@ fn arguments<'s>(
     } else {
         let mut texts = thread.texts().borrow_mut();
         let list = js.array(sidecars.len())?;
+        let mut adopted = 0_usize;
         for (index, sidecar) in (0_u32..).zip(sidecars) {
             let value = match sidecar {
                 Sidecar::Text(text) => {
@@ -115,10 +116,14 @@ fn arguments<'s>(
                     texts.keep(index, text);
                     value
                 }
-                Sidecar::Bytes(bytes) => js.adopted_array_buffer(bytes)?,
+                Sidecar::Bytes(bytes) => {
+                    adopted = adopted.saturating_add(bytes.len());
+                    js.adopted_array_buffer(bytes)?
+                }
             };
             js.set_element(list, index, value)?;
         }
+        thread.environment().adopted(js, adopted)?;
         list
     };
     Ok([buffer, js.number(numbers::from_usize(bytes.len()))?, beside])

@@ -33,6 +33,10 @@ pub(crate) struct Environment {
     line: OnceCell<Arc<Line>>,
     /// Whether the runtime loses rings.
     rings_again: Cell<bool>,
+    /// Whether the runtime collects adopted buffers late.
+    weighs: Cell<bool>,
+    /// Bytes of those that were not weighed yet.
+    adopted: Cell<usize>,
     scratch: Scratch,
     /// True while handlers run: wake-ups of I/O shards then wait for the end of the drain.
     draining: Cell<bool>,
@@ -76,6 +80,8 @@ impl Environment {
             slot: ADDON.slots().take(this.as_ptr().cast()),
             line: OnceCell::new(),
             rings_again: Cell::new(false),
+            weighs: Cell::new(false),
+            adopted: Cell::new(0),
             scratch: Scratch::default(),
             draining: Cell::new(false),
             error_class: Cell::new(None),
@@ -147,6 +153,25 @@ impl Environment {
         }
         self.rings_again.set(true);
         Ok(())
+    }
+
+    /// The runtime collects adopted buffers late.
+    pub(crate) fn weigh(&self) {
+        self.weighs.set(true);
+    }
+
+    /// So many bytes were adopted by buffers of this thread.
+    pub(crate) fn adopted(&self, js: Js<'_>, bytes: usize) -> Outcome<()> {
+        if bytes == 0 || !self.weighs.get() {
+            return Ok(());
+        }
+        let adopted = self.adopted.get().saturating_add(bytes);
+        if adopted < WEIGHED_BYTES {
+            self.adopted.set(adopted);
+            return Ok(());
+        }
+        self.adopted.set(0);
+        js.weigh(adopted.saturating_mul(WEIGHT))
     }
 
     /// Keeps `shell`, whose number this is, as long as JavaScript has `function`.
@@ -304,6 +329,13 @@ extern "C" fn on_collected(_env: sys::napi_env, data: *mut c_void, number: *mut 
         }
     }));
 }
+
+/// Adopted bytes are weighed so many at once, which costs less than each by itself.
+const WEIGHED_BYTES: usize = 512 * 1024;
+
+/// How much more they weigh than they are. V8 collects once about 32 MiB are counted, so that a fifth of that is garbage;
+/// `benchmark/NOTES-sockety.md` has what other weights cost.
+const WEIGHT: usize = 4;
 
 /// The environment is going away, for whatever reason.
 extern "C" fn on_cleanup(hook: *mut c_void) {

@@ -41,6 +41,7 @@ fn define_module(js: Js<'_>, exports: Value<'_>, environment: &Rc<Environment>) 
         c"isOfThisThread" => is_of_this_thread,
         c"setErrorClass" => set_error_class,
         c"ringAgain" => ring_again,
+        c"weighBuffers" => weigh_buffers,
         c"createGateway" => create_gateway,
         c"bind" => bind::bind,
         c"counts" => counts,
@@ -82,6 +83,12 @@ fn set_error_class<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
 /// `ringAgain(): void`: the runtime loses rings; to be called before anything else that rings.
 fn ring_again<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     call.own.ring_again().map(|()| None)
+}
+
+/// `weighBuffers(): void`: the runtime collects buffers late whose memory is not its own.
+fn weigh_buffers<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
+    call.own.weigh();
+    Ok(None)
 }
 
 /// `createGateway(): {id, gateway}`: an isolated gateway, bound to this thread.

@@ -129,6 +129,30 @@ impl<'s> Js<'s> {
         Err(Failure::Abandoned)
     }
 
+    /// Has the runtime count so many bytes more, at most [`NOTHING`]'s, among the short-lived buffers that it has, and look
+    /// whether it has too many. V8 looks where it allocates the memory of one itself, and adopted ones are allocated
+    /// elsewhere.
+    pub(crate) fn weigh(self, bytes: usize) -> Outcome<()> {
+        let data = NOTHING.as_ptr().cast_mut().cast::<c_void>();
+        let length = bytes.min(NOTHING.len());
+        let mut raw = ptr::null_mut();
+        // SAFETY: the data has `length` bytes for ever, and nobody gets the buffer, so that nobody writes to them.
+        let status = unsafe {
+            sys::napi_create_external_arraybuffer(
+                self.env,
+                data,
+                length,
+                None,
+                ptr::null_mut(),
+                &raw mut raw,
+            )
+        };
+        if status != sys::Status::napi_no_external_buffers_allowed {
+            check(status)?;
+        }
+        self.array_buffer(&[0]).map(|_looked| ())
+    }
+
     pub(crate) fn set(self, object: Value<'_>, name: &CStr, value: Value<'_>) -> Outcome<()> {
         // SAFETY: see the impl block; `name` ends with a zero byte.
         check(unsafe {
@@ -165,6 +189,9 @@ impl<'s> Js<'s> {
         })
     }
 }
+
+/// What [`Js::weigh`] shows. It is never read, so that it takes addresses and no memory.
+static NOTHING: [u8; 16 << 20] = [0; 16 << 20];
 
 /// Drops what [`Js::adopted_array_buffer`] handed over; any thread may call it.
 extern "C" fn release_bytes(_env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
