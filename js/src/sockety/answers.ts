@@ -6,21 +6,22 @@ import { nothing } from './quiet.js';
 
 /** See the module. Ids are the bytes of a UUID. */
 export class Answers {
-  /** The first that waits for an answer to an id, and behind it the others. */
-  readonly #waiters = new Map<string, Waiter>();
+  /** By `keyOf` their ids, the first of each: those behind it came later, or have another id with the same key. */
+  readonly #waiters = new Map<number, Waiter>();
 
   /** The next answer to this. */
   next(id: string, timeoutMs: number | undefined): Promise<Response | number> {
-    const waiter = new Waiter();
+    const waiter = new Waiter(id);
     if (timeoutMs !== undefined) {
       waiter.timer = setTimeout(() => {
-        this.#forget(id, waiter);
+        this.#forget(waiter);
         waiter.fail(new SocketyError('ERR_SOCKETY_TIMEOUT', `No answer came within ${timeoutMs} ms.`));
       }, timeoutMs);
     }
-    let last = this.#waiters.get(id);
+    const key = keyOf(id);
+    let last = this.#waiters.get(key);
     if (last === undefined) {
-      this.#waiters.set(id, waiter);
+      this.#waiters.set(key, waiter);
     } else {
       while (last.behind !== undefined) last = last.behind;
       last.behind = waiter;
@@ -30,10 +31,20 @@ export class Answers {
 
   /** An answer came: whoever waited longest gets it. False: nobody waits. */
   settle(id: string, answer: Response | number): boolean {
-    const waiter = this.#waiters.get(id);
-    if (waiter === undefined) return false;
-    if (waiter.behind === undefined) this.#waiters.delete(id);
-    else this.#waiters.set(id, waiter.behind);
+    let waiter = this.#waiters.get(keyOf(id));
+    while (waiter !== undefined && waiter.id !== id) waiter = waiter.behind;
+    return waiter !== undefined && this.#give(waiter, answer);
+  }
+
+  /** As `settle`, for the id whose bytes lie at a place. Makes no text of them. */
+  settleAt(bytes: Buffer, at: number, answer: number): boolean {
+    let waiter = this.#waiters.get(keyAt(bytes, at));
+    while (waiter !== undefined && !isAt(waiter.id, bytes, at)) waiter = waiter.behind;
+    return waiter !== undefined && this.#give(waiter, answer);
+  }
+
+  #give(waiter: Waiter, answer: Response | number): true {
+    this.#forget(waiter);
     if (waiter.timer !== undefined) clearTimeout(waiter.timer);
     waiter.resolve(answer);
     return true;
@@ -41,34 +52,43 @@ export class Answers {
 
   /** No answer will come to this. */
   fail(id: string, error: Error): void {
-    let waiter = this.#waiters.get(id);
-    this.#waiters.delete(id);
-    for (; waiter !== undefined; waiter = waiter.behind) {
-      clearTimeout(waiter.timer);
-      waiter.fail(error);
+    for (let waiter = this.#waiters.get(keyOf(id)); waiter !== undefined; waiter = waiter.behind) {
+      if (waiter.id === id) this.#fail(waiter, error);
     }
   }
 
   /** No answer will come any more. */
   failAll(error: Error): void {
-    for (const id of [...this.#waiters.keys()]) this.fail(id, error);
+    for (const first of [...this.#waiters.values()]) {
+      for (let waiter: Waiter | undefined = first; waiter !== undefined; waiter = waiter.behind) {
+        this.#fail(waiter, error);
+      }
+    }
   }
 
-  #forget(id: string, waiter: Waiter): void {
-    const first = this.#waiters.get(id);
+  #fail(waiter: Waiter, error: Error): void {
+    this.#forget(waiter);
+    clearTimeout(waiter.timer);
+    waiter.fail(error);
+  }
+
+  #forget(waiter: Waiter): void {
+    const key = keyOf(waiter.id);
+    const first = this.#waiters.get(key);
     if (first !== waiter) {
       for (let before = first; before !== undefined; before = before.behind) {
         if (before.behind === waiter) before.behind = waiter.behind;
       }
     } else if (waiter.behind === undefined) {
-      this.#waiters.delete(id);
+      this.#waiters.delete(key);
     } else {
-      this.#waiters.set(id, waiter.behind);
+      this.#waiters.set(key, waiter.behind);
     }
   }
 }
 
 class Waiter {
+  readonly id: string;
   readonly promise: Promise<Response | number>;
   resolve: (answer: Response | number) => void = nothing;
   #reject: (error: Error) => void = nothing;
@@ -76,7 +96,8 @@ class Waiter {
   /** Who waits for the answer behind this one's. */
   behind: Waiter | undefined = undefined;
 
-  constructor() {
+  constructor(id: string) {
+    this.id = id;
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.#reject = reject;
@@ -88,4 +109,24 @@ class Waiter {
     this.promise.catch(nothing);
     this.#reject(error);
   }
+}
+
+/** The first four bytes of an id as a number, which maps find sooner than a text. */
+function keyOf(id: string): number {
+  return id.charCodeAt(0) | (id.charCodeAt(1) << 8) | (id.charCodeAt(2) << 16) | (id.charCodeAt(3) << 24);
+}
+
+function keyAt(bytes: Buffer, at: number): number {
+  return byte(bytes, at) | (byte(bytes, at + 1) << 8) | (byte(bytes, at + 2) << 16) | (byte(bytes, at + 3) << 24);
+}
+
+function isAt(id: string, bytes: Buffer, at: number): boolean {
+  for (let index = 0; index < id.length; index++) {
+    if (id.charCodeAt(index) !== bytes[at + index]) return false;
+  }
+  return true;
+}
+
+function byte(bytes: Buffer, at: number): number {
+  return bytes[at] as number;
 }

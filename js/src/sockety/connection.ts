@@ -15,7 +15,16 @@ import type { Origin } from './contents.js';
 import { DiskSaves } from './disk-saves.js';
 import { checkProducer } from './draft.js';
 import { closed, notSent, SocketyError } from './errors.js';
-import { FAST_REPLY_BYTES, type Head, hasContents, readFastReply, readLong, readRefused } from './fields.js';
+import {
+  FAST_REPLY_BYTES,
+  type Head,
+  hasContents,
+  idOfFastReply,
+  readFastReply,
+  readId,
+  readLong,
+  readRefused,
+} from './fields.js';
 import { Kept } from './kept.js';
 import type { Link, PeerInfo } from './link.js';
 import { Contents, Message, Response } from './message.js';
@@ -241,9 +250,10 @@ export class Connection extends EventEmitter<ConnectionEvents> {
 
   /** @internal */
   fastReplied(event: SocketEvent): void {
-    const { code, id } = readFastReply(event);
-    this.#answers.settle(id, code);
-    if (this.listenerCount('fastReply') > 0) this.emit('fastReply', UUID.ofBytes(id), code);
+    const code = readFastReply(event);
+    const at = idOfFastReply(event);
+    this.#answers.settleAt(event.buffer, at, code);
+    if (this.listenerCount('fastReply') > 0) this.emit('fastReply', UUID.ofBytes(readId(event.buffer, at)), code);
   }
 
   /** @internal A message that is sent in parts has begun. */
