@@ -119,6 +119,11 @@ export interface NativeWorker {
   tell(socketId: number, operation: number, fields: Uint8Array, payload?: Uint8Array): boolean;
   /** As `tell` for each record in so many bytes; returns where those are that could not be told, if there are any. */
   tellMany(records: Uint8Array, bytes: number): number[] | undefined;
+  /** Copies bytes, for `tellShared`, until `forgetBytes`; returns their number. */
+  keepBytes(bytes: Uint8Array): number;
+  forgetBytes(number: number): void;
+  /** As `tell`, with kept bytes as the payload, which are not copied again. */
+  tellShared(socketId: number, operation: number, fields: Uint8Array, number: number): boolean;
   rebatch(): ArrayBuffer | undefined;
   drainNow(): boolean;
   isIdle(): boolean;
@@ -248,6 +253,9 @@ const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   requests: 'function',
   tell: 'function',
   tellMany: 'function',
+  keepBytes: 'function',
+  forgetBytes: 'function',
+  tellShared: 'function',
   rebatch: 'function',
   drainNow: 'function',
   isIdle: 'function',

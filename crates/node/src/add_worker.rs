@@ -53,6 +53,9 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"requests" => exchange::requests,
         c"tell" => tell::tell,
         c"tellMany" => tell::tell_many,
+        c"keepBytes" => tell::keep_bytes,
+        c"forgetBytes" => tell::forget_bytes,
+        c"tellShared" => tell::tell_shared,
         c"observe" => worker::observe,
         c"wake" => worker::wake,
     });

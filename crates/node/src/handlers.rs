@@ -13,6 +13,7 @@ use crate::entry::Owner;
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Reference, Value};
+use crate::kept_bytes::KeptBytes;
 use crate::memory::Memory;
 use crate::shells::Shell;
 use crate::texts::Texts;
@@ -35,6 +36,7 @@ pub(crate) struct HandlerThread {
     /// Where batches go whose records handlers are not shown in place.
     exchange: RefCell<Option<Memory>>,
     replies: Rc<ReplyList>,
+    kept_bytes: KeptBytes,
     _counted: Counted,
 }
 
@@ -51,6 +53,7 @@ impl HandlerThread {
             texts: RefCell::default(),
             exchange: RefCell::new(None),
             replies: Rc::default(),
+            kept_bytes: KeptBytes::default(),
             _counted: Counted::new(&ADDON.counts().workers),
         })
     }
@@ -95,6 +98,11 @@ impl HandlerThread {
         self.batch.take()
     }
 
+    /// Bytes that it sends many times.
+    pub(crate) fn kept_bytes(&self) -> &KeptBytes {
+        &self.kept_bytes
+    }
+
     /// The gateway as this thread sees it.
     pub(crate) fn bound(&self) -> &Rc<Bound> {
         &self.bound
@@ -118,6 +126,7 @@ impl HandlerThread {
             worker.retire();
         }
         self.take_batch();
+        self.kept_bytes.clear();
     }
 
     /// The worker has ended: nothing is kept for it any more.

@@ -24,6 +24,7 @@ mod forward;
 mod handlers;
 mod hot;
 mod js;
+mod kept_bytes;
 mod log;
 mod log_sink;
 mod memory;

@@ -86,6 +86,7 @@ fn ring_again<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
 }
 
 /// `weighBuffers(): void`: the runtime collects buffers late whose memory is not its own.
+#[expect(clippy::unnecessary_wraps, reason = "every callback has this shape")]
 fn weigh_buffers<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     call.own.weigh();
     Ok(None)

@@ -35,6 +35,41 @@ pub(crate) fn tell<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'
     js.boolean(told).map(Some)
 }
 
+/// `keepBytes(bytes): number`: copies them, for `tellShared`, until `forgetBytes`.
+pub(crate) fn keep_bytes<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
+    let (js, [bytes, ..]) = (call.js, call.arguments);
+    let kept = js.with_bytes(bytes, |bytes| call.own.kept_bytes().keep(bytes))?;
+    let number = kept.ok_or_else(|| arguments::wrong(js, bytes, "bytes", "bytes"))?;
+    js.number(f64::from(number)).map(Some)
+}
+
+/// `forgetBytes(number)`: what was sent with them still has them.
+pub(crate) fn forget_bytes<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
+    let number = arguments::whole(call.js, call.arguments[0], "number")?;
+    call.own.kept_bytes().forget(number);
+    Ok(None)
+}
+
+/// `tellShared(socketId, operation, fields, number): boolean`: as `tell`, with bytes that were kept as its payload, which are not
+/// copied. Also false where no bytes have that number.
+pub(crate) fn tell_shared<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
+    let (js, [socket, operation, fields, number, _]) = (call.js, call.arguments);
+    let socket = arguments::id(js, socket, "socketId")?;
+    let operation = arguments::whole(js, operation, "operation")?;
+    let number = arguments::whole(js, number, "number")?;
+    let Some(shared) = call.own.kept_bytes().get(number) else {
+        return js.boolean(false).map(Some);
+    };
+    let mut scratch = call.own.environment().scratch().borrow();
+    let place = arguments::name(js, fields, "fields", &mut scratch)?;
+    let fields = scratch.get(place).unwrap_or_default();
+    let told = call
+        .own
+        .bound()
+        .post(|gateway, dirty| gateway.tell_shared(socket, operation, fields, &shared, dirty))?;
+    js.boolean(told).map(Some)
+}
+
 /// `tellMany(records, bytes): number[] | undefined`: as `tell` for each record. Returns where those begin that could not be told, if
 /// there are any.
 pub(crate) fn tell_many<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {

@@ -2,6 +2,7 @@
 
 import { Callable } from './callable.js';
 import { FileTransfer } from './file-transfer.js';
+import { FixedData } from './fixed-data.js';
 import { packer } from './msgpack.js';
 import { Producer, type ProducerContents, type ResponseFactory } from './producer.js';
 import type { UUID } from './uuid.js';
@@ -33,7 +34,7 @@ abstract class BaseDraft<Made> extends Callable<(input?: DraftInput) => Made> {
   /** What a call does, prepared: the same function until the draft is changed. */
   abstract optimize(): (input?: DraftInput) => Made;
 
-  /** It has data: `content`, or what each call gives as `data`. */
+  /** It has data: `content`, which is not to be changed any more, or what each call gives as `data`. */
   data(content?: Uint8Array | string): this {
     this.#pack = bytesOf;
     return this.#changed(() => {
@@ -67,7 +68,10 @@ abstract class BaseDraft<Made> extends Callable<(input?: DraftInput) => Made> {
   protected prepare(): Prepared {
     if (this.#prepared === undefined) {
       const [data, files, hasStream, pack] = [this.#data, this.#files, this.#hasStream, this.#pack];
+      const same = data.is === 'fixed' ? data.value : undefined;
+      const fixed = same !== undefined && FixedData.isWorthIt(same) ? new FixedData(same) : undefined;
       this.#prepared = (input) => ({
+        fixed,
         data: data.is === 'asked' ? pack(given(input, 'data')) : data.value,
         files: files.is === 'asked' ? filesOf(given(input, 'files')) : files.value,
         hasStream,

@@ -8,6 +8,7 @@ import {
   OPERATION_SOCKETY_HEARTBEAT,
   OPERATION_SOCKETY_NOTE,
   OPERATION_SOCKETY_SEND,
+  OPERATION_SOCKETY_SEND_SHARED,
 } from '../worker/kinds.generated.js';
 import type { RecordBuffer } from '../worker/record.js';
 import { LONGEST } from '../worker/tells.js';
@@ -67,8 +68,8 @@ export class Outbound {
   }
 
   #tellWhole(producer: Producer, fieldBytes: number, id: string, expectsResponse: boolean): void {
-    const { tells, socketId } = this.#link;
-    const { action, data, parentId } = producer;
+    const { tells, socketId, worker } = this.#link;
+    const { action, data, fixed, parentId } = producer;
     const bytes = data === undefined ? 0 : data.length;
     const outgoing = { id, parentId: parentId && UUID.bytesOf(parentId), expectsResponse, action };
     if (fieldBytes + bytes <= LONGEST) {
@@ -78,6 +79,10 @@ export class Outbound {
     } else {
       const fields = Buffer.allocUnsafe(fieldBytes) as RecordBuffer;
       writeSend(fields, 0, outgoing);
+      if (fixed !== undefined) {
+        tells.tellShared(socketId, OPERATION_SOCKETY_SEND_SHARED, fields, fixed.numberOf(worker));
+        return;
+      }
       tells.tell(socketId, OPERATION_SOCKETY_SEND, fields, data);
     }
   }
@@ -203,8 +208,9 @@ export class Outbound {
 }
 
 /** Whether a message is sent at once, in one piece. */
-export function isWhole({ data, files, hasStream }: Producer): boolean {
-  return files.length === 0 && !hasStream && (data === undefined || data.length <= WHOLE_BYTES);
+export function isWhole({ data, fixed, files, hasStream }: Producer): boolean {
+  if (files.length > 0 || hasStream) return false;
+  return data === undefined || fixed !== undefined || data.length <= WHOLE_BYTES;
 }
 
 const NO_FIELDS = Buffer.alloc(0);

@@ -1,6 +1,7 @@
 /** What a draft makes: a message or a response, ready to be sent any number of times. Sends nothing itself. */
 
 import type { FileTransfer } from './file-transfer.js';
+import type { FixedData } from './fixed-data.js';
 import type { UUID } from './uuid.js';
 
 /** What `send` and `pass` take. Made by calling a `Draft`; each time it is sent it gets a new id. */
@@ -11,6 +12,8 @@ export class Producer {
   readonly parentId: UUID | undefined;
   /** Undefined: it has none. */
   readonly data: Buffer | undefined;
+  /** The same data, where the native side keeps it. */
+  readonly fixed: FixedData | undefined;
   /** In the order in which the other side sees them. */
   readonly files: readonly FileTransfer[];
   /** Whether its sender writes a stream. */
@@ -21,6 +24,7 @@ export class Producer {
     this.action = action;
     this.parentId = parentId;
     this.data = contents.data;
+    this.fixed = contents.fixed;
     this.files = contents.files ?? NO_FILES;
     this.hasStream = contents.hasStream;
   }
@@ -29,6 +33,7 @@ export class Producer {
 /** What belongs to a message beside its action. */
 export interface ProducerContents {
   readonly data: Buffer | undefined;
+  readonly fixed: FixedData | undefined;
   readonly files: readonly FileTransfer[] | undefined;
   readonly hasStream: boolean;
 }

@@ -106,6 +106,8 @@ export const OPERATION_SOCKETY_CUT = 6;
 export const OPERATION_SOCKETY_FILE = 7;
 /** To write the rest of a file that comes to a file of the file system. */
 export const OPERATION_SOCKETY_SAVE = 8;
+/** A message or a response of Sockety as it is sent at once, with data that is not copied. */
+export const OPERATION_SOCKETY_SEND_SHARED = 9;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {

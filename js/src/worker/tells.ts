@@ -68,6 +68,12 @@ export class Tells {
     }
   }
 
+  /** Tells something whose payload are bytes that the native side has. */
+  tellShared(socketId: number, operation: number, fields: RecordBuffer, bytes: number): void {
+    this.#replies.flush();
+    if (!this.#worker.tellShared(socketId, operation, fields, bytes)) this.#refused(socketId, operation, fields);
+  }
+
   /** Tells now what waits. */
   flush(): void {
     const length = this.#length;

@@ -1,6 +1,7 @@
 //! What a worker tells the session of one of its sockets, as data: only the protocol knows what it means.
 
 use super::Operation;
+use crate::frame::SharedBytes;
 
 /// See the module. A view: of one that waits, [`Waiting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,6 +9,7 @@ pub(crate) struct Instruction<'a> {
     operation: u32,
     fields: &'a [u8],
     payload: &'a [u8],
+    shared: Option<&'a SharedBytes>,
 }
 
 /// An instruction that waits.
@@ -17,6 +19,7 @@ pub(crate) struct Waiting {
     /// The fields, and the payload behind them.
     bytes: Box<[u8]>,
     fields: usize,
+    shared: Option<SharedBytes>,
 }
 
 impl<'a> Instruction<'a> {
@@ -25,6 +28,15 @@ impl<'a> Instruction<'a> {
             operation,
             fields,
             payload,
+            shared: None,
+        }
+    }
+
+    /// With bytes that are not copied, instead of a payload.
+    pub(crate) fn sharing(operation: u32, fields: &'a [u8], shared: &'a SharedBytes) -> Self {
+        Self {
+            shared: Some(shared),
+            ..Self::new(operation, fields, &[])
         }
     }
 
@@ -41,12 +53,17 @@ impl<'a> Instruction<'a> {
         self.payload
     }
 
+    /// `None`: it has a payload, or nothing.
+    pub(crate) fn shared(&self) -> Option<&'a SharedBytes> {
+        self.shared
+    }
+
     /// Bytes of it where it is in [one piece](Self::append).
     pub(crate) fn length(&self) -> usize {
         HEAD_BYTES + self.fields.len() + self.payload.len()
     }
 
-    /// Appends it, to be [read](Self::read) later.
+    /// Appends it without what it [shares](Self::shared), to be [read](Self::read) later.
     pub(crate) fn append(&self, out: &mut Vec<u8>) {
         let fields = u32::try_from(self.fields.len()).unwrap_or(u32::MAX);
         out.extend_from_slice(&self.operation.to_le_bytes());
@@ -70,6 +87,7 @@ impl<'a> Instruction<'a> {
             operation: self.operation,
             bytes: [self.fields, self.payload].concat().into_boxed_slice(),
             fields: self.fields.len(),
+            shared: self.shared.cloned(),
         }
     }
 }
@@ -80,10 +98,13 @@ impl Waiting {
             .bytes
             .split_at_checked(self.fields)
             .unwrap_or((&self.bytes, &[]));
-        Instruction::new(self.operation, fields, payload)
+        Instruction {
+            shared: self.shared.as_ref(),
+            ..Instruction::new(self.operation, fields, payload)
+        }
     }
 
-    /// Bytes of it while it waits.
+    /// Bytes of it while it waits, without those that it shares.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.bytes.len()
     }
@@ -104,6 +125,9 @@ mod tests {
         assert_eq!(bytes.len(), instruction.length());
         assert_eq!(Instruction::read(&bytes), Some(instruction));
         assert_eq!(Instruction::read(&bytes[..13]), None);
+        assert_eq!(instruction.to_waiting().view(), instruction);
+        let shared = SharedBytes::new(b"shared");
+        let instruction = Instruction::sharing(1, b"fields", &shared);
         assert_eq!(instruction.to_waiting().view(), instruction);
     }
 }

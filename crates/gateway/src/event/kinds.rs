@@ -261,6 +261,8 @@ operations! {
         SocketyFile = 7;
         /// To write the rest of a file that comes to a file of the file system.
         SocketySave = 8;
+        /// A message or a response of Sockety as it is sent at once, with data that is not copied.
+        SocketySendShared = 9;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;

@@ -21,3 +21,4 @@ pub(crate) use ledger::Ledger;
 pub(crate) use message::{Message, Origin, Via};
 pub(crate) use publication::Publication;
 pub(crate) use shared::Frame;
+pub use shared::SharedBytes;

@@ -60,6 +60,30 @@ impl Drop for Held {
     }
 }
 
+/// Bytes that are sent again and again without a copy. Whoever made them holds them, so no limit counts them.
+#[derive(Clone, Debug)]
+pub struct SharedBytes(Frame);
+
+impl SharedBytes {
+    /// A copy of these.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Self {
+        Self(Frame::new(bytes.to_vec(), &Arc::new(Ledger::new())))
+    }
+
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.0
+    }
+}
+
+impl PartialEq for SharedBytes {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.bytes() == other.0.bytes()
+    }
+}
+
+impl Eq for SharedBytes {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

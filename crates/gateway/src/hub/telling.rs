@@ -4,6 +4,7 @@ use millrace_core::{ShardSet, SocketId};
 
 use super::Hub;
 use crate::event::Instruction;
+use crate::frame::SharedBytes;
 use crate::inbox::{COMMAND_CHARGE, Command};
 
 impl Hub {
@@ -18,14 +19,35 @@ impl Hub {
         payload: &[u8],
         dirty: &mut ShardSet,
     ) -> bool {
-        let instruction = Instruction::new(operation, fields, payload);
+        self.tell_instruction(id, Instruction::new(operation, fields, payload), dirty)
+    }
+
+    /// As [`tell`](Self::tell), with bytes that are not copied instead of a payload.
+    pub fn tell_shared(
+        &self,
+        id: SocketId,
+        operation: u32,
+        fields: &[u8],
+        shared: &SharedBytes,
+        dirty: &mut ShardSet,
+    ) -> bool {
+        self.tell_instruction(id, Instruction::sharing(operation, fields, shared), dirty)
+    }
+
+    fn tell_instruction(
+        &self,
+        id: SocketId,
+        instruction: Instruction<'_>,
+        dirty: &mut ShardSet,
+    ) -> bool {
         let length = instruction.length();
         let charge = COMMAND_CHARGE + length;
         let posted = self.core.reach(id, &[], |route, _annotation| {
             dirty.insert(route.shard);
             let (slot, socket) = (route.slot, route.socket);
             self.inboxes.deliver(route.shard, charge, 0, |mail| {
-                let small = u32::try_from(length).ok().filter(|_| length <= SMALL);
+                let may_be_small = length <= SMALL && instruction.shared().is_none();
+                let small = u32::try_from(length).ok().filter(|_| may_be_small);
                 if let Some(length) = small {
                     let start = mail.place(&[]);
                     instruction.append(&mut mail.arena);

@@ -18,7 +18,17 @@ impl Credit {
     pub(crate) fn spend(&mut self, batch: u64, bytes: usize) {
         self.batch = batch;
         self.events += 1;
-        self.bytes += bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Has everything wait until the worker is done with the newest batch. False: it is, `handled` being the newest that it is
+    /// done with.
+    pub(crate) fn wait(&mut self, handled: u64) -> bool {
+        let waits = handled < self.batch;
+        if waits {
+            self.bytes = usize::MAX;
+        }
+        waits
     }
 
     /// The newest batch that holds one of its events, if there was any.
@@ -83,6 +93,19 @@ mod tests {
             "an earlier batch alone brings nothing back"
         );
         assert!(credit.has_room(6, &limits));
+    }
+
+    #[test]
+    fn what_waits_for_the_worker_goes_on_with_the_newest_batch() {
+        let limits = GatewayLimits::default();
+        let mut credit = Credit::default();
+        assert!(!credit.wait(0));
+        credit.spend(5, 10);
+        assert!(credit.wait(4));
+        credit.spend(6, 10);
+        assert!(!credit.has_room(5, &limits));
+        assert!(credit.has_room(6, &limits));
+        assert!(!credit.wait(6));
     }
 
     #[test]

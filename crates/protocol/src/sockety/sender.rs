@@ -144,6 +144,24 @@ impl Sender {
         Ok(piece.len())
     }
 
+    /// Appends the head of the next packet of data, whose bytes the caller sends right behind it, before anything else is
+    /// appended: as many as this returns. For bytes that are not to be copied.
+    pub fn data_head(&mut self, channel: u16, out: &mut Vec<u8>) -> Result<u32, SendError> {
+        self.between_packets()?;
+        let contents = self.channels.contents(channel, Content::Data)?;
+        let size = data_packet_bytes(contents.data_left());
+        if size == 0 {
+            return Err(SendError::NotInProgress(channel));
+        }
+        contents.take_data(size)?;
+        self.appending(channel, out, |out| {
+            append_data_head(size, out);
+            Ok(())
+        })?;
+        self.channels.settle(channel);
+        Ok(size)
+    }
+
     /// Appends all that there is of a stream since the last time, in one packet, and its end behind it where it has ended:
     /// sockety-js loses pieces that come in one read with others.
     pub fn stream(

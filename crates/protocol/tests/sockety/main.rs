@@ -11,5 +11,6 @@ mod refused;
 mod roundtrip;
 mod seen;
 mod sender;
+mod uncopied;
 mod vectors;
 mod wide;

@@ -299,6 +299,10 @@ impl Inbound {
         }
         self.waiting.push(id, bytes, last);
         let flow = self.pass_on(id, cx);
+        // nobody knows yet whether anybody wants it
+        if self.waiting.bytes() > UNSEEN_BYTES && cx.wait_for_worker() {
+            return Flow::Stop;
+        }
         if self.waiting.bytes() <= self.most_waiting {
             return flow;
         }
@@ -387,6 +391,9 @@ fn room(id: TransferId, cx: &Context<'_>) -> usize {
 fn both(one: Flow, other: Flow) -> Flow {
     Flow::go_if(one == Flow::Go && other == Flow::Go)
 }
+
+/// Bytes that may wait before the worker has seen what it was told last.
+const UNSEEN_BYTES: usize = 128 * 1024;
 
 /// Fields that are kept: those of most messages.
 const KEPT_BYTES: usize = 256;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use millrace_protocol::sockety::{
-    FileList, HEARTBEAT, Head, MOST_CODE, SendError, Sender, append_fast_reply,
+    FileList, HEARTBEAT, Head, MOST_CODE, SendError, Sender, append_fast_reply, data_packet_bytes,
 };
 
 use super::down::{Down, Progress};
@@ -157,6 +157,7 @@ impl Outbound {
     fn send(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
         match instruction.operation() {
             Some(Operation::SocketySend) => self.send_whole(instruction, cx),
+            Some(Operation::SocketySendShared) => self.send_shared(instruction, cx),
             Some(Operation::SocketyBegin) => self.begin(instruction, cx),
             Some(Operation::SocketyNote) => {
                 if !cx.when_written() {
@@ -192,6 +193,42 @@ impl Outbound {
                 Err(_) => Sent::Never,
             };
         });
+        sent
+    }
+
+    /// Sends a message whose data is one packet that is not copied.
+    fn send_shared(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
+        let outgoing = fields::to_outgoing(instruction.fields());
+        let Some((outgoing, shared)) = outgoing.zip(instruction.shared()) else {
+            return Sent::Never;
+        };
+        let data_size = u64::try_from(shared.frame().len()).unwrap_or(u64::MAX);
+        let is_one_packet = u64::from(data_packet_bytes(data_size)) == data_size;
+        if data_size == 0 || !is_one_packet {
+            return Sent::Never;
+        }
+        let head = Head {
+            subject: outgoing.subject,
+            id: outgoing.id,
+            expects_response: outgoing.expects_response,
+            has_stream: false,
+            data_size,
+            files: FileList::default(),
+        };
+        let sender = &mut self.sender;
+        sender.forget_channel();
+        let mut sent = Sent::Never;
+        // of a message in two pieces none may be dropped
+        cx.send_part(|out| {
+            sent = match append_heads(sender, &head, out) {
+                Ok(true) => Sent::Yes,
+                Ok(false) => Sent::Later,
+                Err(_) => Sent::Never,
+            };
+        });
+        if matches!(sent, Sent::Yes) {
+            cx.send_shared(shared);
+        }
         sent
     }
 
@@ -242,6 +279,19 @@ fn append_whole(
         let taken = sender.data(channel, rest, out)?;
         rest = rest.get(taken..).unwrap_or_default();
     }
+    Ok(true)
+}
+
+/// Appends a message's head and that of its data. False: no channel is free.
+fn append_heads(
+    sender: &mut Sender,
+    head: &Head<'_>,
+    out: &mut Vec<u8>,
+) -> Result<bool, SendError> {
+    let Some(channel) = sender.begin(head, out)? else {
+        return Ok(false);
+    };
+    sender.data_head(channel, out)?;
     Ok(true)
 }
 

@@ -7,6 +7,7 @@ use std::task::Waker;
 use super::{Audience, Context};
 use crate::event::record::{event_bytes, record_bytes};
 use crate::event::{Event, TransferId, Turn};
+use crate::frame::SharedBytes;
 use crate::socket::Flow;
 use crate::socket::connection::{Extra, Partial, Swelling, Wait};
 use crate::socket::transfers::Owner;
@@ -52,6 +53,14 @@ impl Context<'_> {
         if self.may_send() {
             let ledger = self.env.hub().ledger();
             self.parts.outbox.append_part(ledger, encode);
+        }
+    }
+
+    /// [`send_part`](Self::send_part), of bytes that are not copied.
+    pub(crate) fn send_shared(&mut self, shared: &SharedBytes) {
+        if self.may_send() {
+            let ledger = self.env.hub().ledger();
+            self.parts.outbox.append_frame(ledger, shared.frame(), 0);
         }
     }
 
@@ -182,6 +191,12 @@ impl Context<'_> {
         if holds || self.parts.extra.is_some() {
             self.extra().holds_input = holds;
         }
+    }
+
+    /// Has input wait until the worker has handled all that it was told of this connection. False: it has.
+    pub(crate) fn wait_for_worker(&mut self) -> bool {
+        let handled = self.connection.worker.queue().handled();
+        self.parts.credit.wait(handled)
     }
 
     /// The session takes more of what the worker sends: it is told so, once the outbox has room.

@@ -15,7 +15,7 @@ use crate::close::CloseReason;
 use crate::config::ListenerConfig;
 use crate::doorbell::Doorbell;
 use crate::event::{Handlers, Opening, Step, TransferId};
-use crate::frame::Encodings;
+use crate::frame::{Encodings, SharedBytes};
 use crate::hub::{Hub, Worker};
 use crate::inbox::{Command, Mail};
 use crate::limits::GatewayLimits;
@@ -262,6 +262,12 @@ impl Harness {
         let (hub, mut dirty) = (&self.env.hub, ShardSet::default());
         let socket = self.connection.socket;
         hub.tell(socket, operation, fields, payload, &mut dirty)
+    }
+
+    pub(super) fn tell_shared(&self, operation: u32, fields: &[u8], shared: &SharedBytes) -> bool {
+        let (hub, mut dirty) = (&self.env.hub, ShardSet::default());
+        let socket = self.connection.socket;
+        hub.tell_shared(socket, operation, fields, shared, &mut dirty)
     }
 
     /// So many milliseconds pass.

@@ -9,6 +9,7 @@ use super::sockety::{
 };
 use crate::close::CloseReason;
 use crate::event::{Step, TransferId};
+use crate::frame::SharedBytes;
 
 const TURN: u32 = 8;
 
@@ -17,6 +18,8 @@ const BEGAN: u32 = 8;
 
 /// Operations, by number.
 const BEGIN: u32 = 4;
+
+const SEND_SHARED: u32 = 9;
 
 const STREAM: u32 = 1 << 2;
 
@@ -287,4 +290,55 @@ fn what_says_nothing_of_a_message_is_refused() {
     let records = harness.handle_records();
     assert_eq!(records[0].kind, EVENT);
     assert_eq!(event(&records[0]).0, REFUSED);
+}
+
+/// Sends what `send` does, with data that is not copied.
+fn send_shared(harness: &Harness, action: &[u8], data: &[u8]) {
+    let fields = [&[0; 4][..], &[1; 16], &[2; 16], action].concat();
+    assert!(harness.tell_shared(SEND_SHARED, &fields, &SharedBytes::new(data)));
+    harness.take_posted();
+}
+
+#[test]
+fn data_that_is_not_copied_is_the_same_on_the_wire() {
+    for length in [1, 100_000, (1 << 20) + (64 << 10) - 1] {
+        let data: Vec<u8> = (0..=250).cycle().take(length).collect();
+        let [copied, shared] = [false, true].map(|is_shared| {
+            let harness = ready();
+            harness.handle_records();
+            send(&harness, 0, b"before", b"b");
+            if is_shared {
+                send_shared(&harness, b"action", &data);
+            } else {
+                send(&harness, 0, b"action", &data);
+            }
+            send(&harness, 0, b"behind", b"b");
+            assert_eq!(refused(&harness), []);
+            written(&harness)
+        });
+        assert!(copied == shared, "{length} bytes");
+    }
+}
+
+#[test]
+fn data_that_is_not_copied_is_one_packet() {
+    for length in [0, (1 << 20) + (64 << 10)] {
+        let harness = ready();
+        harness.handle_records();
+        send_shared(&harness, b"action", &vec![0; length]);
+        assert_eq!(refused(&harness), [1], "{length} bytes");
+        assert_eq!(written(&harness), [0xe3]);
+    }
+}
+
+#[test]
+fn data_that_is_not_copied_waits_for_a_channel() {
+    let harness = opened(1 << 20);
+    // two channels, of which publications have one
+    hear(&harness, &[0xe1, 2]);
+    let ids = begin(&harness, STREAM, 0, &[]);
+    send_shared(&harness, b"action", b"data");
+    assert!(!written(&harness).ends_with(b"data"));
+    harness.step(ids[0], Step::End);
+    assert!(written(&harness).ends_with(b"data"));
 }

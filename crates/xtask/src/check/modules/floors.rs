@@ -111,6 +111,7 @@ const NODE: Crate = Crate {
                 "arguments.rs",
                 "config",
                 "door.rs",
+                "kept_bytes.rs",
                 "log_sink.rs",
                 "memory.rs",
                 "ring_again",
