@@ -349,8 +349,8 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   // What requests ask.
 
   /** @internal */
-  isWritten(number: number): boolean {
-    return this.#outbound?.isWritten(number) ?? false;
+  isWritten(number: number, id: string): boolean {
+    return this.#outbound?.isWritten(number, id) ?? false;
   }
 
   /** @internal */
@@ -363,7 +363,8 @@ export class Connection extends EventEmitter<ConnectionEvents> {
 
   /** @internal */
   answer(id: string, timeoutMs: number | undefined): Promise<Response | number> {
-    return this.#ended ? quiet(Promise.reject(closed())) : this.#answers.next(id, timeoutMs);
+    const failure = this.#ended ? closed() : this.#outbound?.failureOf(id);
+    return failure === undefined ? this.#answers.next(id, timeoutMs) : quiet(Promise.reject(failure));
   }
 }
 

@@ -9,7 +9,7 @@ import type { UUID } from './uuid.js';
 
 /** What a call of a draft gives. */
 export interface DraftInput {
-  /** Where the draft says `.data()` or `.msgpack()`. */
+  /** Where the draft says `.data()` or `.msgpack()`. More than 64 KiB are read as they are sent, and not to be changed until then. */
   data?: unknown;
   /** Where it says `.files()`. */
   files?: readonly FileTransfer[];

@@ -17,7 +17,7 @@ import { DiskReads } from './disk-reads.js';
 import { FAST_REPLY_BYTES, readBegan, sendBytes, writeBegin, writeFastReply, writeSend } from './fields.js';
 import type { Link } from './link.js';
 import { Pace } from './pace.js';
-import type { Producer } from './producer.js';
+import { Producer } from './producer.js';
 import { DONE, quiet } from './quiet.js';
 import type { Parts } from './request.js';
 import { Sending } from './sending.js';
@@ -62,7 +62,8 @@ export class Outbound {
     if (!this.#whole.isHolding && this.#whole.mayTell(bytes)) {
       this.#tellWhole(producer, fieldBytes, id, expectsResponse);
     } else {
-      this.#hold(id, { number, bytes, tell: () => this.#tellWhole(producer, fieldBytes, id, expectsResponse) });
+      const kept = keeping(producer);
+      this.#hold(id, { number, bytes, tell: () => this.#tellWhole(kept, fieldBytes, id, expectsResponse) });
     }
     return number;
   }
@@ -89,8 +90,7 @@ export class Outbound {
 
   /** Does something in its turn. `id` is told of where too much waits. */
   #hold(id: string, held: Held): void {
-    // the caller is told behind its call
-    if (!this.#whole.hold(held)) queueMicrotask(() => this.#tooMuch(id));
+    if (!this.#whole.hold(held)) this.#tooMuch(id);
   }
 
   /** Sends any other. */
@@ -147,8 +147,13 @@ export class Outbound {
     await this.whenWritten(this.#written.count(), '', undefined).catch(() => undefined);
   }
 
-  isWritten(number: number): boolean {
-    return this.#written.has(number);
+  isWritten(number: number, id: string): boolean {
+    return this.#written.has(number, id);
+  }
+
+  /** Why something could not be sent; undefined: it was, or may be. */
+  failureOf(id: string): Error | undefined {
+    return this.#written.failureOf(id);
   }
 
   /** Resolves with `value` when what has this number is written. */
@@ -205,6 +210,13 @@ export class Outbound {
   #tell(operation: number, fields: Buffer): void {
     this.#link.tells.tell(this.#link.socketId, operation, fields);
   }
+}
+
+/** The same, with data of its own where others may change it. */
+function keeping(producer: Producer): Producer {
+  const { action, data, fixed, parentId } = producer;
+  if (data === undefined || fixed !== undefined) return producer;
+  return new Producer(action, parentId, { data: Buffer.from(data), fixed, files: undefined, hasStream: false });
 }
 
 /** Whether a message is sent at once, in one piece. */

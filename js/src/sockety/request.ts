@@ -9,7 +9,7 @@ import { UUID } from './uuid.js';
 /** What a request asks of its connection. Ids are the bytes of a UUID. */
 export interface RequestOwner {
   /** Whether what was sent under this number is written. */
-  isWritten(number: number): boolean;
+  isWritten(number: number, id: string): boolean;
   /** Resolves with `value` when it is. */
   whenWritten<T>(number: number, id: string, value: T): Promise<T>;
   answer(id: string, timeoutMs: number | undefined): Promise<Response | number>;
@@ -49,7 +49,7 @@ export class Request {
 
   /** Whether all of it, stream and files included, was handed to the kernel. */
   isSent(): boolean {
-    return this.#parts === undefined ? this.#owner.isWritten(this.#number) : this.#parts.isSent;
+    return this.#parts === undefined ? this.#owner.isWritten(this.#number, this.#id) : this.#parts.isSent;
   }
 
   /**
@@ -68,7 +68,7 @@ export class Request {
    * call it in the same tick as `send`.
    *
    * @param timeoutMs how long to wait; default: until the connection ends
-   * @throws {SocketyError} (as a rejection) ERR_SOCKETY_CLOSED, ERR_SOCKETY_TIMEOUT
+   * @throws {SocketyError} (as a rejection) ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_SENT, ERR_SOCKETY_TIMEOUT
    */
   response(timeoutMs?: number): Promise<Response | number> {
     return this.#owner.answer(this.#id, timeoutMs);

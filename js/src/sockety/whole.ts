@@ -69,9 +69,12 @@ export class Whole {
       this.#queued -= held.bytes;
       held.tell();
     }
-    if (this.#first * 2 < this.#queue.length) return;
-    this.#queue = this.#queue.slice(this.#first);
-    this.#first = 0;
+    if (this.#first * 2 >= this.#queue.length) {
+      this.#queue = this.#queue.slice(this.#first);
+      this.#first = 0;
+    }
+    // what was asked for while a note was under way
+    if (this.isHolding || this.#told > AHEAD / 2) this.#ask();
   }
 
   /** Nothing that waits will be told. */

@@ -1,6 +1,6 @@
 /** Which of the things that were sent are written, that is, handed to the kernel. Owns who waits for that. */
 
-import { nothing } from './quiet.js';
+import { nothing, quiet } from './quiet.js';
 
 /** See the module. What is sent is counted; the native side is asked by notes, one at a time. */
 export class Written {
@@ -12,6 +12,8 @@ export class Written {
   /** A note follows at the end of this tick. */
   #isDue = false;
   #waiters: Waiter<unknown>[] = [];
+  /** Why they will never be written, by their ids: the last that failed, for those who ask later. */
+  readonly #failed = new Map<string, Error>();
 
   /** The number of the first that the native side does not have. */
   readonly #firstHeld: () => number;
@@ -28,8 +30,9 @@ export class Written {
     return this.#sent;
   }
 
-  /** Whether something is written, as far as is known; asks. */
-  has(number: number): boolean {
+  /** Whether something is written, as far as is known; asks. `id` names it for `fail`. */
+  has(number: number, id: string): boolean {
+    if (this.failureOf(id) !== undefined) return false;
     if (number <= this.#written) return true;
     this.ask();
     return false;
@@ -37,6 +40,8 @@ export class Written {
 
   /** Resolves with `value` when something is written. `id` names it for `fail`. */
   wait<T>(number: number, id: string, value: T): Promise<T> {
+    const failure = this.failureOf(id);
+    if (failure !== undefined) return quiet(Promise.reject(failure));
     if (number <= this.#written) return Promise.resolve(value);
     this.ask();
     const waiter = new Waiter(number, id, value);
@@ -64,8 +69,18 @@ export class Written {
     setTimeout(() => this.ask(), AGAIN_MS);
   }
 
+  /** Why something will never be written; undefined: it may be. */
+  failureOf(id: string): Error | undefined {
+    return this.#failed.size === 0 ? undefined : this.#failed.get(id);
+  }
+
   /** Something will never be written. */
   fail(id: string, error: Error): void {
+    this.#failed.set(id, error);
+    if (this.#failed.size > MOST_FAILED) {
+      const [oldest] = this.#failed.keys();
+      this.#failed.delete(oldest as string);
+    }
     this.#reject((waiter) => waiter.id === id, error);
   }
 
@@ -116,6 +131,9 @@ class Waiter<T> {
     this.#reject(error);
   }
 }
+
+/** Failures that are kept. */
+const MOST_FAILED = 4096;
 
 /** Time until a note is sent again. */
 const AGAIN_MS = 10;
