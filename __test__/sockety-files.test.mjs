@@ -1,14 +1,15 @@
 // Files of the file system that are sent over Sockety, and files that are saved: the native side reads and writes them.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { appendFile, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import test from 'ava';
 
-import { until } from './support/deadline.mjs';
+import { until, within } from './support/deadline.mjs';
 import { folderFor } from './support/files.mjs';
-import { Draft, FileTransfer, ResponseDraft } from './support/millrace-sockety.mjs';
+import { Draft, FileTransfer } from './support/millrace-sockety.mjs';
 import { answering, serve } from './support/sockety-own.mjs';
 
 const upload = Draft.for('upload').files();
@@ -178,21 +179,174 @@ test('a file that breaks off leaves nothing, whatever breaks it', async (t) => {
   t.deepEqual(await readdir(folder), []);
 });
 
-test('what somebody has begun to read is written as well', async (t) => {
-  const folder = folderFor(t, {});
+/** Calls `handle` with the file of the message that `send` sends, and resolves with what it returns. */
+async function withFile(t, handle, file) {
+  const outcome = deferred();
   const { to } = await serve(
     t,
-    answering(async (message) => {
-      const [large] = message.files;
-      await once(large, 'readable');
-      const first = large.read();
-      await large.saveTo(path.join(folder, 'rest'));
-      message.respond(new ResponseDraft().data()({ data: first }));
+    answering((message) => {
+      outcome.resolve(handle(message.files[0], message));
     }),
   );
   const client = await to().ready();
+  client.pass(upload({ files: [file] })).catch(() => undefined);
+  return within(outcome.promise, 'the outcome');
+}
+
+function deferred() {
+  const made = {};
+  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+  return made;
+}
+
+/** So many bytes, the first of them only once `begin` has resolved. */
+const late = (bytes, begin) =>
+  FileTransfer.stream(
+    (async function* pieces() {
+      await begin;
+      yield bytes;
+    })(),
+    bytes.length,
+    'late',
+  );
+
+test('a file that somebody waits to read is written whole', async (t) => {
+  const folder = folderFor(t, {});
+  const bytes = randomBytes(3_000_000);
+  const asked = deferred();
+  const target = path.join(folder, 'whole');
+  await withFile(
+    t,
+    async (file) => {
+      file.on('readable', () => undefined);
+      file.read();
+      setImmediate(asked.resolve);
+      await file.saveTo(target);
+    },
+    late(bytes, asked.promise),
+  );
+  t.true((await readFile(target)).equals(bytes));
+});
+
+test('a file that is read or saved already is not saved', async (t) => {
+  const folder = folderFor(t, {});
   const bytes = randomBytes(1_000_000);
-  const answer = await client.send(upload({ files: [FileTransfer.buffer(bytes, 'x')] })).response();
-  const both = [await answer.dataBuffer(), await readFile(path.join(folder, 'rest'))];
-  t.true(Buffer.concat(both).equals(bytes));
+  const target = path.join(folder, 'whole');
+  const codes = await withFile(
+    t,
+    async (file) => {
+      const first = file.saveTo(target);
+      const others = await Promise.allSettled([file.saveTo(target), file.saveTo(path.join(folder, 'other'))]);
+      await first;
+      return [...others, ...(await Promise.allSettled([file.saveTo(target)]))].map(({ reason }) => reason?.code);
+    },
+    FileTransfer.buffer(bytes, 'x'),
+  );
+  t.deepEqual(codes, Array(3).fill('ERR_SOCKETY_READ'));
+  t.true((await readFile(target)).equals(bytes));
+  const code = await withFile(
+    t,
+    async (file) => {
+      await once(file, 'readable');
+      file.read();
+      return file.saveTo(path.join(folder, 'rest')).catch((error) => error.code);
+    },
+    FileTransfer.buffer(bytes, 'x'),
+  );
+  t.is(code, 'ERR_SOCKETY_READ');
+  t.deepEqual(await readdir(folder), ['whole']);
+});
+
+for (const [how, stop] of Object.entries({
+  'its message is discarded': (_file, message) => message.discard(),
+  'it is destroyed': (file) => file.destroy(),
+})) {
+  test(`nothing is left of a file where ${how} while it is saved`, async (t) => {
+    const folder = folderFor(t, {});
+    const never = new Promise(() => undefined);
+    const halves = (async function* halves() {
+      yield randomBytes(1_000_000);
+      await never;
+    })();
+    const code = await withFile(
+      t,
+      async (file, message) => {
+        const saved = file.saveTo(path.join(folder, 'x')).catch((error) => error.code);
+        await until(() => file.bytesLeft < 1_500_000, 'its beginning');
+        stop(file, message);
+        return saved;
+      },
+      FileTransfer.stream(Readable.from(halves), 2_000_000, 'half'),
+    );
+    t.is(code, 'ERR_SOCKETY_ABORTED');
+    t.deepEqual(await readdir(folder), []);
+  });
+}
+
+test('what was discarded is neither saved nor read', async (t) => {
+  const folder = folderFor(t, { kept: 'as it was' });
+  const data = randomBytes(3_000_000);
+  const codes = [];
+  const { to } = await serve(
+    t,
+    answering(async (message) => {
+      const [file] = message.files;
+      const reading = message.dataBuffer();
+      const streaming = file.toArray();
+      message.discard();
+      const all = [reading, streaming, file.saveTo(path.join(folder, 'kept'))];
+      for (const { reason } of await Promise.allSettled(all)) codes.push(reason?.code);
+      message.accept();
+    }),
+  );
+  const client = await to().ready();
+  const draft = Draft.for('both').data().files();
+  t.is(await client.send(draft({ data, files: [FileTransfer.buffer(data, 'x')] })).response(), 0);
+  t.deepEqual(codes, Array(3).fill('ERR_SOCKETY_ABORTED'));
+  t.is(await readFile(path.join(folder, 'kept'), 'utf8'), 'as it was');
+});
+
+test('files that are only announced take no descriptors', async (t) => {
+  const folder = folderFor(t, {});
+  const descriptors = async () => (existsSync('/proc/self/fd') ? (await readdir('/proc/self/fd')).length : 0);
+  const never = (async function* never() {
+    yield await new Promise(() => undefined);
+  })();
+  const files = Array.from({ length: 5000 }, () => FileTransfer.stream(never, 1, 'x'));
+  const before = await descriptors();
+  let saved;
+  const { server, to } = await serve(
+    t,
+    answering((message) => {
+      saved = message.files.map((one, index) => one.saveTo(path.join(folder, String(index))));
+    }),
+  );
+  const client = await to().ready();
+  client.pass(upload({ files })).catch(() => undefined);
+  await until(() => saved !== undefined, 'the message');
+  await server.broadcast(ping());
+  t.true((await descriptors()) < before + 100);
+  t.deepEqual(await readdir(folder), []);
+  client.close(true);
+  const outcomes = await Promise.allSettled(saved);
+  t.deepEqual([...new Set(outcomes.map(({ reason }) => reason?.code))], ['ERR_SOCKETY_CLOSED']);
+});
+
+test('where a file cannot be saved, the error says why', async (t) => {
+  const folder = folderFor(t, { there: 'x' });
+  const whole = FileTransfer.buffer(randomBytes(200_000), 'x');
+  const save = (target) => withFile(t, (one) => one.saveTo(target).catch((error) => error), whole);
+  const named = await save(path.join(folder, 'x'.repeat(240)));
+  t.is(named, undefined);
+  const gone = await save(path.join(folder, 'gone', 'x'));
+  t.is(gone.code, 'ENOENT');
+  const isFolder = await save(folder);
+  t.is(isFolder.code, 'EISDIR');
+  t.is(isFolder.path, folder);
+  for (const target of ['', 5, undefined]) {
+    const error = await save(target);
+    t.true(error instanceof TypeError);
+    t.regex(error.message, /'path'/);
+  }
+  t.is((await readdir(folder)).length, 2);
 });

@@ -73,15 +73,17 @@ export class Content implements TransferEnd, Savable {
     return this.#origin.saves;
   }
 
-  saveWith(saver: Saver): boolean {
-    if (this.#isRead || this.#dropped || this.#error !== undefined) return false;
+  saveWith(saver: Saver): Error | undefined {
+    if (this.#isRead || this.#saver !== undefined) return new SocketyError('ERR_SOCKETY_READ', READ);
+    if (this.#dropped) return new SocketyError('ERR_SOCKETY_ABORTED', DROPPED);
+    if (this.#error !== undefined) return this.#error;
     this.#saver = saver;
     const pieces = this.#pieces;
     this.#letGo();
     for (const [index, piece] of pieces.entries()) saver.piece(piece, this.#ended && index === pieces.length - 1);
     if (this.#ended && pieces.length === 0) saver.piece(Buffer.alloc(0), true);
     if (!this.#ended && this.#transfer !== 0) saver.begin(this.#transfer);
-    return true;
+    return undefined;
   }
 
   savedElsewhere(bytes: number, isLast: boolean): void {
@@ -130,11 +132,16 @@ export class Content implements TransferEnd, Savable {
 
   /** Nobody wants what of it is still to come, nor what waits. */
   drop(): void {
+    if (this.#dropped) return;
     // what came with the head costs nothing more, and may be read late
     if (this.#ended && this.#transfer === 0 && this.#reader === undefined) return;
     this.#dropped = true;
+    const error = new SocketyError('ERR_SOCKETY_ABORTED', DROPPED);
+    // who has all of it still gets it
+    if (!this.isOver) this.#reader?.destroy(error);
     this.#letGo();
     if (this.#ended) return;
+    this.#saver?.failed(error);
     this.#end();
     if (this.#transfer !== 0) this.#origin.worker.endAnswer(this.#transfer, false);
   }
@@ -155,6 +162,8 @@ export class Content implements TransferEnd, Savable {
   /** So many bytes were read: as many may come. */
   #took(bytes: number): void {
     this.#owed += bytes;
+    // it may still be written elsewhere, from where it came to
+    if (!this.#isRead) return;
     if (this.#owed < ENOUGH || this.#ended || this.#transfer === 0) return;
     this.#origin.worker.pull(this.#transfer, this.#owed);
     this.#owed = 0;
@@ -270,10 +279,11 @@ export class MessageFileStream extends SizedStream {
   /**
    * Writes it to a file that is there whole or not at all: it gets its name when everything has come, and replaces what stood
    * there. Use it instead of reading: but for its first 64 KiB the bytes do not enter JavaScript. `bytesLeft` and `loaded` say
-   * how far it is.
+   * how far it is. A file that could not be saved cannot be saved elsewhere, nor read.
    *
-   * @throws (as a rejection) SocketyError ERR_SOCKETY_ABORTED or ERR_SOCKETY_CLOSED where not all of it came, or what the file
-   *   system fails with
+   * @throws {TypeError} (as a rejection) naming what is wrong with the path
+   * @throws (as a rejection) SocketyError ERR_SOCKETY_READ where it is being read or saved already, ERR_SOCKETY_ABORTED or
+   *   ERR_SOCKETY_CLOSED where not all of it came, or what the file system fails with
    */
   saveTo(path: string | URL): Promise<void> {
     return quiet(this.saveContent(path));
@@ -288,5 +298,6 @@ export class MessageFileStream extends SizedStream {
   }
 }
 
-const DROPPED = 'The contents were dropped before anybody read them.';
+const DROPPED = 'The contents were dropped before all of them were read.';
+const READ = 'The contents are being read or saved already.';
 const CUT = 'The connection was closed before all of the message had come.';

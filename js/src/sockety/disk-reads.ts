@@ -1,6 +1,7 @@
 /** Files of the file system that the native side reads and sends. Owns who waits for that. */
 
 import { writeLong } from './fields.js';
+import { systemError } from './system-error.js';
 
 /** See the module. Each connection has one. */
 export class DiskReads {
@@ -32,7 +33,7 @@ export class DiskReads {
     if (waiting === undefined) return;
     const { path, resolve, reject } = waiting;
     if (problem === '') resolve();
-    else reject(Object.assign(new Error(`${problem}, '${path}'`), { code: problem.split(':', 1)[0], path }));
+    else reject(systemError(problem, 'read', path));
   }
 
   /** The native side could not be told. */

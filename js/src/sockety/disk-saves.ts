@@ -1,6 +1,8 @@
 /** Files that the native side writes to the file system. Owns who is told of each. */
 
 import { writeLong } from './fields.js';
+import { systemError } from './system-error.js';
+import { Turns } from './turns.js';
 
 /** See the module. Each connection has one. */
 export class DiskSaves {
@@ -8,9 +10,15 @@ export class DiskSaves {
   readonly #tell: (fields: Buffer, path: Buffer) => void;
   /** By their transfers. */
   readonly #saves = new Map<number, DiskSave>();
+  readonly #turns = new Turns(AT_ONCE);
 
   constructor(tell: (fields: Buffer, path: Buffer) => void) {
     this.#tell = tell;
+  }
+
+  /** Does something with the file system, of which only so much is done at the same time. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(work);
   }
 
   /** Writes what of a transfer did not come here behind what did. */
@@ -26,7 +34,7 @@ export class DiskSaves {
     const save = this.#saves.get(transfer);
     if (isLast) this.#saves.delete(transfer);
     if (problem === '') save?.saved(bytes, isLast);
-    else save?.failed(Object.assign(new Error(problem), { code: problem.split(':', 1)[0] }));
+    else save?.failed(systemError(problem, 'write', save.target));
   }
 
   /** The native side could not be told. */
@@ -44,6 +52,11 @@ export class DiskSaves {
 
 /** Whom one belongs to. */
 export interface DiskSave {
+  /** The path that its file gets in the end. */
+  readonly target: string;
   saved(bytes: number, isLast: boolean): void;
   failed(error: Error): void;
 }
+
+/** Files that are open here at the same time. */
+const AT_ONCE = 8;

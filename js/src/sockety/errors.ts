@@ -7,6 +7,7 @@ export class SocketyError extends Error {
    * - `'ERR_SOCKETY_ABORTED'`: a message was given up before it was complete, by its sender.
    * - `'ERR_SOCKETY_NOT_SENT'`: a message could not be sent: a name is too long, too much waits, or its contents are not those
    *   that it announced.
+   * - `'ERR_SOCKETY_READ'`: contents are being read or saved already.
    * - `'ERR_SOCKETY_TOO_LARGE'`: data is longer than may be collected.
    * - `'ERR_SOCKETY_TIMEOUT'`: an answer, or the header of the other side, did not come in time.
    * - `'ERR_SOCKETY_PROTOCOL'`: the other side broke the protocol, or a limit; the message says which.
@@ -29,6 +30,7 @@ export type SocketyErrorCode =
   | 'ERR_SOCKETY_CLOSED'
   | 'ERR_SOCKETY_ABORTED'
   | 'ERR_SOCKETY_NOT_SENT'
+  | 'ERR_SOCKETY_READ'
   | 'ERR_SOCKETY_TOO_LARGE'
   | 'ERR_SOCKETY_TIMEOUT'
   | 'ERR_SOCKETY_PROTOCOL'

@@ -12,7 +12,7 @@ export class Producer {
   readonly parentId: UUID | undefined;
   /** Undefined: it has none. */
   readonly data: Buffer | undefined;
-  /** The same data, where the native side keeps it. */
+  /** @internal The same data, where the native side keeps it. */
   readonly fixed: FixedData | undefined;
   /** In the order in which the other side sees them. */
   readonly files: readonly FileTransfer[];

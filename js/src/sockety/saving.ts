@@ -1,21 +1,19 @@
 /** Writing what comes to a file that is there whole or not at all. Knows no messages. */
 
 import { randomUUID } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { open, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { DiskSave, DiskSaves } from './disk-saves.js';
 import { nothing } from './quiet.js';
 
-/** Something that can be written to a file without being read first. */
+/** Something that can be written to a file instead of being read. */
 export interface Savable {
   /** Who writes what of it does not come here. */
   readonly saves: DiskSaves;
-  /** What came, and comes, goes to `saver`. False: it is being read, or is over. */
-  saveWith(saver: Saver): boolean;
+  /** What came, and comes, goes to `saver`. Otherwise, returns why not. */
+  saveWith(saver: Saver): Error | undefined;
   /** So many bytes were written elsewhere, and whether that was the last of it. */
   savedElsewhere(bytes: number, isLast: boolean): void;
 }
@@ -29,47 +27,50 @@ export interface Saver {
 }
 
 /**
- * Writes a content into a new file beside `target`, which takes its name when all of it is written: by the native side, or, where
- * somebody has begun to read `stream`, from that.
+ * Writes a content into a new file in the folder of `target`, which takes its name when all of it is written. The native side writes
+ * what has not come here. `stream`, which reads the content, is destroyed behind it.
  *
+ * @throws {TypeError} (as a rejection) naming what is wrong with the path
  * @throws (as a rejection) what the content or the file system fails with; the new file is removed, and what stood there stays
  */
-export async function save(content: Savable, stream: Readable, target: string | URL): Promise<void> {
-  const path = resolve(typeof target === 'string' ? target : fileURLToPath(target));
-  const temporary = `${path}.${randomUUID()}.part`;
-  let handle: FileHandle | undefined;
+export async function save(content: Savable, stream: Readable, target: unknown): Promise<void> {
+  const saving = new Saving(content, pathOf(target));
+  const refused = content.saveWith(saving);
+  if (refused !== undefined) throw refused;
   try {
-    handle = await open(temporary, 'wx');
-    const saving = new Saving(content, handle, temporary);
-    if (content.saveWith(saving)) await saving.done;
-    else await pipeline(stream, createWriteStream(temporary, { flags: 'r+' }));
-    await handle.close();
-    await rename(temporary, path);
-  } catch (error) {
-    await handle?.close().catch(nothing);
-    if (handle !== undefined) await rm(temporary, { force: true }).catch(nothing);
-    throw error;
+    await saving.done;
   } finally {
     // nothing more of it is wanted
     stream.destroy();
   }
 }
 
-/** One file on its way. What came here before the native side took over is written here. */
+function pathOf(target: unknown): string {
+  const path = target instanceof URL ? fileURLToPath(target) : target;
+  if (typeof path !== 'string' || path === '') {
+    throw new TypeError("argument 'path' must be a path that is not empty, or a URL of a file");
+  }
+  return resolve(path);
+}
+
+/** One file on its way. What came here before the native side took over is written here; no descriptor stays open between. */
 class Saving implements Saver, DiskSave {
   readonly done: Promise<void>;
   readonly #content: Savable;
-  readonly #handle: FileHandle;
-  readonly #path: string;
+  readonly target: string;
+  readonly #temporary: string;
+  #created: Promise<void> | undefined;
   #at = 0;
   #written: Promise<void> = Promise.resolve();
+  #isOver = false;
   #resolve: () => void = nothing;
   #reject: (error: unknown) => void = nothing;
 
-  constructor(content: Savable, handle: FileHandle, path: string) {
+  constructor(content: Savable, target: string) {
     this.#content = content;
-    this.#handle = handle;
-    this.#path = path;
+    this.target = target;
+    // short, as the target's name may be as long as names can be
+    this.#temporary = join(dirname(target), `.${randomUUID()}.part`);
     this.done = new Promise((settle, reject) => {
       this.#resolve = settle;
       this.#reject = reject;
@@ -77,15 +78,22 @@ class Saving implements Saver, DiskSave {
   }
 
   begin(transfer: number): void {
-    this.#content.saves.begin(transfer, this.#path, this);
+    this.#create().then(
+      () => {
+        if (!this.#isOver) this.#content.saves.begin(transfer, this.#temporary, this);
+      },
+      (error: unknown) => this.#fail(error),
+    );
   }
 
   piece(piece: Buffer, isLast: boolean): void {
     const at = this.#at;
     this.#at += piece.length;
-    this.#written = this.#written.then(() => writeAt(this.#handle, piece, at));
-    // heard of by `failed` or `#finish`, whichever is first
-    this.#written.catch((error: unknown) => this.#reject(error));
+    const before = this.#written;
+    this.#written = this.#create()
+      .then(() => before)
+      .then(() => (piece.length > 0 ? this.#write(piece, at) : undefined));
+    this.#written.catch((error: unknown) => this.#fail(error));
     if (isLast) this.#finish();
   }
 
@@ -95,17 +103,57 @@ class Saving implements Saver, DiskSave {
   }
 
   failed(error: Error): void {
-    this.#reject(error);
+    this.#fail(error);
+  }
+
+  /** When the first of it has come: it may be one of many that were announced. */
+  #create(): Promise<void> {
+    this.#created ??= this.#content.saves.inTurn(async () => {
+      await refuseFolder(this.target);
+      const handle = await open(this.#temporary, 'wx');
+      await handle.close();
+    });
+    return this.#created;
+  }
+
+  #write(bytes: Buffer, at: number): Promise<void> {
+    return this.#content.saves.inTurn(async () => {
+      const handle = await open(this.#temporary, 'r+');
+      try {
+        for (let done = 0; done < bytes.length; ) {
+          const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, at + done);
+          done += bytesWritten;
+        }
+      } finally {
+        await handle.close();
+      }
+    });
   }
 
   #finish(): void {
-    this.#written.then(this.#resolve, this.#reject);
+    this.#written
+      .then(async () => {
+        if (this.#isOver) return;
+        this.#isOver = true;
+        await rename(this.#temporary, this.target);
+      })
+      .then(this.#resolve, (error: unknown) => this.#fail(error, true));
+  }
+
+  #fail(error: unknown, isLast = false): void {
+    if (this.#isOver && !isLast) return;
+    this.#isOver = true;
+    Promise.allSettled([this.#created, this.#written])
+      .then(() => (this.#created === undefined ? undefined : rm(this.#temporary, { force: true })))
+      .catch(nothing)
+      .then(() => this.#reject(error));
   }
 }
 
-async function writeAt(handle: FileHandle, bytes: Buffer, at: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, at + done);
-    done += bytesWritten;
-  }
+/** To take its name would fail once everything is written. */
+async function refuseFolder(path: string): Promise<void> {
+  const there = await stat(path).catch(nothing);
+  if (there?.isDirectory() !== true) return;
+  const message = `EISDIR: illegal operation on a directory, open '${path}'`;
+  throw Object.assign(new Error(message), { code: 'EISDIR', errno: -21, syscall: 'open', path });
 }

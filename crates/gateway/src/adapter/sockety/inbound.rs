@@ -78,7 +78,7 @@ impl Inbound {
 
     /// Bytes of it.
     pub(super) fn waiting_bytes(&self) -> usize {
-        self.waiting.bytes()
+        self.waiting.bytes() + self.saves.writing_bytes()
     }
 
     /// Takes what came. The last head may wait for more: [`tell`](Self::tell).
@@ -303,7 +303,7 @@ impl Inbound {
         if self.waiting.bytes() > UNSEEN_BYTES && cx.wait_for_worker() {
             return Flow::Stop;
         }
-        if self.waiting.bytes() <= self.most_waiting {
+        if self.waiting_bytes() <= self.most_waiting {
             return flow;
         }
         self.holds = true;
@@ -368,7 +368,7 @@ impl Inbound {
 
     /// Input goes on once half of what waited is gone.
     fn release(&mut self, cx: &mut Context<'_>) {
-        if self.holds && self.waiting.bytes() <= self.most_waiting / 2 {
+        if self.holds && self.waiting_bytes() <= self.most_waiting / 2 {
             self.holds = false;
             cx.hold_input(false);
         }

@@ -1,9 +1,8 @@
 //! Files that come and are written to the file system, beside the event loop. Owns how far each is; knows no messages.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
-use std::mem;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -16,30 +15,41 @@ use crate::contract::{Context, Event, TransferId};
 
 /// Those of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Saves(AHashMap<TransferId, Save>);
+pub(super) struct Saves {
+    all: AHashMap<TransferId, Save>,
+    /// Bytes that are being written.
+    writing: usize,
+}
 
 impl Saves {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     pub(super) fn has(&self, id: TransferId) -> bool {
-        !self.0.is_empty() && self.0.contains_key(&id)
+        !self.all.is_empty() && self.all.contains_key(&id)
     }
 
     /// What waits of a transfer, and what comes, is written from now on.
     pub(super) fn begin(&mut self, id: TransferId, save: Save) {
-        self.0.insert(id, save);
+        self.all.entry(id).or_insert(save);
+    }
+
+    /// Bytes that are being written.
+    pub(super) fn writing_bytes(&self) -> usize {
+        self.writing
     }
 
     /// Nobody wants it any more.
     pub(super) fn forget(&mut self, id: TransferId) {
-        self.0.remove(&id);
+        if let Some(save) = self.all.remove(&id) {
+            self.writing -= save.writing();
+        }
     }
 
     /// Writes what waits of a transfer, if nothing of it is being written.
     pub(super) fn write(&mut self, id: TransferId, waiting: &mut Waiting, cx: &mut Context<'_>) {
-        let Some(save) = self.0.get_mut(&id).filter(|save| save.is_idle()) else {
+        let Some(save) = self.all.get_mut(&id).filter(|save| save.is_idle()) else {
             return;
         };
         let (mut bytes, mut ended) = (Vec::new(), false);
@@ -55,6 +65,7 @@ impl Saves {
             }
         }
         if !bytes.is_empty() || ended {
+            self.writing += bytes.len();
             save.write(bytes, ended, cx.waker());
         }
     }
@@ -65,9 +76,17 @@ impl Saves {
         if self.is_empty() {
             return failed;
         }
-        let ids: Vec<_> = self.0.keys().copied().collect();
+        let ids: Vec<_> = self.all.keys().copied().collect();
         for id in ids {
-            match self.0.get_mut(&id).and_then(Save::look) {
+            let Some(save) = self.all.get_mut(&id) else {
+                continue;
+            };
+            let bytes = save.writing();
+            let looked = save.look();
+            if looked.is_some() {
+                self.writing -= bytes;
+            }
+            match looked {
                 None => {}
                 Some(Ok(Written { bytes, last })) => {
                     told(id, (bytes, last), "", cx);
@@ -102,26 +121,29 @@ pub(super) fn told(
 /// Bytes that are written at once, but for the last piece of them.
 const AT_ONCE: usize = 256 * 1024;
 
-/// One file. It is there already: what came before is written by somebody else.
+/// One file. It is there already: what came before is written by somebody else. Unless all of it was written, it is removed with
+/// this. It is open only while something is written.
 #[derive(Debug)]
 pub(super) struct Save {
-    state: State,
+    path: PathBuf,
     /// Where the next byte goes.
     at: u64,
+    state: State,
 }
 
 #[derive(Debug)]
 enum State {
-    Unopened(PathBuf),
-    Open(File),
+    Idle,
     Writing(Writing),
-    Over,
+    /// All of it was written.
+    Done,
+    Failed,
 }
 
 #[derive(Debug)]
 struct Writing {
-    result: Arc<Mutex<Option<io::Result<File>>>>,
-    bytes: u64,
+    result: Arc<Mutex<Option<io::Result<()>>>>,
+    bytes: usize,
     last: bool,
 }
 
@@ -136,35 +158,39 @@ impl Save {
     /// From this place on.
     pub(super) fn new(path: PathBuf, at: u64) -> Self {
         Self {
-            state: State::Unopened(path),
+            path,
             at,
+            state: State::Idle,
         }
     }
 
     /// Whether nothing is being written.
     pub(super) fn is_idle(&self) -> bool {
-        matches!(self.state, State::Unopened(_) | State::Open(_))
+        matches!(self.state, State::Idle)
+    }
+
+    /// Bytes that are being written.
+    pub(super) fn writing(&self) -> usize {
+        match &self.state {
+            State::Writing(writing) => writing.bytes,
+            _ => 0,
+        }
     }
 
     /// Writes more, while it is idle. The waker is called when that is done.
     pub(super) fn write(&mut self, bytes: Vec<u8>, last: bool, waker: Waker) {
-        let state = mem::replace(&mut self.state, State::Over);
-        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        let place = SeekFrom::Start(self.at);
+        let (path, place) = (self.path.clone(), SeekFrom::Start(self.at));
         let result = Arc::default();
-        self.at = self.at.saturating_add(length);
         self.state = State::Writing(Writing {
             result: Arc::clone(&result),
-            bytes: length,
+            bytes: bytes.len(),
             last,
         });
+        let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        self.at = self.at.saturating_add(length);
         // nobody waits for it: who is woken looks
         let _writing = tokio::task::spawn_blocking(move || {
-            let written = state.into_file().and_then(|mut file| {
-                file.seek(place)?;
-                file.write_all(&bytes)?;
-                Ok(file)
-            });
+            let written = append(&path, place, &bytes);
             *result.lock() = Some(written);
             waker.wake();
         });
@@ -176,22 +202,32 @@ impl Save {
             return None;
         };
         let written = writing.result.lock().take()?;
-        let (bytes, last) = (writing.bytes, writing.last);
-        Some(written.map(|file| {
-            self.state = if last { State::Over } else { State::Open(file) };
-            Written { bytes, last }
-        }))
+        let (bytes, last) = (
+            u64::try_from(writing.bytes).unwrap_or(u64::MAX),
+            writing.last,
+        );
+        self.state = match &written {
+            Err(_) => State::Failed,
+            Ok(()) if last => State::Done,
+            Ok(()) => State::Idle,
+        };
+        Some(written.map(|()| Written { bytes, last }))
     }
 }
 
-impl State {
-    fn into_file(self) -> io::Result<File> {
-        match self {
-            Self::Unopened(path) => OpenOptions::new().write(true).open(path),
-            Self::Open(file) => Ok(file),
-            Self::Writing(_) | Self::Over => Err(io::ErrorKind::Other.into()),
+impl Drop for Save {
+    fn drop(&mut self) {
+        if !matches!(self.state, State::Done) {
+            // the worker that began it may be gone; where it is not, it removes it as well
+            let _removed = fs::remove_file(&self.path);
         }
     }
+}
+
+fn append(path: &Path, place: SeekFrom, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(path)?;
+    file.seek(place)?;
+    file.write_all(bytes)
 }
 
 #[cfg(test)]
@@ -233,8 +269,13 @@ mod tests {
         let second = written(&mut save, b" late", true).await.unwrap();
         assert_eq!((second.bytes, second.last), (5, true));
         assert!(!save.is_idle());
+        assert_eq!(save.writing(), 0);
+        drop(save);
         assert_eq!(fs::read(&path).unwrap(), b"early and late");
-        fs::remove_file(&path).unwrap();
+        let mut incomplete = Save::new(path.clone(), 0);
+        written(&mut incomplete, b"x", false).await.unwrap();
+        drop(incomplete);
+        assert!(!path.exists());
         let gone = written(&mut Save::new(path, 0), b"x", true).await;
         assert_eq!(gone.unwrap_err().kind(), io::ErrorKind::NotFound);
     }
