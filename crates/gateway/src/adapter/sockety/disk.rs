@@ -18,7 +18,7 @@ pub(super) struct DiskFile(State);
 #[derive(Debug)]
 enum State {
     /// Its path, and the bytes that are to be sent.
-    Unopened(PathBuf, u64),
+    Unopened(PathBuf, u64, usize),
     Open(Rest),
     /// Beside the event loop, into here.
     Reading(Arc<Mutex<Option<Read>>>),
@@ -34,12 +34,14 @@ struct Rest {
     file: File,
     at: u64,
     left: u64,
+    /// Bytes of a piece.
+    most: usize,
 }
 
 impl DiskFile {
-    /// A file of which so many bytes are sent, fewer where it ends before.
-    pub(super) fn new(path: PathBuf, size: u64) -> Self {
-        Self(State::Unopened(path, size))
+    /// A file of which so many bytes are sent, fewer where it ends before, in pieces of at most `most` bytes.
+    pub(super) fn new(path: PathBuf, size: u64, most: usize) -> Self {
+        Self(State::Unopened(path, size, most.clamp(1, PIECE_BYTES)))
     }
 
     /// Reads the next piece into `buffer`. Whether more follows; `None`: the disk is waited for, and the waker is called.
@@ -49,14 +51,16 @@ impl DiskFile {
         waker: impl FnOnce() -> Waker,
     ) -> Option<io::Result<bool>> {
         let mut rest = match std::mem::replace(&mut self.0, State::Over) {
-            State::Unopened(path, size) => match Rest::open(&path, size, Blocking::Never) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let open = move || Rest::open(&path, size, Blocking::Allowed);
-                    return self.read_beside(open, waker());
+            State::Unopened(path, size, most) => {
+                match Rest::open(&path, (size, most), Blocking::Never) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        let open = move || Rest::open(&path, (size, most), Blocking::Allowed);
+                        return self.read_beside(open, waker());
+                    }
+                    Err(error) => return Some(Err(error)),
+                    Ok(rest) => rest,
                 }
-                Err(error) => return Some(Err(error)),
-                Ok(rest) => rest,
-            },
+            }
             State::Open(rest) => rest,
             State::Reading(place) => {
                 let Some(read) = place.lock().take() else {
@@ -108,19 +112,20 @@ impl DiskFile {
 }
 
 impl Rest {
-    fn open(path: &Path, size: u64, blocking: Blocking) -> io::Result<Self> {
+    fn open(path: &Path, (size, most): (u64, usize), blocking: Blocking) -> io::Result<Self> {
         let file = disk::open(path, blocking)?;
         Ok(Self {
             file,
             at: 0,
             left: size,
+            most,
         })
     }
 
     /// The next piece. Nothing is left behind the end of the file.
     fn read(&mut self, buffer: &mut Vec<u8>, blocking: Blocking) -> io::Result<()> {
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
-        buffer.resize(left.min(PIECE_BYTES), 0);
+        buffer.resize(left.min(self.most), 0);
         let mut filled = 0;
         while let Some(room) = buffer.get_mut(filled..).filter(|room| !room.is_empty()) {
             match disk::read_at(&self.file, room, self.at, blocking) {
@@ -160,7 +165,7 @@ pub(super) fn told(error: &io::Error) -> String {
     }
 }
 
-/// Bytes that are read at once.
+/// Bytes that are read at once, at most.
 const PIECE_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]
@@ -183,7 +188,7 @@ mod tests {
     /// All of a file, by the lengths of its pieces.
     async fn lengths(path: &Path, size: u64) -> io::Result<Vec<usize>> {
         let rings = Arc::new(Rings::default());
-        let (mut file, mut buffer) = (DiskFile::new(path.to_owned(), size), Vec::new());
+        let (mut file, mut buffer) = (DiskFile::new(path.to_owned(), size, usize::MAX), Vec::new());
         let mut lengths = Vec::new();
         let mut waits = 0;
         loop {
@@ -229,12 +234,12 @@ mod tests {
     async fn what_is_read_beside_the_event_loop_is_the_same() {
         let path = std::env::temp_dir().join(format!("millrace-beside-{}", std::process::id()));
         fs::write(&path, [7; 100]).unwrap();
-        let mut file = DiskFile::new(path.clone(), 100);
+        let mut file = DiskFile::new(path.clone(), 100, 60);
         let open = path.clone();
         let rings = Arc::new(Rings::default());
         let waker = Waker::from(Arc::clone(&rings));
         let none = file.read_beside::<()>(
-            move || Rest::open(&open, 100, Blocking::Allowed),
+            move || Rest::open(&open, (100, 60), Blocking::Allowed),
             waker.clone(),
         );
         assert!(none.is_none());
@@ -242,8 +247,11 @@ mod tests {
             tokio::task::yield_now().await;
         }
         let mut buffer = Vec::new();
+        let next = file.next(&mut buffer, || waker.clone());
+        assert!(matches!(next, Some(Ok(true))));
+        assert_eq!(buffer, [7; 60]);
         assert!(matches!(file.next(&mut buffer, || waker), Some(Ok(false))));
-        assert_eq!(buffer, [7; 100]);
+        assert_eq!(buffer, [7; 40]);
         fs::remove_file(&path).unwrap();
     }
 

@@ -18,9 +18,11 @@ pub(super) struct Down {
     /// By their channels.
     messages: AHashMap<u16, Sent>,
     /// Transfers whose files are being read.
-    reading: Vec<TransferId>,
+    reading: VecDeque<TransferId>,
     /// Those that wait for that, with the paths and the bytes to be sent.
     unread: VecDeque<(TransferId, PathBuf, u64)>,
+    /// Bytes that are read at once.
+    most_read: usize,
     /// Into which they are read. Kept until none is.
     buffer: Vec<u8>,
 }
@@ -158,8 +160,9 @@ impl Down {
         cx.close_transfer(id);
     }
 
-    /// The bytes of a file come from the file system: so many, or fewer.
-    pub(super) fn read_file(&mut self, id: TransferId, path: &str, size: u64) {
+    /// The bytes of a file come from the file system: so many, or fewer. `most` are read at once.
+    pub(super) fn read_file(&mut self, id: TransferId, path: &str, size: u64, most: usize) {
+        self.most_read = most;
         self.unread.push_back((id, path.into(), size));
         self.read_next();
     }
@@ -175,8 +178,8 @@ impl Down {
                 .map(|body| &mut body.content)
                 .filter(|content| matches!(content, Content::File { disk: None, .. }))
             {
-                *disk = Some(DiskFile::new(path, size));
-                self.reading.push(id);
+                *disk = Some(DiskFile::new(path, size, self.most_read));
+                self.reading.push_back(id);
             }
         }
         if self.reading.is_empty() {
@@ -184,23 +187,28 @@ impl Down {
         }
     }
 
-    /// Sends what was read of files, as long as there is room, until one is over: what became of it. `None`: none is.
+    /// Sends what was read of files, a piece of each in turn, as long as there is room, until one is over: what became of it.
+    /// `None`: none is.
     pub(super) fn look(
         &mut self,
         sender: &mut Sender,
         cx: &mut Context<'_>,
     ) -> Option<(TransferId, io::Result<Progress>)> {
-        let mut at = 0;
-        while let Some(id) = self.reading.get(at).copied() {
-            if !cx.has_room() {
-                return None;
-            }
+        let mut waits = 0;
+        while waits < self.reading.len() && cx.has_room() {
+            let id = self.reading.pop_front()?;
             match self.look_at(id, sender, cx) {
-                Looked::Sent => {}
-                Looked::Waits => at += 1,
+                Looked::Sent => {
+                    self.reading.push_back(id);
+                    waits = 0;
+                }
+                Looked::Waits => {
+                    self.reading.push_back(id);
+                    waits += 1;
+                }
                 Looked::Over(outcome) => {
-                    self.reading.swap_remove(at);
                     self.read_next();
+                    waits = 0;
                     if let Some(outcome) = outcome {
                         return Some((id, outcome));
                     }
@@ -352,4 +360,4 @@ fn part(
 }
 
 /// Files of one connection that are read at the same time.
-const MOST_READING: usize = 4;
+const MOST_READING: usize = 8;

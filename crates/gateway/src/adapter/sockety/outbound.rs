@@ -81,7 +81,7 @@ impl Outbound {
                 let path = str::from_utf8(instruction.payload()).ok();
                 let file = path.zip(fields::to_disk_file(instruction.fields()));
                 if let Some((path, (id, size))) = file {
-                    self.down.read_file(id, path, size);
+                    self.down.read_file(id, path, size, cx.most_at_once());
                     self.look(cx);
                 }
             }

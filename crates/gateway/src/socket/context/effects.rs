@@ -80,7 +80,7 @@ impl Context<'_> {
 
     /// Whether the outbox has room for more. If not, the session is [woken](crate::socket::Wake::Room) when it has.
     pub(crate) fn has_room(&mut self) -> bool {
-        if self.parts.outbox.charge() <= self.env.drained_bytes() {
+        if self.parts.outbox.charge() <= self.low_water() {
             return true;
         }
         self.extra().wants_room = true;
@@ -88,6 +88,20 @@ impl Context<'_> {
             *self.parts.swelling = Swelling::Awaited;
         }
         false
+    }
+
+    /// Bytes that may be sent at once where the outbox [has room](Self::has_room), so that it is not over its limit.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.env
+            .limits()
+            .outbox_bytes
+            .saturating_sub(self.low_water())
+    }
+
+    /// Bytes of the outbox below which it has room, whatever its limit.
+    fn low_water(&self) -> usize {
+        let limit = self.env.limits().outbox_bytes;
+        self.env.drained_bytes().min(limit / 2)
     }
 
     /// Whether anybody reads it; then there is a buffer for it.
