@@ -327,3 +327,27 @@ inEach(test, 'a server and a client in one process', async (t, { launch }) => {
     refused: 'ECONNREFUSED',
   });
 });
+
+test('as many messages are under way as there are channels, and more wait', async (t) => {
+  const seen = new Set();
+  const { to } = await serve(
+    t,
+    answering(async (message) => {
+      seen.add(message.action);
+      const text = Buffer.concat(await message.stream.toArray()).toString();
+      message.fastReply(text === `${message.action} and more` ? 1 : 2);
+    }),
+  );
+  const client = await to().ready();
+  const requests = Array.from({ length: 4100 }, (_, index) => {
+    const request = client.send(Draft.for(String(index)).stream()());
+    request.stream.write(String(index));
+    return request;
+  });
+  await until(() => seen.size === 4096, 'one on each channel');
+  t.is(seen.size, 4096);
+  const answers = requests.map((request) => request.response());
+  for (const request of requests) request.stream.end(' and more');
+  t.deepEqual([...new Set(await Promise.all(answers))], [1]);
+  t.is(seen.size, 4100);
+});

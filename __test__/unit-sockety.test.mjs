@@ -1,4 +1,5 @@
 // What messages of Sockety are made of: drafts, files, ids, and the handler that goes by actions.
+import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import test from 'ava';
 
@@ -79,9 +80,20 @@ test('files come from memory, from the file system and from streams', async (t) 
   t.is(here.name, 'unit-sockety.test.mjs');
   await t.throwsAsync(() => FileTransfer.fs('/does/not/exist'), { code: 'ENOENT' });
   const once = FileTransfer.stream([Buffer.from('a')], 1, 'once');
-  FileTransfer.open(once);
-  t.throws(() => FileTransfer.open(once), { message: 'FileTransfer with stream may be used only once.' });
-  t.throws(() => FileTransfer.stream([], -1, 'x'), { instanceOf: TypeError });
+  const used = { code: 'ERR_SOCKETY_USED', message: 'FileTransfer with stream may be used only once.' };
+  t.throws(() => FileTransfer.use([once, once]), used);
+  FileTransfer.use([file, once, file]);
+  t.throws(() => FileTransfer.use([file, once]), used);
+  FileTransfer.use([file, file]);
+  for (const [stream, size, name] of [
+    [null, 1, 'stream'],
+    [{}, 1, 'stream'],
+    ['text', 1, 'stream'],
+    [[], -1, 'size'],
+    [[], 2 ** 48, 'size'],
+  ]) {
+    t.throws(() => FileTransfer.stream(stream, size, 'x'), { instanceOf: TypeError, message: new RegExp(`'${name}'`) });
+  }
   t.throws(() => FileTransfer.buffer('text', 'x'), { instanceOf: TypeError });
   t.throws(() => FileTransfer.buffer(Buffer.alloc(0), 'x'.repeat(65_536)), { instanceOf: TypeError });
 });
@@ -256,4 +268,15 @@ test('each call for an answer waits for one of its own, and for no longer than i
   const refused = request.response();
   connection.refused(request.id.toBuffer().latin1Slice(0, 16));
   await t.throwsAsync(refused, { code: 'ERR_SOCKETY_NOT_SENT' });
+});
+
+test('the guide names every code of an error', async (t) => {
+  const [source, guide] = await Promise.all(
+    ['../js/src/sockety/errors.ts', '../docs/sockety.md'].map((file) =>
+      readFile(new URL(file, import.meta.url), 'utf8'),
+    ),
+  );
+  const codes = new Set(source.match(/ERR_SOCKETY_[A-Z_]+/g));
+  t.true(codes.size > 10);
+  for (const code of codes) t.true(guide.includes(`\`${code}\``), code);
 });

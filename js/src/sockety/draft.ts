@@ -1,6 +1,7 @@
 /** Descriptions of messages and responses: what each call has to give, and what is the same in all of them. */
 
 import { Callable } from './callable.js';
+import { SocketyError } from './errors.js';
 import { FileTransfer } from './file-transfer.js';
 import { FixedData } from './fixed-data.js';
 import { packer } from './msgpack.js';
@@ -95,12 +96,13 @@ abstract class BaseDraft<Made> extends Callable<(input?: DraftInput) => Made> {
 export class Draft extends BaseDraft<Producer> {
   readonly #action: Buffer;
 
-  /** @throws {Error} if the action has more than 65,535 bytes */
+  /** @throws {SocketyError} ERR_SOCKETY_INVALID if the action has more than 65,535 bytes */
   constructor(action: string) {
     super();
     if (typeof action !== 'string') throw new TypeError("argument 'action' must be a string");
     this.#action = Buffer.from(action);
-    if (this.#action.length > LONGEST_ACTION) throw new Error("The 'action name' value is too big");
+    if (this.#action.length > LONGEST_ACTION)
+      throw new SocketyError('ERR_SOCKETY_INVALID', "The 'action name' value is too big");
   }
 
   /** As `new Draft(action)`. */
@@ -161,7 +163,7 @@ const ASKED = { is: 'asked' } as const;
 
 function given<Name extends 'data' | 'files'>(input: DraftInput | undefined, name: Name): DraftInput[Name] {
   const value = input?.[name];
-  if (value === undefined) throw new Error(`The message requires "${name}" property.`);
+  if (value === undefined) throw new SocketyError('ERR_SOCKETY_INVALID', `The message requires "${name}" property.`);
   return value;
 }
 

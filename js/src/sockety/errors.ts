@@ -8,6 +8,8 @@ export class SocketyError extends Error {
    * - `'ERR_SOCKETY_NOT_SENT'`: a message could not be sent: a name is too long, too much waits, or its contents are not those
    *   that it announced.
    * - `'ERR_SOCKETY_READ'`: contents are being read or saved already.
+   * - `'ERR_SOCKETY_USED'`: a file from a stream was sent already.
+   * - `'ERR_SOCKETY_INVALID'`: an argument is outside of what the protocol can say, or a draft's data or files are missing.
    * - `'ERR_SOCKETY_TOO_LARGE'`: data is longer than may be collected.
    * - `'ERR_SOCKETY_TIMEOUT'`: an answer, or the header of the other side, did not come in time.
    * - `'ERR_SOCKETY_PROTOCOL'`: the other side broke the protocol, or a limit; the message says which.
@@ -31,6 +33,8 @@ export type SocketyErrorCode =
   | 'ERR_SOCKETY_ABORTED'
   | 'ERR_SOCKETY_NOT_SENT'
   | 'ERR_SOCKETY_READ'
+  | 'ERR_SOCKETY_USED'
+  | 'ERR_SOCKETY_INVALID'
   | 'ERR_SOCKETY_TOO_LARGE'
   | 'ERR_SOCKETY_TIMEOUT'
   | 'ERR_SOCKETY_PROTOCOL'

@@ -3,6 +3,7 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
+import { SocketyError } from './errors.js';
 import { nothing } from './quiet.js';
 
 /** See the module. */
@@ -37,11 +38,18 @@ export class FileTransfer {
     return new FileTransfer(name, size, { kind: 'fs', path: path.resolve(file) });
   }
 
-  /** From a stream that gives so many bytes. May be sent once. */
+  /**
+   * From a stream that gives so many bytes. May be sent once: `send` and `pass` throw a SocketyError ERR_SOCKETY_USED then.
+   *
+   * @throws {TypeError} naming what is wrong with the arguments
+   */
   static stream(stream: Readable, size: number, name: string): FileTransfer {
-    if (!Number.isSafeInteger(size) || size < 0) throw new TypeError("argument 'size' must be a whole number");
+    if (!isIterable(stream)) throw new TypeError("argument 'stream' must be a Readable");
+    if (!Number.isSafeInteger(size) || size < 0 || size > LARGEST) {
+      throw new TypeError(`argument 'size' must be a whole number of at most ${LARGEST}`);
+    }
     // what it fails with is told to whoever sends it
-    if (typeof stream?.on === 'function') stream.on('error', nothing);
+    if (typeof stream.on === 'function') stream.on('error', nothing);
     return new FileTransfer(checked(name), size, { kind: 'stream', stream });
   }
 
@@ -51,13 +59,20 @@ export class FileTransfer {
     return source.kind === 'fs' ? source.path : undefined;
   }
 
+  /** @internal They are about to be sent: throws where one was sent before and may be sent once. */
+  static use(files: readonly FileTransfer[]): void {
+    const once = files.filter((file) => file.#source.kind === 'stream');
+    if (once.some((file, index) => file.#used || once.indexOf(file) < index)) {
+      throw new SocketyError('ERR_SOCKETY_USED', 'FileTransfer with stream may be used only once.');
+    }
+    for (const file of once) file.#used = true;
+  }
+
   /** @internal Its bytes, piece by piece, if the native side does not. */
   static open(file: FileTransfer): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
     const source = file.#source;
     if (source.kind === 'fs') return [];
     if (source.kind === 'buffer') return slices(source.buffer);
-    if (file.#used) throw new Error('FileTransfer with stream may be used only once.');
-    file.#used = true;
     return source.stream;
   }
 }
@@ -79,6 +94,14 @@ export function* slices(bytes: Uint8Array, length = PIECE_BYTES): Generator<Uint
   for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
 }
 
+function isIterable(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Symbol.asyncIterator in value || Symbol.iterator in value;
+}
+
 const LONGEST_NAME = 0xffff;
+
+/** What six bytes can say. */
+const LARGEST = 2 ** 48 - 1;
 
 const PIECE_BYTES = 64 * 1024;

@@ -1,6 +1,7 @@
 /** What is done with messages, by their actions. Owns the order of its handlers. */
 
 import { Callable } from './callable.js';
+import { SocketyError } from './errors.js';
 import type { Message } from './message.js';
 import { DONE } from './quiet.js';
 
@@ -102,7 +103,7 @@ function runFrom(steps: readonly Step[], first: number, message: Message, before
 function answer(message: Message, code: number): Failure | undefined {
   if (!message.expectsResponse || message.responded) return undefined;
   const isCode = Number.isInteger(code) && code >= 0 && code <= MOST_CODE;
-  if (!isCode) return { error: new Error('Invalid short response code.'), isSeen: false };
+  if (!isCode) return { error: new SocketyError('ERR_SOCKETY_INVALID', 'Invalid short response code.'), isSeen: false };
   message.fastReply(code);
   return undefined;
 }

@@ -106,11 +106,11 @@ abstract class Received {
   /**
    * Answers it with a number from 0 to 4095, also if no answer is expected.
    *
-   * @throws (as a rejection) an Error for other numbers, ERR_SOCKETY_CLOSED
+   * @throws {SocketyError} (as a rejection) ERR_SOCKETY_INVALID for other numbers, ERR_SOCKETY_CLOSED
    */
   fastReply(code: number): Promise<void> {
     if (!Number.isInteger(code) || code < 0 || code > MOST_CODE) {
-      return quiet(Promise.reject(new Error('Invalid short response code.')));
+      return quiet(Promise.reject(new SocketyError('ERR_SOCKETY_INVALID', 'Invalid short response code.')));
     }
     this.#responded = true;
     return this.connection.fastReply(this.#id, code);

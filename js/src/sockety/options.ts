@@ -5,6 +5,7 @@ import { rootCertificates } from 'node:tls';
 
 import { type Fields, NOTHING, readFlag, readNumber, readObject, shown } from '../fields.js';
 import { loadTls, readTls, type TlsIdentity, type TlsPlan, type TlsSource } from '../tls.js';
+import { SocketyError } from './errors.js';
 import { MOST_DATA } from './worker.js';
 
 /** Options of a connection, whoever made it. */
@@ -297,7 +298,7 @@ function defined(fields: Fields): Fields {
 function readChannels(value: unknown): number | undefined {
   if (value === undefined) return undefined;
   if (Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MOST_CHANNELS) return Number(value);
-  throw new Error('Invalid number of channels');
+  throw new SocketyError('ERR_SOCKETY_INVALID', 'Invalid number of channels');
 }
 
 function readSignal(value: unknown, problems: string[]): AbortSignal | undefined {

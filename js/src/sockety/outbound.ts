@@ -15,6 +15,7 @@ import { LONGEST } from '../worker/tells.js';
 import type { Origin } from './contents.js';
 import { DiskReads } from './disk-reads.js';
 import { FAST_REPLY_BYTES, readBegan, sendBytes, writeBegin, writeFastReply, writeSend } from './fields.js';
+import { FileTransfer } from './file-transfer.js';
 import type { Link } from './link.js';
 import { Pace } from './pace.js';
 import { Producer } from './producer.js';
@@ -96,6 +97,7 @@ export class Outbound {
   /** Sends any other. */
   sendParts(producer: Producer, id: string, expectsResponse: boolean): Parts {
     const { action, data, parentId, files, hasStream } = producer;
+    FileTransfer.use(files);
     const sending = new Sending(this.#origin, this.#pace, this.#reads, producer, expectsResponse);
     this.#sendings.set(id, sending);
     const outgoing = { id, parentId: parentId && UUID.bytesOf(parentId), expectsResponse, action };

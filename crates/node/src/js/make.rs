@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::ptr;
+use std::sync::atomic::AtomicU8;
 
 use napi::sys;
 
@@ -190,8 +191,9 @@ impl<'s> Js<'s> {
     }
 }
 
-/// What [`Js::weigh`] shows. It is never read, so that it takes addresses and no memory.
-static NOTHING: [u8; 16 << 20] = [0; 16 << 20];
+/// What [`Js::weigh`] shows. It is never touched, so that it takes addresses and no memory; what could be written to takes no room
+/// in the addon's file either.
+static NOTHING: [AtomicU8; 16 << 20] = [const { AtomicU8::new(0) }; 16 << 20];
 
 /// Drops what [`Js::adopted_array_buffer`] handed over; any thread may call it.
 extern "C" fn release_bytes(_env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
