@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
 use millrace_gateway::Gateway;
 use parking_lot::Mutex;
@@ -23,6 +23,7 @@ pub(crate) struct Addon {
     others: Mutex<Others>,
     ring_again: RingAgain,
     slots: Slots,
+    untouched: OnceLock<Vec<u8>>,
     counts: Counts,
     /// The last number given to something that functions work on.
     newest: AtomicUsize,
@@ -56,6 +57,9 @@ impl Drop for Counted {
     }
 }
 
+/// More than is weighed at once.
+const UNTOUCHED_BYTES: usize = 16 << 20;
+
 #[derive(Debug, Default)]
 struct Others {
     gateways: HashMap<u32, Weak<Gateway>>,
@@ -73,6 +77,7 @@ impl Addon {
             others: Mutex::new(others),
             ring_again: RingAgain::default(),
             slots: Slots::default(),
+            untouched: OnceLock::new(),
             counts: Counts::default(),
             newest: AtomicUsize::new(0),
         }
@@ -86,6 +91,11 @@ impl Addon {
     /// For callbacks that come late.
     pub(crate) fn slots(&self) -> &Slots {
         &self.slots
+    }
+
+    /// Zeros that nobody touches, so that they take addresses and no memory.
+    pub(crate) fn untouched(&self) -> &[u8] {
+        self.untouched.get_or_init(|| vec![0; UNTOUCHED_BYTES])
     }
 
     /// Of what is made for JavaScript threads.

@@ -171,7 +171,7 @@ impl Environment {
             return Ok(());
         }
         self.adopted.set(0);
-        js.weigh(adopted.saturating_mul(WEIGHT))
+        js.weigh(adopted.saturating_mul(WEIGHT), ADDON.untouched())
     }
 
     /// Keeps `shell`, whose number this is, as long as JavaScript has `function`.

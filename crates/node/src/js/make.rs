@@ -3,7 +3,6 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::atomic::AtomicU8;
 
 use napi::sys;
 
@@ -130,12 +129,12 @@ impl<'s> Js<'s> {
         Err(Failure::Abandoned)
     }
 
-    /// Has the runtime count so many bytes more, at most [`NOTHING`]'s, among the short-lived buffers that it has, and look
+    /// Has the runtime count so many bytes more, at most those of `shown`, among the short-lived buffers that it has, and look
     /// whether it has too many. V8 looks where it allocates the memory of one itself, and adopted ones are allocated
     /// elsewhere.
-    pub(crate) fn weigh(self, bytes: usize) -> Outcome<()> {
-        let data = NOTHING.as_ptr().cast_mut().cast::<c_void>();
-        let length = bytes.min(NOTHING.len());
+    pub(crate) fn weigh(self, bytes: usize, shown: &'static [u8]) -> Outcome<()> {
+        let data = shown.as_ptr().cast_mut().cast::<c_void>();
+        let length = bytes.min(shown.len());
         let mut raw = ptr::null_mut();
         // SAFETY: the data has `length` bytes for ever, and nobody gets the buffer, so that nobody writes to them.
         let status = unsafe {
@@ -190,10 +189,6 @@ impl<'s> Js<'s> {
         })
     }
 }
-
-/// What [`Js::weigh`] shows. It is never touched, so that it takes addresses and no memory; what could be written to takes no room
-/// in the addon's file either.
-static NOTHING: [AtomicU8; 16 << 20] = [const { AtomicU8::new(0) }; 16 << 20];
 
 /// Drops what [`Js::adopted_array_buffer`] handed over; any thread may call it.
 extern "C" fn release_bytes(_env: sys::napi_env, _data: *mut c_void, hint: *mut c_void) {
