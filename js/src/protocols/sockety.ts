@@ -21,6 +21,11 @@ export interface SocketyOptions {
   maxReceivedChannels?: number;
   /** Messages that are sent to a client at the same time, at most: 1 to 4096. Default 4096. */
   maxWritableChannels?: number;
+  /**
+   * Whether a channel on which a message to the client was given up is used again. Where the client is sockety-js, that ends its
+   * process; Millrace frees such channels. Default false: only once the client has given up one of its own, as sockety-js never does.
+   */
+  reuseAbortedChannels?: boolean;
   /** Whether files may have other sizes than were announced. Default false: that closes the connection. */
   allowFilesSizeMismatch?: boolean;
   /** Whether clients are told before the gateway closes a connection. Default true. */
@@ -51,6 +56,7 @@ export const sockety = {
     'publishAction',
     'maxReceivedChannels',
     'maxWritableChannels',
+    'reuseAbortedChannels',
     'allowFilesSizeMismatch',
     'sendGoAway',
   ],
@@ -73,7 +79,7 @@ export const sockety = {
 
 const FORMS: readonly string[] = ['message', 'raw'] satisfies SocketyPublishForm[];
 const CHANNELS = ['maxReceivedChannels', 'maxWritableChannels'] as const;
-const FLAGS = ['allowFilesSizeMismatch', 'sendGoAway'] as const;
+const FLAGS = ['reuseAbortedChannels', 'allowFilesSizeMismatch', 'sendGoAway'] as const;
 const MOST_CHANNELS = 4096;
 const MOST_ACTION_BYTES = 1024;
 

@@ -281,8 +281,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   }
 
   /** @internal A message, by the bytes of its id, could not be sent, or not to its end. */
-  refused(id: string): void {
-    const error = notSent();
+  refused(id: string, error: Error = notSent()): void {
     this.#answers.fail(id, error);
     this.#outbound?.refused(id, error);
   }

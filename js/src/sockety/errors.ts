@@ -7,6 +7,7 @@ export class SocketyError extends Error {
    * - `'ERR_SOCKETY_ABORTED'`: a message was given up before it was complete, by its sender.
    * - `'ERR_SOCKETY_NOT_SENT'`: a message could not be sent: a name is too long, too much waits, or its contents are not those
    *   that it announced.
+   * - `'ERR_SOCKETY_NO_CHANNEL'`: a message could not be sent, because one was given up on every channel of the connection.
    * - `'ERR_SOCKETY_READ'`: contents are being read or saved already.
    * - `'ERR_SOCKETY_USED'`: a file from a stream was sent already.
    * - `'ERR_SOCKETY_INVALID'`: an argument is outside of what the protocol can say, or a draft's data or files are missing.
@@ -32,6 +33,7 @@ export type SocketyErrorCode =
   | 'ERR_SOCKETY_CLOSED'
   | 'ERR_SOCKETY_ABORTED'
   | 'ERR_SOCKETY_NOT_SENT'
+  | 'ERR_SOCKETY_NO_CHANNEL'
   | 'ERR_SOCKETY_READ'
   | 'ERR_SOCKETY_USED'
   | 'ERR_SOCKETY_INVALID'
@@ -51,6 +53,12 @@ export function closed(): SocketyError {
 /** It is not on its way, and will not be. */
 export function notSent(): SocketyError {
   return new SocketyError('ERR_SOCKETY_NOT_SENT', 'The message could not be sent.');
+}
+
+/** It is not on its way, nor will be anything else on this connection. */
+export function noChannel(): SocketyError {
+  const problem = 'The message could not be sent: on every channel one was given up, and none is used again.';
+  return new SocketyError('ERR_SOCKETY_NO_CHANNEL', problem);
 }
 
 /** Why a connection ended, by its close code; undefined: because one of both sides wanted it, or it was lost. */

@@ -21,6 +21,12 @@ export interface ConnectionOptions {
   timeout?: number;
   /** Milliseconds until the header of the other side has come; 0: for ever. Default 10,000. */
   connectTimeout?: number;
+  /**
+   * Whether a channel on which a message of ours was given up is used again. Where the other side is sockety-js, that ends its
+   * process; Millrace frees such channels. Default false: only once the other side has given up one of its own, as sockety-js never
+   * does.
+   */
+  reuseAbortedChannels?: boolean;
   /** Whether files may have other sizes than were announced. Default false: that closes the connection. */
   allowFilesSizeMismatch?: boolean;
   /** Bytes of a message without its contents: its action, sizes and file names. Default 1 MiB. */
@@ -227,6 +233,7 @@ export async function loadClientTls(tls: ClientTlsPlan): Promise<Record<string, 
 const CONNECTION_KEYS = [
   'maxReceivedChannels',
   'maxWritableChannels',
+  'reuseAbortedChannels',
   'timeout',
   'connectTimeout',
   'allowFilesSizeMismatch',
@@ -278,6 +285,7 @@ function readTerms(options: Fields, waits: boolean, problems: string[]): Terms {
   const own = {
     maxReceivedChannels: readChannels(options['maxReceivedChannels']),
     maxWritableChannels: readChannels(options['maxWritableChannels']),
+    reuseAbortedChannels: flag('reuseAbortedChannels'),
     allowFilesSizeMismatch: flag('allowFilesSizeMismatch'),
     sendGoAway: flag('sendGoAway'),
     noDelay: flag('noDelay'),

@@ -21,7 +21,7 @@ import {
 } from '../worker/kinds.generated.js';
 import { Tells } from '../worker/tells.js';
 import { Connection } from './connection.js';
-import { errorOfEnd, SocketyError } from './errors.js';
+import { errorOfEnd, noChannel, notSent, SocketyError } from './errors.js';
 import { readFile, readHead, readLong, readOpened, readRefused } from './fields.js';
 import type { PeerInfo } from './link.js';
 import { type Message, Response } from './message.js';
@@ -87,7 +87,9 @@ export function socketyWorker(host: ProtocolHost): ProtocolWorker {
       [EVENT_SOCKETY_TIMEOUT]: known((connection) => {
         connection.emit('timeout');
       }),
-      [EVENT_SOCKETY_REFUSED]: known((connection, { fields }) => connection.refused(readRefused(fields))),
+      [EVENT_SOCKETY_REFUSED]: known((connection, { fields, payload }) => {
+        connection.refused(readRefused(fields), payload.length > 0 ? noChannel() : notSent());
+      }),
       [EVENT_SOCKETY_BEGAN]: known((connection, { fields }) => connection.began(fields)),
       [EVENT_SOCKETY_FILE_SENT]: known((connection, { fields, payload }) => {
         connection.fileSent(readLong(fields, 0), payload.toString());

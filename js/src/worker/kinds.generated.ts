@@ -68,7 +68,7 @@ export const EVENT_SOCKETY_ABORT = 4;
 export const EVENT_SOCKETY_FAST_REPLY = 5;
 /** The peer will disconnect soon. */
 export const EVENT_SOCKETY_GO_AWAY = 6;
-/** What the worker told the session to send cannot be sent, or not to its end. */
+/** What the worker told the session to send cannot be sent, or not to its end. A payload says that no channel is left. */
 export const EVENT_SOCKETY_REFUSED = 7;
 /** A message whose contents are to come has begun: by these transfers. */
 export const EVENT_SOCKETY_BEGAN = 8;

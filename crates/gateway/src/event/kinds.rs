@@ -216,7 +216,7 @@ events! {
         SocketyFastReply = 5;
         /// The peer will disconnect soon.
         SocketyGoAway = 6;
-        /// What the worker told the session to send cannot be sent, or not to its end.
+        /// What the worker told the session to send cannot be sent, or not to its end. A payload says that no channel is left.
         SocketyRefused = 7;
         /// A message whose contents are to come has begun: by these transfers.
         SocketyBegan = 8;

@@ -137,6 +137,16 @@ impl Outgoing {
         }
     }
 
+    /// Frees all that were never to be used again.
+    pub(super) fn free_spent(&mut self) {
+        let is_spent = |channel: &u16| matches!(self.busy.get(*channel), Some(Sending::Spent));
+        let spent: Vec<u16> = self.busy.channels().filter(is_spent).collect();
+        for channel in spent {
+            self.free(channel);
+        }
+        self.spent = 0;
+    }
+
     /// Bytes of memory held.
     pub(super) fn held_bytes(&self) -> usize {
         let contents = self.busy.values().map(|sending| match sending {

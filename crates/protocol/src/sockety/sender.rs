@@ -56,12 +56,13 @@ impl Sender {
         }
     }
 
-    /// Uses channels again on which a message was given up, for a peer that is known to free them, as
-    /// [`Decoder`](super::Decoder) does. Said where the sender is made: what was given up before stays unused.
-    #[must_use]
-    pub fn reusing_aborted_channels(mut self) -> Self {
-        self.reuses_aborted = true;
-        self
+    /// Uses channels again on which a message was given up, also those of before: for a peer that is known to free them, as
+    /// [`Decoder`](super::Decoder) does. One that gives messages up itself is such a peer: no other implementation does.
+    pub fn reuse_aborted_channels(&mut self) {
+        if !self.reuses_aborted {
+            self.reuses_aborted = true;
+            self.channels.free_spent();
+        }
     }
 
     /// Begins a message or response: appends its head, on a channel that is free, which it says. `None`, if none is: the
@@ -70,7 +71,7 @@ impl Sender {
     /// Fails with [`SendError::NoChannel`] from when on every channel was used up by [`Sender::abort`], which a single
     /// channel is by the first message given up: then no message or response can be sent on this connection any more,
     /// only what is whole by itself, and whoever has one to send needs another connection. It does not come to that with
-    /// [`Sender::reusing_aborted_channels`].
+    /// [`Sender::reuse_aborted_channels`].
     pub fn begin(&mut self, head: &Head<'_>, out: &mut Vec<u8>) -> Result<Option<u16>, SendError> {
         self.between_packets()?;
         if self.channels.are_all_spent() {
@@ -240,8 +241,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Gives up a message in progress. Its channel is never used again, unless the sender is made with
-    /// [`Sender::reusing_aborted_channels`]: sockety-js does not know this packet, and ends when a message comes where one
+    /// Gives up a message in progress. Its channel is never used again, but by
+    /// [`Sender::reuse_aborted_channels`]: sockety-js does not know this packet, and ends when a message comes where one
     /// is in progress. Within an open packet nothing can be given up but the connection.
     pub fn abort(&mut self, channel: u16, out: &mut Vec<u8>) -> Result<(), SendError> {
         self.between_packets()?;

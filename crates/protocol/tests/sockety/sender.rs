@@ -338,7 +338,8 @@ fn what_cannot_be_said_takes_no_channel() {
 
 #[test]
 fn a_peer_that_knows_abort_gets_the_next_message_on_the_same_channel() {
-    let mut sender = Sender::new(1).reusing_aborted_channels();
+    let mut sender = Sender::new(1);
+    sender.reuse_aborted_channels();
     let mut out = vec![0xe3];
     for _ in 0..3 {
         assert_eq!(begin(&mut sender, &stream(), &mut out), Ok(Some(0)));
@@ -374,4 +375,8 @@ fn a_channel_on_which_a_message_was_given_up_is_never_used_again() {
         begin(&mut sender, &data(1), &mut out),
         Err(SendError::NoChannel)
     );
+    sender.reuse_aborted_channels();
+    let begun = [(); 3].map(|()| begin(&mut sender, &stream(), &mut out));
+    assert_eq!(begun, [Ok(Some(1)), Ok(Some(0)), Ok(None)]);
+    assert_eq!(sender.in_progress(), 2);
 }

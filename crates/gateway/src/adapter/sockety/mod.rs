@@ -97,7 +97,7 @@ impl Listener {
             },
             encoding,
             publications: options.publications,
-            writable_channels: options.writable_channels,
+            writable: options.writable,
             send_go_away: options.send_go_away,
             buffered_bytes: limits.buffered_bytes,
             header_timeout: millis(limits.header_timeout),

@@ -15,13 +15,21 @@ pub(super) struct SocketyOptions {
     pub(super) publications: bool,
     /// Channels on which peers may send.
     pub(super) receivable_channels: u16,
-    /// The most channels that are sent on.
-    pub(super) writable_channels: u16,
+    pub(super) writable: Writable,
     /// Whether a file may have another size than was announced.
     pub(super) allow_files_size_mismatch: bool,
     /// Whether peers are told before a connection ends.
     pub(super) send_go_away: bool,
     pub(super) kernel: KernelOptions,
+}
+
+/// The channels that are sent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Writable {
+    /// The most of them.
+    pub(super) channels: u16,
+    /// Whether one on which a message was given up is used again, whoever the peer is.
+    pub(super) reuses_aborted: bool,
 }
 
 /// What the kernel does.
@@ -53,7 +61,10 @@ impl SocketyOptions {
             publish_action: action(&options)?,
             publications: options.flag("publications")?.unwrap_or(true),
             receivable_channels: channels(&options, "maxReceivedChannels")?,
-            writable_channels: channels(&options, "maxWritableChannels")?,
+            writable: Writable {
+                channels: channels(&options, "maxWritableChannels")?,
+                reuses_aborted: options.flag("reuseAbortedChannels")?.unwrap_or(false),
+            },
             allow_files_size_mismatch: options.flag("allowFilesSizeMismatch")?.unwrap_or(false),
             send_go_away: options.flag("sendGoAway")?.unwrap_or(true),
             kernel: KernelOptions {
@@ -101,7 +112,8 @@ mod tests {
         assert_eq!(&*options.publish_action, "publish");
         assert!(options.publications);
         assert_eq!(options.receivable_channels, MOST_CHANNELS);
-        assert_eq!(options.writable_channels, MOST_CHANNELS);
+        assert_eq!(options.writable.channels, MOST_CHANNELS);
+        assert!(!options.writable.reuses_aborted);
         assert!(options.send_go_away && !options.allow_files_size_mismatch);
     }
 
@@ -113,6 +125,7 @@ mod tests {
             .flag("publications", false)
             .number("maxReceivedChannels", 256)
             .number("maxWritableChannels", 1)
+            .flag("reuseAbortedChannels", true)
             .flag("allowFilesSizeMismatch", true)
             .flag("sendGoAway", false)
             .flag("keepAlive", false)
@@ -122,7 +135,10 @@ mod tests {
             publish_action: "news".into(),
             publications: false,
             receivable_channels: 256,
-            writable_channels: 1,
+            writable: Writable {
+                channels: 1,
+                reuses_aborted: true,
+            },
             allow_files_size_mismatch: true,
             send_go_away: false,
             kernel: KernelOptions {

@@ -7,6 +7,7 @@ use millrace_protocol::sockety::{
 };
 
 use super::down::{Down, Progress};
+use super::options::Writable;
 use super::{disk, fields};
 use crate::contract::{Context, Event, Instruction, Operation, Step, TransferId, Waiting};
 
@@ -28,7 +29,25 @@ enum Sent {
     Yes,
     /// No channel is free.
     Later,
-    Never,
+    Never(Why),
+}
+
+/// Why something cannot be sent.
+#[derive(Clone, Copy)]
+enum Why {
+    /// It is not what can be said.
+    Unfit,
+    /// Every channel had a message that was given up.
+    NoChannel,
+}
+
+impl Why {
+    fn of(error: SendError) -> Self {
+        match error {
+            SendError::NoChannel => Self::NoChannel,
+            _ => Self::Unfit,
+        }
+    }
 }
 
 impl Outbound {
@@ -45,9 +64,25 @@ impl Outbound {
     }
 
     /// The peer receives on so many channels. Ours begin behind that of publications, if there are any.
-    pub(super) fn may_use(&mut self, channels: u16, publications: bool, cx: &mut Context<'_>) {
+    pub(super) fn may_use(
+        &mut self,
+        channels: u16,
+        writable: Writable,
+        publications: bool,
+        cx: &mut Context<'_>,
+    ) {
+        let channels = channels.min(writable.channels);
         self.sender = Sender::from_channel(publications.into(), channels);
+        if writable.reuses_aborted {
+            self.sender.reuse_aborted_channels();
+        }
         self.shares_channel = publications && channels < 2;
+        self.send_queued(cx);
+    }
+
+    /// The peer gives messages up, so it knows what that is: it frees their channels, as we do.
+    pub(super) fn peer_aborts(&mut self, cx: &mut Context<'_>) {
+        self.sender.reuse_aborted_channels();
         self.send_queued(cx);
     }
 
@@ -62,7 +97,7 @@ impl Outbound {
             Some(Operation::SocketyFastReply) => {
                 let reply = fields::to_fast_reply(instruction.fields());
                 let Some((code, id)) = reply.filter(|(code, _)| *code <= MOST_CODE) else {
-                    return refused(instruction.fields(), cx);
+                    return refused(instruction.fields(), Why::Unfit, cx);
                 };
                 cx.send(|out| {
                     let appended = append_fast_reply(code, id, out);
@@ -93,7 +128,7 @@ impl Outbound {
             _ => match self.send(instruction, cx) {
                 Sent::Yes => {}
                 Sent::Later => self.enqueue(instruction.to_waiting(), cx),
-                Sent::Never => refused(instruction.fields(), cx),
+                Sent::Never(why) => refused(instruction.fields(), why, cx),
             },
         }
     }
@@ -104,7 +139,7 @@ impl Outbound {
             None => return false,
             Some(Progress::Going) => return true,
             Some(Progress::Finished) => {}
-            Some(Progress::Failed(shown)) => refused(&shown, cx),
+            Some(Progress::Failed(shown)) => refused(&shown, Why::Unfit, cx),
         }
         self.send_queued(cx);
         true
@@ -115,7 +150,7 @@ impl Outbound {
         while let Some((id, sent)) = self.down.look(&mut self.sender, cx) {
             let problem = match &sent {
                 Ok(Progress::Failed(shown)) => {
-                    refused(shown, cx);
+                    refused(shown, Why::Unfit, cx);
                     continue;
                 }
                 Ok(_) => String::new(),
@@ -135,7 +170,7 @@ impl Outbound {
             || instruction.operation() == Some(Operation::SocketyNote)
             || self.queued.saturating_add(bytes) <= self.most_queued;
         if !may_wait {
-            return refused(instruction.fields(), cx);
+            return refused(instruction.fields(), Why::Unfit, cx);
         }
         self.queued += bytes;
         self.queue.push_back(waiting);
@@ -147,7 +182,7 @@ impl Outbound {
             let instruction = waiting.view();
             match self.send(instruction, cx) {
                 Sent::Yes => {}
-                Sent::Never => refused(instruction.fields(), cx),
+                Sent::Never(why) => refused(instruction.fields(), why, cx),
                 Sent::Later => return self.queue.push_front(waiting),
             }
             self.queued -= waiting.bytes();
@@ -165,13 +200,13 @@ impl Outbound {
                 }
                 Sent::Yes
             }
-            _ => Sent::Never,
+            _ => Sent::Never(Why::Unfit),
         }
     }
 
     fn send_whole(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
         let Some(outgoing) = fields::to_outgoing(instruction.fields()) else {
-            return Sent::Never;
+            return Sent::Never(Why::Unfit);
         };
         let data = instruction.payload();
         let head = Head {
@@ -185,12 +220,12 @@ impl Outbound {
         let sender = &mut self.sender;
         // publications may have come between
         sender.forget_channel();
-        let mut sent = Sent::Never;
+        let mut sent = Sent::Never(Why::Unfit);
         cx.send(|out| {
             sent = match append_whole(sender, &head, data, out) {
                 Ok(true) => Sent::Yes,
                 Ok(false) => Sent::Later,
-                Err(_) => Sent::Never,
+                Err(error) => Sent::Never(Why::of(error)),
             };
         });
         sent
@@ -200,12 +235,12 @@ impl Outbound {
     fn send_shared(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
         let outgoing = fields::to_outgoing(instruction.fields());
         let Some((outgoing, shared)) = outgoing.zip(instruction.shared()) else {
-            return Sent::Never;
+            return Sent::Never(Why::Unfit);
         };
         let data_size = u64::try_from(shared.frame().len()).unwrap_or(u64::MAX);
         let is_one_packet = u64::from(data_packet_bytes(data_size)) == data_size;
         if data_size == 0 || !is_one_packet {
-            return Sent::Never;
+            return Sent::Never(Why::Unfit);
         }
         let head = Head {
             subject: outgoing.subject,
@@ -217,13 +252,13 @@ impl Outbound {
         };
         let sender = &mut self.sender;
         sender.forget_channel();
-        let mut sent = Sent::Never;
+        let mut sent = Sent::Never(Why::Unfit);
         // of a message in two pieces none may be dropped
         cx.send_part(|out| {
             sent = match append_heads(sender, &head, out) {
                 Ok(true) => Sent::Yes,
                 Ok(false) => Sent::Later,
-                Err(_) => Sent::Never,
+                Err(error) => Sent::Never(Why::of(error)),
             };
         });
         if matches!(sent, Sent::Yes) {
@@ -236,7 +271,7 @@ impl Outbound {
     fn begin(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
         let announced = fields::to_announced(instruction.fields());
         let Some(announced) = announced.filter(|_| !self.shares_channel) else {
-            return Sent::Never;
+            return Sent::Never(Why::Unfit);
         };
         let head = Head {
             subject: announced.outgoing.subject,
@@ -253,7 +288,7 @@ impl Outbound {
         let channel = match begun {
             Ok(Some(channel)) => channel,
             Ok(None) => return Sent::Later,
-            Err(_) => return Sent::Never,
+            Err(error) => return Sent::Never(Why::of(error)),
         };
         let contents = (head.data_size > 0, head.has_stream, head.files.count());
         let transfers = self.down.begin(channel, contents, shown(instruction), cx);
@@ -301,10 +336,14 @@ pub(super) fn written(cx: &mut Context<'_>) {
     let _flow = cx.event(Event::SocketyWritten, &[], (&[][..]).into());
 }
 
-/// The worker is told what it said, by the beginning of its fields.
-fn refused(fields: &[u8], cx: &mut Context<'_>) {
+/// The worker is told what it said, by the beginning of its fields, and in the payload why, if that is special.
+fn refused(fields: &[u8], why: Why, cx: &mut Context<'_>) {
     let shown = fields.get(..SHOWN_BYTES).unwrap_or(fields);
-    cx.report(Event::SocketyRefused, shown, &[]);
+    let why = match why {
+        Why::Unfit => &[][..],
+        Why::NoChannel => b"no channel",
+    };
+    cx.report(Event::SocketyRefused, shown, why);
 }
 
 fn shown(instruction: Instruction<'_>) -> &[u8] {

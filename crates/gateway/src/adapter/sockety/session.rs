@@ -10,6 +10,7 @@ use millrace_protocol::sockety::{
 use super::clock::{Clock, Due};
 use super::fields;
 use super::inbound::{self, Inbound};
+use super::options::Writable;
 use super::outbound::{self, Outbound};
 use crate::contract::{
     CloseMode, CloseReason, Context, Encoding, Event, Flow, Goodbye, Instruction, Liveness,
@@ -23,8 +24,7 @@ pub(super) struct Terms {
     pub(super) encoding: Encoding,
     /// Whether there may be any.
     pub(super) publications: bool,
-    /// The most channels that are sent on.
-    pub(super) writable_channels: u16,
+    pub(super) writable: Writable,
     pub(super) send_go_away: bool,
     /// Bytes of contents that may wait for the worker.
     pub(super) buffered_bytes: usize,
@@ -102,9 +102,9 @@ impl Sockety {
 
     /// The peer's header has come.
     fn begin(&mut self, channels: u16, cx: &mut Context<'_>) {
-        let channels = channels.min(self.terms.writable_channels);
         tell(Event::SocketyReady, cx);
-        self.outbound.may_use(channels, self.terms.publications, cx);
+        self.outbound
+            .may_use(channels, self.terms.writable, self.terms.publications, cx);
         let now = cx.now();
         let clock = self
             .clock
@@ -214,7 +214,12 @@ impl Session for Sockety {
                     heartbeats += 1;
                     Ok(Flow::Go)
                 }
-                Ok(Some(item)) => self.inbound.item(item, cx),
+                Ok(Some(item)) => {
+                    if matches!(item, Item::Abort { .. }) {
+                        self.outbound.peer_aborts(cx);
+                    }
+                    self.inbound.item(item, cx)
+                }
                 Err(error) => Err(reason_of(error)),
             };
             let flow = taken.inspect_err(|_| {

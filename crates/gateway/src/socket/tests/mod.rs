@@ -10,3 +10,4 @@ mod sends;
 mod sockety;
 mod sockety_contents;
 mod sockety_down;
+mod sockety_files;

@@ -40,10 +40,13 @@ pub(super) const ID: Id = Id::new([7; 16]);
 
 /// One of whose contents so many bytes may wait, before anything came.
 pub(super) fn opened(buffered_bytes: usize) -> Harness {
+    opened_within(GatewayLimits::default(), buffered_bytes)
+}
+
+/// The same, within limits.
+pub(super) fn opened_within(limits: GatewayLimits, buffered_bytes: usize) -> Harness {
     let protocol = SocketyOnStage::new(&Arc::new(Encodings::new()));
-    let harness = Harness::pending_within(GatewayLimits::default(), |_| {
-        protocol.session_on_stage(buffered_bytes)
-    });
+    let harness = Harness::pending_within(limits, |_| protocol.session_on_stage(buffered_bytes));
     harness.peer.borrow_mut().room = usize::MAX;
     harness.admit();
     harness.begin();

@@ -1,11 +1,11 @@
 //! A session of Sockety: data, files and streams on their way to the peer.
 
 use bytes::Bytes;
-use millrace_protocol::sockety::{Decoder, DecoderConfig, Id, Item, Sender};
+use millrace_protocol::sockety::{Decoder, DecoderConfig, Head, Id, Item, Sender};
 
 use super::harness::Harness;
 use super::sockety::{
-    CLOSE, EVENT, READY, REFUSED, event, feed, hear, heard, message, opened, ready, send,
+    CLOSE, EVENT, READY, REFUSED, event, feed, head, hear, heard, message, opened, ready, send,
 };
 use crate::close::CloseReason;
 use crate::event::{Step, TransferId};
@@ -60,7 +60,12 @@ fn begun(harness: &Harness) -> Vec<(u8, Vec<TransferId>)> {
 }
 
 /// Begins a message, and returns its transfers.
-fn begin(harness: &Harness, flags: u32, data_size: u64, files: &[(&str, u64)]) -> Vec<TransferId> {
+pub(super) fn begin(
+    harness: &Harness,
+    flags: u32,
+    data_size: u64,
+    files: &[(&str, u64)],
+) -> Vec<TransferId> {
     begin_as(harness, 1, flags, data_size, files);
     let mut begun = begun(harness);
     assert_eq!(begun.len(), 1);
@@ -341,4 +346,36 @@ fn data_that_is_not_copied_waits_for_a_channel() {
     assert!(!written(&harness).ends_with(b"data"));
     harness.step(ids[0], Step::End);
     assert!(written(&harness).ends_with(b"data"));
+}
+
+#[test]
+fn once_no_channel_is_left_all_is_refused_until_the_peer_gives_up_a_message_too() {
+    let harness = opened(1 << 20);
+    // one for publications, and one for messages
+    hear(&harness, &[0xe1, 2]);
+    let stream = begin(&harness, STREAM, 0, &[])[0];
+    harness.step(stream, Step::Abort);
+    harness.handle_records();
+    send(&harness, 0, b"whole", b"");
+    begin_as(&harness, 3, STREAM, 0, &[]);
+    let records = harness.handle_records();
+    let told: Vec<_> = records.iter().map(event).collect();
+    assert_eq!(told.len(), 2);
+    for (number, _, why) in told {
+        assert_eq!((number, why), (REFUSED, &b"no channel"[..]));
+    }
+    let (mut theirs, mut wire) = (Sender::new(1), Vec::new());
+    let head = Head {
+        has_stream: true,
+        ..head("theirs")
+    };
+    theirs.begin(&head, &mut wire).unwrap();
+    theirs.abort(0, &mut wire).unwrap();
+    feed(&harness, &wire);
+    harness.handle_records();
+    harness.written_bytes();
+    begin_as(&harness, 4, STREAM, 0, &[]);
+    let ids = begun(&harness).remove(0).1;
+    harness.step(ids[0], Step::End);
+    assert_eq!(heard(&written(&harness))[1], "begun on 1");
 }
