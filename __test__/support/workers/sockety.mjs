@@ -1,5 +1,6 @@
 // A worker that does with messages of Sockety what their actions say.
 import { createHash } from 'node:crypto';
+import path from 'node:path';
 import { Readable } from 'node:stream';
 
 let millrace;
@@ -56,6 +57,14 @@ const ACTIONS = {
     const [data, stream, ...files] = await Promise.all([message.data, message.stream, ...message.files].map(digest));
     const loaded = message.files.map((file) => file.loaded);
     message.respond(response().data()({ data: JSON.stringify({ data, stream, files, loaded }) }));
+  },
+  save: async (message) => {
+    const folder = String(await message.dataBuffer());
+    await Promise.all(message.files.map((file) => file.saveTo(path.join(folder, file.safeName))));
+    message.accept();
+  },
+  hang: () => {
+    for (;;);
   },
   ask: async (message) => {
     const question = sockety.Draft.for('question').data();
