@@ -78,12 +78,9 @@ class Saving implements Saver, DiskSave {
   }
 
   begin(transfer: number): void {
-    this.#create().then(
-      () => {
-        if (!this.#isOver) this.#content.saves.begin(transfer, this.#temporary, this);
-      },
-      (error: unknown) => this.#fail(error),
-    );
+    // told before the file is there: where this thread is ended, the native side removes it
+    this.#content.saves.begin(transfer, this.#temporary, this);
+    this.#create().catch((error: unknown) => this.#fail(error));
   }
 
   piece(piece: Buffer, isLast: boolean): void {
@@ -103,15 +100,26 @@ class Saving implements Saver, DiskSave {
   }
 
   failed(error: Error): void {
-    this.#fail(error);
+    if (this.#isOver) return;
+    this.#isOver = true;
+    // where the file could not be created here either, that says more
+    Promise.resolve(this.#created).then(
+      () => this.#fail(error, true),
+      (own: unknown) => this.#fail(own, true),
+    );
   }
 
   /** When the first of it has come: it may be one of many that were announced. */
   #create(): Promise<void> {
     this.#created ??= this.#content.saves.inTurn(async () => {
       await refuseFolder(this.target);
-      const handle = await open(this.#temporary, 'wx');
-      await handle.close();
+      try {
+        const handle = await open(this.#temporary, 'wx');
+        await handle.close();
+      } catch (error) {
+        // the native side was first
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      }
     });
     return this.#created;
   }
@@ -131,7 +139,7 @@ class Saving implements Saver, DiskSave {
   }
 
   #finish(): void {
-    this.#written
+    Promise.all([this.#create(), this.#written])
       .then(async () => {
         if (this.#isOver) return;
         this.#isOver = true;

@@ -1,6 +1,6 @@
 //! Files that come and are written to the file system, beside the event loop. Owns how far each is; knows no messages.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,8 +121,8 @@ pub(super) fn told(
 /// Bytes that are written at once, but for the last piece of them.
 const AT_ONCE: usize = 256 * 1024;
 
-/// One file. It is there already: what came before is written by somebody else. Unless all of it was written, it is removed with
-/// this. It is open only while something is written.
+/// One file. What came before is written by somebody else: who of both is first creates it. Unless all of it was written, it is
+/// removed with this, whether that other one is still there or not. It is open only while something is written.
 #[derive(Debug)]
 pub(super) struct Save {
     path: PathBuf,
@@ -140,9 +140,19 @@ enum State {
     Failed,
 }
 
+/// How far one write is.
+#[derive(Debug, Default)]
+enum Outcome {
+    #[default]
+    Running,
+    Written(io::Result<()>),
+    /// Nobody wants the file any more: who writes removes it, as it may have been removed before it was created.
+    Unwanted,
+}
+
 #[derive(Debug)]
 struct Writing {
-    result: Arc<Mutex<Option<io::Result<()>>>>,
+    outcome: Arc<Mutex<Outcome>>,
     bytes: usize,
     last: bool,
 }
@@ -180,9 +190,9 @@ impl Save {
     /// Writes more, while it is idle. The waker is called when that is done.
     pub(super) fn write(&mut self, bytes: Vec<u8>, last: bool, waker: Waker) {
         let (path, place) = (self.path.clone(), SeekFrom::Start(self.at));
-        let result = Arc::default();
+        let outcome = Arc::default();
         self.state = State::Writing(Writing {
-            result: Arc::clone(&result),
+            outcome: Arc::clone(&outcome),
             bytes: bytes.len(),
             last,
         });
@@ -191,7 +201,13 @@ impl Save {
         // nobody waits for it: who is woken looks
         let _writing = tokio::task::spawn_blocking(move || {
             let written = append(&path, place, &bytes);
-            *result.lock() = Some(written);
+            let mut outcome = outcome.lock();
+            if matches!(*outcome, Outcome::Unwanted) {
+                remove(&path);
+                return;
+            }
+            *outcome = Outcome::Written(written);
+            drop(outcome);
             waker.wake();
         });
     }
@@ -201,7 +217,10 @@ impl Save {
         let State::Writing(writing) = &self.state else {
             return None;
         };
-        let written = writing.result.lock().take()?;
+        let written = match std::mem::take(&mut *writing.outcome.lock()) {
+            Outcome::Written(written) => written,
+            Outcome::Running | Outcome::Unwanted => return None,
+        };
         let (bytes, last) = (
             u64::try_from(writing.bytes).unwrap_or(u64::MAX),
             writing.last,
@@ -217,17 +236,41 @@ impl Save {
 
 impl Drop for Save {
     fn drop(&mut self) {
+        if let State::Writing(writing) = &self.state {
+            let mut outcome = writing.outcome.lock();
+            if matches!(*outcome, Outcome::Running) {
+                *outcome = Outcome::Unwanted;
+            }
+        }
         if !matches!(self.state, State::Done) {
-            // the worker that began it may be gone; where it is not, it removes it as well
-            let _removed = fs::remove_file(&self.path);
+            remove(&self.path);
         }
     }
 }
 
+/// The worker that began it may be gone; where it is not, it removes the file as well.
+fn remove(path: &Path) {
+    let _removed = fs::remove_file(path);
+}
+
 fn append(path: &Path, place: SeekFrom, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
+    let mut file = open(path)?;
     file.seek(place)?;
     file.write_all(bytes)
+}
+
+/// Opens a file that is there, or else creates it, as nobody else does at the same time.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
+        created => created,
+    }
 }
 
 #[cfg(test)]
@@ -276,7 +319,31 @@ mod tests {
         written(&mut incomplete, b"x", false).await.unwrap();
         drop(incomplete);
         assert!(!path.exists());
-        let gone = written(&mut Save::new(path, 0), b"x", true).await;
-        assert_eq!(gone.unwrap_err().kind(), io::ErrorKind::NotFound);
+        let created = written(&mut Save::new(path.clone(), 3), b"x", true).await;
+        assert_eq!(
+            (created.unwrap().bytes, fs::read(&path).unwrap()),
+            (1, b"\0\0\0x".to_vec())
+        );
+        fs::remove_file(&path).unwrap();
+        let nowhere = written(&mut Save::new(path.join("x"), 0), b"x", true).await;
+        assert_eq!(nowhere.unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[tokio::test]
+    async fn what_is_dropped_while_it_is_written_leaves_no_file() {
+        let path = std::env::temp_dir().join(format!("millrace-dropped-{}", std::process::id()));
+        for _ in 0..200 {
+            let mut save = Save::new(path.clone(), 0);
+            save.write(vec![0; 1000], true, Arc::new(Rings::default()).into());
+            let State::Writing(writing) = &save.state else {
+                panic!("it is being written");
+            };
+            let outcome = Arc::clone(&writing.outcome);
+            drop(save);
+            while Arc::strong_count(&outcome) > 1 {
+                tokio::task::yield_now().await;
+            }
+            assert!(!path.exists());
+        }
     }
 }
