@@ -70,6 +70,7 @@ fuzz_target!(|case: Case| {
         } else {
             Role::Server
         },
+        checks_text: true,
         control_per_second: 100,
         control_burst: u32::from(case.control_burst),
     };

@@ -12,6 +12,8 @@ use super::opcode::Kind;
 pub(super) struct Assembly {
     kind: Kind,
     compressed: bool,
+    /// Whether it has to be UTF-8.
+    is_checked: bool,
     ascii: bool,
     bytes: Vec<u8>,
     /// How many of `bytes` are whole UTF-8 characters; the up to three after them may become one.
@@ -21,11 +23,13 @@ pub(super) struct Assembly {
 }
 
 impl Assembly {
-    pub(super) fn new(kind: Kind, compressed: bool) -> Self {
+    pub(super) fn new(kind: Kind, compressed: bool, checks_text: bool) -> Self {
+        let is_text = kind == Kind::Text;
         Self {
             kind,
             compressed,
-            ascii: kind == Kind::Text,
+            is_checked: is_text && !compressed && checks_text,
+            ascii: is_text && checks_text,
             bytes: Vec::new(),
             validated: 0,
             charged: 0,
@@ -43,7 +47,7 @@ impl Assembly {
     ) -> Result<(), DecodeError> {
         self.reserve(chunk.len(), awaited, bound);
         self.bytes.extend_from_slice(chunk);
-        if self.kind == Kind::Text && !self.compressed {
+        if self.is_checked {
             self.validate(chunk.len(), ascii)?;
         }
         Ok(())
@@ -78,7 +82,7 @@ impl Assembly {
 
     /// The message, after its last byte.
     pub(super) fn finish(self) -> Result<Item<'static>, DecodeError> {
-        if self.kind == Kind::Text && !self.compressed && self.validated < self.bytes.len() {
+        if self.is_checked && self.validated < self.bytes.len() {
             return Err(DecodeError::InvalidUtf8);
         }
         Ok(finished(
@@ -100,22 +104,23 @@ impl Assembly {
     }
 }
 
-/// A message that was one frame, wholly in the input.
+/// A message that was one frame, wholly in the input; text that `is_checked` has to be UTF-8.
 #[inline]
 pub(super) fn whole(
     kind: Kind,
-    compressed: bool,
+    (compressed, is_checked): (bool, bool),
     ascii: bool,
     bytes: &[u8],
 ) -> Result<Item<'_>, DecodeError> {
     let text = kind == Kind::Text;
-    if text && !compressed && !ascii && simdutf8::basic::from_utf8(bytes).is_err() {
+    let is_checked = text && !compressed && is_checked;
+    if is_checked && !ascii && simdutf8::basic::from_utf8(bytes).is_err() {
         return Err(DecodeError::InvalidUtf8);
     }
     Ok(finished(
         kind,
         compressed,
-        ascii && text,
+        ascii && is_checked,
         Payload::Borrowed(bytes),
     ))
 }
@@ -141,7 +146,7 @@ mod tests {
     #[test]
     fn memory_follows_what_arrived() {
         let bound = 16 << 20;
-        let mut assembly = Assembly::new(Kind::Binary, false);
+        let mut assembly = Assembly::new(Kind::Binary, false, true);
         let chunk = [7; 1000];
         for received in (1000..=1_000_000).step_by(1000) {
             assembly
@@ -158,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_last_growth_stops_at_what_is_needed() {
-        let mut assembly = Assembly::new(Kind::Binary, false);
+        let mut assembly = Assembly::new(Kind::Binary, false, true);
         assembly.push(&[1; 600], false, 400, 0).unwrap();
         assert_eq!(assembly.held(), 600);
         assembly.push(&[1; 1], false, 399, 0).unwrap();
@@ -184,7 +189,7 @@ mod tests {
             (["a\u{e9}", "cd"], false),
             (["ab", "\u{20ac}"], false),
         ] {
-            let mut assembly = Assembly::new(Kind::Text, false);
+            let mut assembly = Assembly::new(Kind::Text, false, true);
             for chunk in chunks {
                 assembly
                     .push(chunk.as_bytes(), chunk.is_ascii(), 0, 100)
@@ -197,7 +202,7 @@ mod tests {
     }
     #[test]
     fn no_byte_is_checked_over_and_over() {
-        let mut assembly = Assembly::new(Kind::Text, false);
+        let mut assembly = Assembly::new(Kind::Text, false, true);
         for chunk in "\u{1f980}".repeat(100).as_bytes().chunks(3) {
             assembly.push(chunk, false, 0, 0).unwrap();
             assert!(assembly.bytes.len() - assembly.validated <= 3);

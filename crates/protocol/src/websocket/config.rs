@@ -17,6 +17,8 @@ pub struct DecoderConfig {
     pub message_bytes: usize,
     /// Our side. Default [`Role::Server`].
     pub role: Role,
+    /// Whether text has to be UTF-8 (RFC 6455 §8.1). Without it, nothing is said about ASCII either. Default true.
+    pub checks_text: bool,
     /// Pings and pongs per second, sustained; 0 is off. Default 100.
     pub control_per_second: u32,
     /// Pings and pongs at once, at least 1. Default 1000.
@@ -28,6 +30,7 @@ impl Default for DecoderConfig {
         Self {
             message_bytes: 16 << 20,
             role: Role::Server,
+            checks_text: true,
             control_per_second: 100,
             control_burst: 1000,
         }

@@ -79,8 +79,15 @@ impl Decoder {
         input.take(head.size);
         let (payload, ascii) = mask::remove(input.take(head.payload), head.mask);
         let item = match head.opcode {
-            Opcode::Text => assembly::whole(Kind::Text, head.compressed, ascii, payload)?,
-            Opcode::Binary => assembly::whole(Kind::Binary, head.compressed, ascii, payload)?,
+            Opcode::Text => assembly::whole(
+                Kind::Text,
+                (head.compressed, config.checks_text),
+                ascii,
+                payload,
+            )?,
+            Opcode::Binary => {
+                assembly::whole(Kind::Binary, (head.compressed, false), ascii, payload)?
+            }
             opcode => {
                 self.admit(opcode, config, now_ms)?;
                 control_item(opcode, payload)?
@@ -297,5 +304,28 @@ mod tests {
             Ok(Some(Item::Ping(b"two")))
         );
         assert_eq!((input.frames(), input.remaining().len()), (1, 0));
+    }
+
+    #[test]
+    fn text_that_is_not_checked_is_taken_as_it_is() {
+        let config = DecoderConfig {
+            checks_text: false,
+            ..Default::default()
+        };
+        let text = |item: Item<'_>| match item {
+            Item::Message {
+                kind: Kind::Text,
+                ascii: false,
+                payload,
+            } => payload.into_vec(),
+            other => panic!("{other:?}"),
+        };
+        let mut read = Vec::new();
+        append_part(&mut read, Opcode::Text, true, KEY, b"\xff\xffa");
+        append_part(&mut read, Opcode::Text, false, KEY, b"\xff");
+        append_part(&mut read, Opcode::Continuation, true, KEY, b"b");
+        let (mut decoder, mut input) = (Decoder::new(), Input::new(&mut read));
+        let mut next = || text(decoder.next(&mut input, &config, 0).unwrap().unwrap());
+        assert_eq!((next(), next()), (b"\xff\xffa".to_vec(), b"\xffb".to_vec()));
     }
 }

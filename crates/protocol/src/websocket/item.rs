@@ -13,9 +13,9 @@ use super::opcode::{Kind, Opcode};
 pub enum Item<'a> {
     /// A finished message.
     Message {
-        /// Text, which is then valid UTF-8, or binary.
+        /// Text, which is then valid UTF-8 unless the decoder's configuration says otherwise, or binary.
         kind: Kind,
-        /// Text whose bytes are all below 0x80. Always false for binary.
+        /// Text whose bytes are all below 0x80. Always false for binary, and for text that is not checked.
         ascii: bool,
         /// The message's bytes.
         payload: Payload<'a>,

@@ -63,8 +63,16 @@ impl Partial {
                 return Ok(None);
             };
             match head.opcode {
-                Opcode::Text => self.message = Some(Assembly::new(Kind::Text, head.compressed)),
-                Opcode::Binary => self.message = Some(Assembly::new(Kind::Binary, head.compressed)),
+                Opcode::Text => {
+                    self.message = Some(Assembly::new(
+                        Kind::Text,
+                        head.compressed,
+                        config.checks_text,
+                    ))
+                }
+                Opcode::Binary => {
+                    self.message = Some(Assembly::new(Kind::Binary, head.compressed, false))
+                }
                 _ => {}
             }
             if let (false, Some(message)) = (head.opcode.is_control(), &mut self.message) {

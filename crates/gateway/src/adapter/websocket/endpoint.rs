@@ -70,6 +70,7 @@ fn decoder(limits: &ListenerLimits, http: &HttpLimits) -> Arc<DecoderConfig> {
     Arc::new(DecoderConfig {
         message_bytes: limits.message_bytes,
         role: Role::Server,
+        checks_text: true,
         control_per_second: http.control_frames_per_second,
         control_burst: http.control_frames_burst,
     })
