@@ -86,6 +86,10 @@ export class Content implements TransferEnd, Savable {
     return undefined;
   }
 
+  keep(bytes: number): void {
+    if (bytes !== 0) this.#origin.kept(bytes);
+  }
+
   savedElsewhere(bytes: number, isLast: boolean): void {
     if (isLast && !this.#ended) this.#end();
     this.#reader?.came(bytes);

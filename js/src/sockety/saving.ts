@@ -14,6 +14,8 @@ export interface Savable {
   readonly saves: DiskSaves;
   /** What came, and comes, goes to `saver`. Otherwise, returns why not. */
   saveWith(saver: Saver): Error | undefined;
+  /** So many bytes more wait to be written here, or fewer. */
+  keep(bytes: number): void;
   /** So many bytes were written elsewhere, and whether that was the last of it. */
   savedElsewhere(bytes: number, isLast: boolean): void;
 }
@@ -87,9 +89,11 @@ class Saving implements Saver, DiskSave {
     const at = this.#at;
     this.#at += piece.length;
     const before = this.#written;
+    this.#content.keep(piece.length);
     this.#written = this.#create()
       .then(() => before)
-      .then(() => (piece.length > 0 ? this.#write(piece, at) : undefined));
+      .then(() => (piece.length > 0 ? this.#write(piece, at) : undefined))
+      .finally(() => this.#content.keep(-piece.length));
     this.#written.catch((error: unknown) => this.#fail(error));
     if (isLast) this.#finish();
   }
@@ -141,11 +145,13 @@ class Saving implements Saver, DiskSave {
   #finish(): void {
     Promise.all([this.#create(), this.#written])
       .then(async () => {
+        // whoever made it fail meanwhile says so
         if (this.#isOver) return;
         this.#isOver = true;
         await rename(this.#temporary, this.target);
+        this.#resolve();
       })
-      .then(this.#resolve, (error: unknown) => this.#fail(error, true));
+      .catch((error: unknown) => this.#fail(error, true));
   }
 
   #fail(error: unknown, isLast = false): void {

@@ -52,7 +52,7 @@ struct Message {
     /// `None`: it has none.
     data: Option<TransferId>,
     stream: Option<TransferId>,
-    /// Those that have begun.
+    /// Those that have begun, and of which something is still to come or waits.
     files: AHashMap<u32, TransferId>,
 }
 
@@ -254,10 +254,12 @@ impl Inbound {
             flow = cx.event(Event::SocketyFile, &fields, Cow::Borrowed(&[]));
             id
         });
-        if ended {
+        let flow = both(flow, self.piece(Some(id), bytes, ended, cx));
+        // what of it waits goes with the message if that is given up
+        if ended && !self.waiting.has(id) && !self.saves.has(id) {
             message.files.remove(&index);
         }
-        both(flow, self.piece(Some(id), bytes, ended, cx))
+        flow
     }
 
     /// The peer gives a message up.

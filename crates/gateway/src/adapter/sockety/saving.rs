@@ -128,6 +128,8 @@ pub(super) struct Save {
     path: PathBuf,
     /// Where the next byte goes.
     at: u64,
+    /// Something was written: who is not there any more was removed, and is not wanted.
+    begun: bool,
     state: State,
 }
 
@@ -170,6 +172,7 @@ impl Save {
         Self {
             path,
             at,
+            begun: false,
             state: State::Idle,
         }
     }
@@ -198,9 +201,10 @@ impl Save {
         });
         let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         self.at = self.at.saturating_add(length);
+        let creates = !std::mem::replace(&mut self.begun, true);
         // nobody waits for it: who is woken looks
         let _writing = tokio::task::spawn_blocking(move || {
-            let written = append(&path, place, &bytes);
+            let written = append(&path, creates, place, &bytes);
             let mut outcome = outcome.lock();
             if matches!(*outcome, Outcome::Unwanted) {
                 remove(&path);
@@ -253,18 +257,18 @@ fn remove(path: &Path) {
     let _removed = fs::remove_file(path);
 }
 
-fn append(path: &Path, place: SeekFrom, bytes: &[u8]) -> io::Result<()> {
-    let mut file = open(path)?;
+fn append(path: &Path, creates: bool, place: SeekFrom, bytes: &[u8]) -> io::Result<()> {
+    let mut file = open(path, creates)?;
     file.seek(place)?;
     file.write_all(bytes)
 }
 
-/// Opens a file that is there, or else creates it, as nobody else does at the same time.
-fn open(path: &Path) -> io::Result<File> {
+/// Opens a file that is there, or else creates it where that may be, as nobody else does at the same time.
+fn open(path: &Path, creates: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true);
     match options.open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) if creates && error.kind() == io::ErrorKind::NotFound => {}
         opened => return opened,
     }
     match options.clone().create_new(true).open(path) {
@@ -319,6 +323,12 @@ mod tests {
         written(&mut incomplete, b"x", false).await.unwrap();
         drop(incomplete);
         assert!(!path.exists());
+        let mut removed = Save::new(path.clone(), 0);
+        written(&mut removed, b"x", false).await.unwrap();
+        fs::remove_file(&path).unwrap();
+        let error = written(&mut removed, b"y", true).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert!(!path.exists(), "it does not come back");
         let created = written(&mut Save::new(path.clone(), 3), b"x", true).await;
         assert_eq!(
             (created.unwrap().bytes, fs::read(&path).unwrap()),

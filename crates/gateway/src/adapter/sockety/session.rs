@@ -48,6 +48,8 @@ pub(super) struct Sockety {
     header_by: u64,
     /// The peer has sent its last byte, and what waits for the worker is all that is left.
     ended: bool,
+    /// … and that took effect, which it does once: handlers are waited for from then on.
+    ended_for_good: bool,
 }
 
 impl Sockety {
@@ -61,6 +63,7 @@ impl Sockety {
             clock: None,
             header_by: 0,
             ended: false,
+            ended_for_good: false,
         }
     }
 
@@ -165,8 +168,9 @@ impl Sockety {
     }
 
     /// The peer's end takes effect once nothing waits that came before it.
-    fn end_when_done(&self) -> Result<(), CloseReason> {
-        if self.ended && !self.inbound.is_waiting() {
+    fn end_when_done(&mut self) -> Result<(), CloseReason> {
+        if self.ended && !self.ended_for_good && !self.inbound.is_waiting() {
+            self.ended_for_good = true;
             return Err(CloseReason::by_peer(None, ""));
         }
         Ok(())

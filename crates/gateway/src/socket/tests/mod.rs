@@ -8,6 +8,7 @@ mod lives;
 pub(crate) mod probe;
 mod sends;
 mod sockety;
+mod sockety_assembly;
 mod sockety_contents;
 mod sockety_down;
 mod sockety_files;

@@ -1,126 +1,15 @@
-//! A session of Sockety: data, files and streams on their way to the worker. Over 400 lines because all of it puts bodies together in
-//! one way.
-
-use std::collections::HashMap;
+//! A session of Sockety: data, files and streams on their way to the worker.
 
 use millrace_protocol::sockety::{FileListBuf, Head, Sender, append_begin, append_body};
 
-use super::harness::{Harness, Record};
+use super::harness::Harness;
 use super::sockety::{
-    CLOSE, EVENT, close_code, code_of, event, feed, head, hear, message, opened, ready, told,
+    CLOSE, EVENT, close_code, code_of, event, feed, head, hear, message, opened, ready,
 };
+use super::sockety_assembly::{Assembly, END};
 use crate::event::{FIRST_CREDIT, Step, TransferId};
-
-const PIECE: u32 = 7;
-const TURN: u32 = 8;
-
-/// Events, by number.
-const MESSAGE: u32 = 2;
-const FILE: u32 = 3;
-const ABORT: u32 = 4;
-const END: u32 = 10;
-
-/// A worker that puts bodies together.
-#[derive(Default)]
-struct Assembly {
-    /// Data, streams and files by their messages' actions: what came, and whether that is all.
-    bodies: HashMap<String, (Vec<u8>, bool)>,
-    /// By transfers.
-    names: HashMap<u64, String>,
-    /// Actions by messages' numbers.
-    actions: HashMap<u64, String>,
-    turns: Vec<u64>,
-    aborted: Vec<u64>,
-    /// The peer sends nothing more, and whether that cut something off.
-    ended: Option<bool>,
-}
-
-impl Assembly {
-    /// Takes what was told; with `pulls` as much more is asked for.
-    fn take(&mut self, harness: &Harness, pulls: bool) {
-        loop {
-            let records = harness.handle_records();
-            if records.is_empty() {
-                return;
-            }
-            for record in records {
-                self.record(&record, harness, pulls);
-            }
-            harness.env.resume_read_queue();
-            harness.drive();
-        }
-    }
-
-    fn record(&mut self, record: &Record, harness: &Harness, pulls: bool) {
-        let long = |at: usize| u64::from_le_bytes(record.payload[at..at + 8].try_into().unwrap());
-        match record.kind {
-            EVENT => self.event(record),
-            PIECE => {
-                let (id, bytes) = (long(0), &record.payload[8..]);
-                let (body, is_whole) = self.bodies.get_mut(&self.names[&id]).unwrap();
-                assert!(!*is_whole, "it had ended");
-                body.extend_from_slice(bytes);
-                *is_whole = record.is_last;
-                if pulls {
-                    let count = u32::try_from(bytes.len()).unwrap();
-                    harness.step(TransferId::new(id), Step::Pull(count));
-                }
-            }
-            TURN => self.turns.push(long(0)),
-            CLOSE => {}
-            other => panic!("a record of kind {other}"),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        self.bodies.values().map(|(bytes, _)| bytes.len()).sum()
-    }
-
-    fn event(&mut self, record: &Record) {
-        let (number, fields, _) = event(record);
-        let long = |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().unwrap());
-        match number {
-            MESSAGE => {
-                let told = told(record);
-                if told.data == 0 && told.data_size > 0 {
-                    let whole = (told.payload.clone(), true);
-                    self.bodies.insert(format!("{} data", told.action), whole);
-                }
-                for (id, what) in [(told.data, "data"), (told.stream, "stream")] {
-                    if id > 0 {
-                        self.name(id, format!("{} {what}", told.action));
-                    }
-                }
-                self.actions.insert(told.number, told.action);
-            }
-            FILE => {
-                let index = u32::from_le_bytes(fields[16..20].try_into().unwrap());
-                let action = &self.actions[&long(0)];
-                let name = format!("{action} {index}");
-                self.name(long(8), name);
-            }
-            ABORT => self.aborted.push(long(0)),
-            END => self.ended = Some(fields == [1]),
-            other => panic!("an event {other}"),
-        }
-    }
-
-    fn name(&mut self, id: u64, name: String) {
-        self.bodies.insert(name.clone(), (Vec::new(), false));
-        assert_eq!(self.names.insert(id, name), None);
-    }
-
-    /// A body that is whole.
-    fn whole(&self, name: &str) -> &[u8] {
-        let (bytes, is_whole) = &self.bodies[name];
-        assert!(is_whole, "{name} lacks something");
-        bytes
-    }
-
-    fn length(&self, name: &str) -> usize {
-        self.bodies[name].0.len()
-    }
-}
+use crate::socket::Wake;
+use crate::socket::connection::Phase;
 
 /// Bytes of which no two stretches are alike.
 fn noise(length: usize) -> Vec<u8> {
@@ -278,12 +167,22 @@ fn an_end_waits_for_what_the_worker_has_no_room_for() {
     assert!(harness.connection.io.borrow().phase.is_open());
     let id = *assembly.names.keys().next().unwrap();
     harness.step(TransferId::new(id), Step::Pull(300_000));
+    wake_for_room(&harness);
     assembly.take(&harness, true);
     assert!(assembly.whole("long data") == data);
     assert_eq!(assembly.ended, Some(false), "nothing is missing");
     harness.flush();
     harness.drive();
     harness.assert_gone();
+}
+
+/// Handlers are waited for all the same.
+fn wake_for_room(harness: &Harness) {
+    let io = &mut *harness.connection.io.borrow_mut();
+    harness
+        .env
+        .tell_session(&harness.connection, io, Wake::Room);
+    assert!(matches!(io.phase, Phase::Ending(_)));
 }
 
 #[test]
@@ -344,6 +243,32 @@ fn a_message_that_is_given_up_is_told() {
     assert_eq!(assembly.aborted, [1]);
     assert_eq!(assembly.turns.len(), 1, "of the stream, which had begun");
     assert_eq!(assembly.whole("next data"), b"data");
+}
+
+#[test]
+fn a_whole_file_that_waits_goes_with_the_message_that_is_given_up() {
+    let harness = ready();
+    let (mut sender, mut files, mut out) = (Sender::new(2), FileListBuf::new(), Vec::new());
+    files.push("a", 200_000).unwrap();
+    let head = Head {
+        has_stream: true,
+        files: files.as_list(),
+        ..head("half")
+    };
+    let channel = sender.begin(&head, &mut out).unwrap().unwrap();
+    sender.file(channel, 0, &noise(200_000), &mut out).unwrap();
+    sender.end_file(channel, 0, &mut out).unwrap();
+    sender.abort(channel, &mut out).unwrap();
+    feed(&harness, &out);
+    let mut assembly = Assembly::default();
+    assembly.take(&harness, false);
+    assert_eq!((&assembly.aborted[..], assembly.turns.len()), (&[1][..], 1));
+    harness.feed_end();
+    harness.drive();
+    assembly.take(&harness, false);
+    harness.flush();
+    harness.drive();
+    harness.assert_gone();
 }
 
 #[test]
