@@ -11,5 +11,6 @@ pub mod http;
 pub mod proxy;
 pub mod resp;
 pub mod sockety;
+pub mod splice;
 pub mod sse;
 pub mod websocket;
