@@ -23,6 +23,7 @@ pub(crate) use crate::shard::open::{Opened, Refusal};
 pub(crate) use crate::shard::protocol::{Needs, Protocol, Service, Streams};
 pub(crate) use crate::shard::{Part, Shard};
 pub(crate) use crate::socket::env::Env;
+pub(crate) use crate::socket::links::{Dial, Dialled, Link, Reached, Reaching};
 pub(crate) use crate::socket::transfers::{Owner, TakesSteps};
 pub(crate) use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits, Wake};
 pub(crate) use crate::worker::queue;

@@ -1,21 +1,53 @@
-//! Connections that we make, on one shard: the peer is reached, TLS is spoken where that is asked for, and what comes of it is
-//! taken over as if it had been accepted. Who asked is told where none comes of it.
+//! Connections that we make, on one shard. For an application the peer is reached, TLS is spoken where that is asked for, and what
+//! comes of it is taken over as if it had been accepted; who asked is told where none comes of it. For a session it is what
+//! that session says.
 
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Shard;
-use crate::listener::{Dialling, Peer};
+use crate::listener::{Dialling, ListenerState, Peer};
 use crate::net::connect::{self, Reached};
 use crate::net::stream::Stream;
 use crate::notice::{DialError, Notice};
+use crate::socket::links::{self, Attempt, Dial};
 
 /// Starts on this shard's event loop; a stop of its listener ends it.
 pub(super) fn dial(shard: &Rc<Shard>, dialling: Dialling) {
     let id = dialling.state.id;
     let task = tokio::task::spawn_local(run(Rc::clone(shard), dialling));
     shard.keep_acceptors(id, vec![task.abort_handle()]);
+}
+
+impl Shard {
+    /// Begins with those that sessions have asked for.
+    pub(super) fn begin_dials(self: &Rc<Self>) {
+        for (dial, attempt, listener) in self.dials.take() {
+            if attempt.is_unwanted() {
+                continue;
+            }
+            let making = make(Rc::clone(self), dial, Rc::clone(&attempt), listener);
+            attempt.set_task(tokio::task::spawn_local(making).abort_handle());
+        }
+    }
+}
+
+async fn make(shard: Rc<Shard>, dial: Dial, attempt: Rc<Attempt>, listener: Arc<ListenerState>) {
+    let _guard = shard.guard_connection();
+    let Some(links::Reached { stream, early }) = dial.reach.await else {
+        return;
+    };
+    if listener.is_stopping() || attempt.is_unwanted() {
+        return;
+    }
+    attempt.made();
+    // the last turn may be long ago
+    shard.tick();
+    // those that we make ourselves count, but none waits for room
+    let (permit, _full) = shard.hub().permits().take(None);
+    let connection = shard.open_without_worker(&listener, (None, permit), dial.session);
+    shard.connected(&connection, stream, &early);
 }
 
 async fn run(shard: Rc<Shard>, dialling: Dialling) {

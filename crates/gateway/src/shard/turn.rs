@@ -60,6 +60,7 @@ impl Shard {
         self.resume_publishers();
         self.resume_read_queue();
         self.flush_dirty();
+        self.begin_dials();
         self.tell_turn_ends();
         for worker in self.to_ring.borrow_mut().drain(..) {
             worker.ring();

@@ -106,6 +106,7 @@ impl Env {
             by_peer = reason.is_by_peer(),
             "closed"
         );
+        io.session.left(reason, self);
         self.drop_extra(connection, io);
         let close = PendingClose {
             socket: connection.socket,

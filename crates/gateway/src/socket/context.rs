@@ -3,6 +3,7 @@
 //! What follows from all of a call is its outcome, which the shard looks at once.
 
 mod effects;
+mod links;
 
 use std::borrow::Cow;
 use std::sync::Arc;

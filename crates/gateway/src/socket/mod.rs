@@ -10,6 +10,7 @@ pub(crate) mod credit;
 mod deaf;
 pub(crate) mod env;
 pub(crate) mod fullest;
+pub(crate) mod links;
 pub(crate) mod outbox;
 mod outside;
 pub(crate) mod rate;
@@ -58,6 +59,10 @@ pub(crate) trait Session {
 
     /// Encodes the goodbye that its traits promise.
     fn append_close(&mut self, _reason: &CloseReason, _out: &mut Vec<u8>) {}
+
+    /// Its end begins: the core knows it no more, and its goodbye follows, if there is one. Once, behind everything else but
+    /// [input](Self::input) and [goodbye](Self::append_close).
+    fn left(&mut self, _reason: &CloseReason, _env: &env::Env) {}
 
     /// Bytes received of something not complete: asked by deadlines, not by reads.
     fn unfinished(&self) -> usize {

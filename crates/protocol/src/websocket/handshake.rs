@@ -3,10 +3,14 @@
 //! Never parses HTTP and never writes an answer: it takes a head that was parsed elsewhere, and says what
 //! was offered or why not.
 
+mod client;
+
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD;
+
+pub use client::{AnswerError, ClientRequest, Switched, append_request, judge_answer, request_key};
 
 /// The parts of a request head that matter here.
 #[derive(Debug, Clone, Copy)]

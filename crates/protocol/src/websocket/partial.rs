@@ -68,10 +68,10 @@ impl Partial {
                         Kind::Text,
                         head.compressed,
                         config.checks_text,
-                    ))
+                    ));
                 }
                 Opcode::Binary => {
-                    self.message = Some(Assembly::new(Kind::Binary, head.compressed, false))
+                    self.message = Some(Assembly::new(Kind::Binary, head.compressed, false));
                 }
                 _ => {}
             }

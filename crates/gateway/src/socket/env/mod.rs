@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 
 use super::connection::Shared;
 use super::fullest::Fullest;
+use super::links::Dials;
 use super::stops::Stops;
 use super::transfers::Transfers;
 use super::wheel::{Due, Wheel};
@@ -55,6 +56,8 @@ pub(crate) struct Env {
     pub(crate) stops: Stops,
     /// Large bodies that pass in steps.
     pub(crate) transfers: Transfers,
+    /// Connections to be made.
+    pub(crate) dials: Dials,
     /// Workers to ring at the end of the turn.
     pub(crate) to_ring: RefCell<Vec<Arc<Worker>>>,
     /// What every connection reads into.
@@ -102,6 +105,7 @@ impl Env {
             endings: RefCell::default(),
             stops: Stops::default(),
             transfers: Transfers::new(index),
+            dials: Dials::default(),
             to_ring: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
             spare: RefCell::default(),

@@ -1,0 +1,294 @@
+//! The opening handshake of a client (RFC 6455 §4.1): its request, and the judgement of the answer. Owns no bytes and picks no
+//! key: randomness is an argument.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use super::accept_key;
+
+/// What a client asks with. All of it is written as it is: whoever fills it in has seen to it that nothing ends a line.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientRequest<'a> {
+    /// Path and query.
+    pub target: &'a str,
+    /// The value of `Host`.
+    pub host: &'a str,
+    /// 16 random bytes in base64: [`request_key`].
+    pub key: &'a str,
+    /// What the server may choose from.
+    pub protocols: &'a [&'a str],
+    /// Further headers, none of which belongs to the handshake.
+    pub headers: &'a [(&'a str, &'a str)],
+}
+
+/// A server that speaks WebSocket from here on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Switched {
+    /// Bytes of its answer. What is behind them is frames.
+    pub size: usize,
+    /// The subprotocol that it chose.
+    pub protocol: Option<String>,
+}
+
+/// Why a server's answer begins no WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AnswerError {
+    /// It is no answer of HTTP.
+    #[error("the answer is not HTTP")]
+    Malformed,
+    /// Its status is another than 101.
+    #[error("unexpected http status {0}")]
+    Status(u16),
+    /// A header is missing, comes twice or has another value.
+    #[error("bad \"{0}\" header in the answer")]
+    Header(&'static str),
+    /// It chose a subprotocol that was not offered.
+    #[error("the subprotocol in the answer was not offered")]
+    Protocol,
+}
+
+/// The value of `Sec-WebSocket-Key` for 16 random bytes.
+pub fn request_key(random: [u8; 16]) -> String {
+    BASE64_STANDARD.encode(random)
+}
+
+/// Appends a client's request.
+///
+/// # Example
+///
+/// ```
+/// use millrace_protocol::websocket::handshake::{ClientRequest, append_request, judge_answer, request_key};
+///
+/// let key = request_key([7; 16]);
+/// let request = ClientRequest { target: "/chat", host: "example.com", key: &key, protocols: &["v1"], headers: &[] };
+/// let mut out = Vec::new();
+/// append_request(&request, &mut out);
+/// assert!(out.starts_with(b"GET /chat HTTP/1.1\r\nHost: example.com\r\n"));
+/// assert_eq!(judge_answer(b"HTTP/1.1 101 Sw", &request), Ok(None));
+/// ```
+pub fn append_request(request: &ClientRequest<'_>, out: &mut Vec<u8>) {
+    let mut line = |parts: &[&str]| {
+        for part in parts {
+            out.extend_from_slice(part.as_bytes());
+        }
+        out.extend_from_slice(b"\r\n");
+    };
+    line(&["GET ", request.target, " HTTP/1.1"]);
+    line(&["Host: ", request.host]);
+    line(&["Connection: Upgrade"]);
+    line(&["Upgrade: websocket"]);
+    line(&["Sec-WebSocket-Version: 13"]);
+    line(&["Sec-WebSocket-Key: ", request.key]);
+    if !request.protocols.is_empty() {
+        line(&["Sec-WebSocket-Protocol: ", &request.protocols.join(", ")]);
+    }
+    for (name, value) in request.headers {
+        line(&[name, ": ", value]);
+    }
+    line(&[]);
+}
+
+/// Judges what has come of a server's answer; `None`: its head is not complete. Whoever reads it sees to how long that may be.
+pub fn judge_answer(
+    bytes: &[u8],
+    request: &ClientRequest<'_>,
+) -> Result<Option<Switched>, AnswerError> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut answer = httparse::Response::new(&mut headers);
+    let parsed = answer.parse(bytes).map_err(|_| AnswerError::Malformed)?;
+    let httparse::Status::Complete(size) = parsed else {
+        return Ok(None);
+    };
+    let status = answer.code.unwrap_or_default();
+    if status != 101 {
+        return Err(AnswerError::Status(status));
+    }
+    if answer.version != Some(1) {
+        return Err(AnswerError::Malformed);
+    }
+    let headers = Headers(answer.headers);
+    if !headers
+        .one("upgrade")?
+        .is_some_and(|value| value.eq_ignore_ascii_case("websocket"))
+    {
+        return Err(AnswerError::Header("Upgrade"));
+    }
+    let lists_upgrade = headers.all("connection").any(|value| {
+        let mut listed = value.split(',');
+        listed.any(|one| one.trim().eq_ignore_ascii_case("upgrade"))
+    });
+    if !lists_upgrade {
+        return Err(AnswerError::Header("Connection"));
+    }
+    if headers.one("sec-websocket-accept")? != Some(&*accept_key(request.key)) {
+        return Err(AnswerError::Header("Sec-WebSocket-Accept"));
+    }
+    if headers
+        .all("sec-websocket-extensions")
+        .any(|value| !value.is_empty())
+    {
+        // none was offered
+        return Err(AnswerError::Header("Sec-WebSocket-Extensions"));
+    }
+    let protocol = headers.one("sec-websocket-protocol")?;
+    if protocol.is_some_and(|chosen| !request.protocols.contains(&chosen)) {
+        return Err(AnswerError::Protocol);
+    }
+    let protocol = protocol.map(str::to_owned);
+    Ok(Some(Switched { size, protocol }))
+}
+
+/// The headers of an answer.
+struct Headers<'a, 'b>(&'a [httparse::Header<'b>]);
+
+impl<'b> Headers<'_, 'b> {
+    /// The values of these that are text, without blanks around.
+    fn all<'s>(&'s self, name: &'static str) -> impl Iterator<Item = &'b str> + 's {
+        let named = move |header: &&httparse::Header<'b>| header.name.eq_ignore_ascii_case(name);
+        let text = |header: &httparse::Header<'b>| str::from_utf8(header.value).unwrap_or("\0");
+        self.0
+            .iter()
+            .filter(named)
+            .map(move |header| text(header).trim())
+    }
+
+    /// The value of one that may be there once.
+    fn one(&self, name: &'static str) -> Result<Option<&'b str>, AnswerError> {
+        let mut all = self.all(name);
+        match (all.next(), all.next()) {
+            (one, None) => Ok(one),
+            _ => Err(AnswerError::Header(name)),
+        }
+    }
+}
+
+/// Headers that an answer may have.
+const MOST_HEADERS: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+
+    fn request<'a>(protocols: &'a [&'a str]) -> ClientRequest<'a> {
+        ClientRequest {
+            target: "/chat?a",
+            host: "example.com:81",
+            key: KEY,
+            protocols,
+            headers: &[("Origin", "https://example.com")],
+        }
+    }
+
+    fn answer(lines: &str) -> String {
+        format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n\
+             Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n{lines}\r\n"
+        )
+    }
+
+    #[test]
+    fn the_request_is_one_that_servers_take() {
+        let mut out = Vec::new();
+        append_request(&request(&["chat", "superchat"]), &mut out);
+        let mut headers = [httparse::EMPTY_HEADER; 10];
+        let mut parsed = httparse::Request::new(&mut headers);
+        assert!(parsed.parse(&out).unwrap().is_complete());
+        assert_eq!(parsed.path, Some("/chat?a"));
+        let lower: Vec<_> = parsed
+            .headers
+            .iter()
+            .map(|one| one.name.to_ascii_lowercase())
+            .collect();
+        let all: Vec<_> = lower
+            .iter()
+            .zip(parsed.headers.iter())
+            .map(|(name, one)| (&**name, one.value))
+            .collect();
+        let head = super::super::RequestHead {
+            get: true,
+            http_1_1: true,
+            headers: &all,
+        };
+        let offer = super::super::check(&head).unwrap();
+        assert_eq!(
+            (offer.key, offer.protocols),
+            (KEY, vec!["chat", "superchat"])
+        );
+        assert!(all.contains(&("origin", b"https://example.com")));
+    }
+
+    #[test]
+    fn an_answer_may_come_in_pieces_and_with_frames_behind_it() {
+        let text = answer("Sec-WebSocket-Protocol: chat\r\n");
+        for cut in 0..text.len() {
+            assert_eq!(
+                judge_answer(&text.as_bytes()[..cut], &request(&["chat"])),
+                Ok(None),
+                "{cut}"
+            );
+        }
+        let switched = Switched {
+            size: text.len(),
+            protocol: Some("chat".to_owned()),
+        };
+        let more = format!("{text}frames");
+        assert_eq!(
+            judge_answer(more.as_bytes(), &request(&["chat"])),
+            Ok(Some(switched))
+        );
+        let none = judge_answer(answer("").as_bytes(), &request(&["chat"]))
+            .unwrap()
+            .unwrap();
+        assert_eq!(none.protocol, None);
+    }
+
+    #[test]
+    fn what_is_no_consent_is_told_apart() {
+        let judged = |text: &str| judge_answer(text.as_bytes(), &request(&["chat"])).unwrap_err();
+        for (text, expected) in [
+            ("SSH-2.0-OpenSSH\r\n".to_owned(), AnswerError::Malformed),
+            (
+                "HTTP/1.1 302 Found\r\nLocation: /\r\n\r\n".to_owned(),
+                AnswerError::Status(302),
+            ),
+            (
+                answer("").replace("HTTP/1.1", "HTTP/1.0"),
+                AnswerError::Malformed,
+            ),
+            (
+                answer("").replace("Upgrade: WebSocket\r\n", ""),
+                AnswerError::Header("Upgrade"),
+            ),
+            (
+                answer("Upgrade: websocket\r\n"),
+                AnswerError::Header("upgrade"),
+            ),
+            (
+                answer("").replace("keep-alive, Upgrade", "close"),
+                AnswerError::Header("Connection"),
+            ),
+            (
+                answer("").replace("s3pPL", "S3pPL"),
+                AnswerError::Header("Sec-WebSocket-Accept"),
+            ),
+            (
+                answer("Sec-WebSocket-Extensions: permessage-deflate\r\n"),
+                AnswerError::Header("Sec-WebSocket-Extensions"),
+            ),
+            (
+                answer("Sec-WebSocket-Protocol: other\r\n"),
+                AnswerError::Protocol,
+            ),
+            (
+                answer("Sec-WebSocket-Protocol: \r\n"),
+                AnswerError::Protocol,
+            ),
+            (answer(&"A: b\r\n".repeat(200)), AnswerError::Malformed),
+        ] {
+            assert_eq!(judged(&text), expected, "{text}");
+        }
+    }
+}
