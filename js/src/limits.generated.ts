@@ -156,6 +156,29 @@ export interface SocketyLimits {
   silenceTimeoutMs?: number;
 }
 
+/** Bounds of a listener that speaks splice. */
+export interface SpliceLimits {
+  /**
+   * Time that a target (splice) may take to be reached, its name, TLS and handshake included; a client may ask for
+   * less. When met: the call fails with 4007. Default 10,000.
+   */
+  dialTimeoutMs?: number;
+  /** Bytes of a control message (splice) without its index. When met: closed with 1009. Default 5 MiB. */
+  controlBytes?: number;
+  /**
+   * Targets of one session (splice), those that are still being reached included. When met: the call fails with 4007.
+   * Default 256.
+   */
+  targetsPerSession?: number;
+  /** Targets of all sessions of a listener (splice). When met: the call fails with 4007. Default 10,000. */
+  targetsTotal?: number;
+  /**
+   * Bytes that wait for one target (splice) that does not read; one message always fits. When met: the target is closed
+   * with 1013, the others go on. Default 16 MiB.
+   */
+  targetQueueBytes?: number;
+}
+
 /** Bounds of a gateway, fixed by its first start. */
 export interface GatewayLimits {
   /**
@@ -273,6 +296,7 @@ export interface Limits
     AnswerLimits,
     RespLimits,
     SocketyLimits,
+    SpliceLimits,
     GatewayLimits {}
 
 /** What the numbers of `ListenerLimits` can be. */
@@ -327,6 +351,15 @@ export const SOCKETY_RANGES: Readonly<Record<keyof SocketyLimits, Range>> = {
   bufferedBytes: { least: 1, most: 1_099_511_627_776 },
   headerTimeoutMs: { least: 0, most: 86_400_000 },
   silenceTimeoutMs: { least: 0, most: 86_400_000 },
+};
+
+/** What the numbers of `SpliceLimits` can be. */
+export const SPLICE_RANGES: Readonly<Record<keyof SpliceLimits, Range>> = {
+  dialTimeoutMs: { least: 1, most: 86_400_000 },
+  controlBytes: { least: 1, most: 2_147_483_647 },
+  targetsPerSession: { least: 1, most: 65_535 },
+  targetsTotal: { least: 1, most: 10_000_000 },
+  targetQueueBytes: { least: 1, most: 1_099_511_627_776 },
 };
 
 /** What the numbers of `GatewayLimits` can be. */

@@ -17,13 +17,16 @@ pub(crate) use crate::frame::{
 pub(crate) use crate::hub::{Hub, Worker, unix_ms};
 pub(crate) use crate::listener::Peer;
 pub(crate) use crate::net::address::ListenError;
+pub(crate) use crate::net::connect::{self, DialTarget};
+pub(crate) use crate::net::special_addresses::is_special;
 pub(crate) use crate::net::stream::{Carried, Stream};
+pub(crate) use crate::net::tls::{ClientTls, Connector};
 pub(crate) use crate::options::{Options, Reader};
 pub(crate) use crate::shard::open::{Opened, Refusal};
 pub(crate) use crate::shard::protocol::{Needs, Protocol, Service, Streams};
 pub(crate) use crate::shard::{Part, Shard};
 pub(crate) use crate::socket::env::Env;
-pub(crate) use crate::socket::links::{Dial, Dialled, Link, Reached, Reaching};
+pub(crate) use crate::socket::links::{Dial, Dialled, Link, Reached};
 pub(crate) use crate::socket::transfers::{Owner, TakesSteps};
 pub(crate) use crate::socket::{Context, Flow, Goodbye, Liveness, Session, Taken, Traits, Wake};
 pub(crate) use crate::worker::queue;

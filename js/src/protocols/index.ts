@@ -2,21 +2,37 @@
  * The list of protocols, and their types, which are public. What a protocol does with its options is in its file.
  */
 
-import type { AnswerLimits, FileLimits, HttpLimits, RespLimits, SocketyLimits } from '../limits.generated.js';
+import type {
+  AnswerLimits,
+  FileLimits,
+  HttpLimits,
+  RespLimits,
+  SocketyLimits,
+  SpliceLimits,
+} from '../limits.generated.js';
 import { type HttpListenerOptions, http } from './http.js';
 import type { ProtocolModule } from './protocol.js';
 import { type RespOptions, resp } from './resp.js';
 import { type SocketyHandlers, type SocketyOptions, sockety } from './sockety.js';
+import { type SpliceOptions, splice } from './splice.js';
 import { type TcpHandlers, type TcpOptions, tcp } from './tcp.js';
 
-export type { AnswerLimits, FileLimits, HttpLimits, RespLimits, SocketyLimits } from '../limits.generated.js';
+export type {
+  AnswerLimits,
+  FileLimits,
+  HttpLimits,
+  RespLimits,
+  SocketyLimits,
+  SpliceLimits,
+} from '../limits.generated.js';
 export type { HttpListenerOptions, HttpOptions, Origins, PathOptions, StaticOptions } from './http.js';
 export type { RespOptions, RespUser } from './resp.js';
 export type { SocketyHandlers, SocketyOptions, SocketyPublishForm } from './sockety.js';
+export type { SpliceEventName, SpliceOptions } from './splice.js';
 export type { TcpFraming, TcpHandlers, TcpOptions } from './tcp.js';
 
 /** All of them; the first is spoken where a listener does not say. */
-const PROTOCOLS: readonly [Known, ...Known[]] = [http, resp, tcp, sockety];
+const PROTOCOLS: readonly [Known, ...Known[]] = [http, resp, tcp, sockety, splice];
 export default PROTOCOLS;
 
 type Known = ProtocolModule<object> & { readonly name: ProtocolName };
@@ -27,6 +43,7 @@ export interface Protocols {
   /** The Redis protocol. */ resp: ProtocolTypes<RespOptions, NoHandlers, RespLimits>;
   /** Raw TCP. */ tcp: ProtocolTypes<TcpOptions, TcpHandlers>;
   /** Messages with data, files and streams. */ sockety: ProtocolTypes<SocketyOptions, SocketyHandlers, SocketyLimits>;
+  /** Many WebSockets in one. */ splice: ProtocolTypes<SpliceOptions, NoHandlers, HttpLimits & SpliceLimits>;
 }
 
 /** The types of a protocol. */

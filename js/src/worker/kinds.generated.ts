@@ -49,11 +49,12 @@ export const TURN_LEFT = 6;
  * - `'sse'`: One way, as Server-Sent Events.
  * - `'tcp'`: As raw TCP.
  * - `'sockety'`: As messages and responses of Sockety.
+ * - `'splice'`: As a splice session.
  */
-export type Transport = 'websocket' | 'sse' | 'tcp' | 'sockety';
+export type Transport = 'websocket' | 'sse' | 'tcp' | 'sockety' | 'splice';
 
 /** By their numbers. */
-export const TRANSPORTS: readonly Transport[] = ['websocket', 'sse', 'tcp', 'sockety'];
+export const TRANSPORTS: readonly Transport[] = ['websocket', 'sse', 'tcp', 'sockety', 'splice'];
 
 // What a protocol tells beside messages.
 /** The peer has sent its last byte. */

@@ -5,6 +5,7 @@ mod files;
 mod requests;
 mod resp;
 mod sockety;
+mod splice;
 mod sse;
 mod status;
 mod tcp;
@@ -27,13 +28,20 @@ use websocket::WebSockets;
 /// What a gateway's listeners can speak.
 pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
     let events = encodings.add(sse::ENCODING);
+    let spliced = encodings.add(splice::ENCODING);
     vec![
-        Box::new(HttpProtocol::new(move |options, limits| {
+        Box::new(HttpProtocol::new("http", move |options, limits| {
             endpoints(options, limits, events)
         })),
         Box::new(RespProtocol::new(encodings)),
         Box::new(tcp::TcpProtocol::new(encodings)),
         Box::new(sockety::SocketyProtocol::new(encodings)),
+        Box::new(HttpProtocol::new("splice", move |options, limits| {
+            let mut all = Endpoints::default();
+            all.add(Some(splice::sessions(options, limits, spliced)?));
+            all.add(Status::new(options)?);
+            Ok(all)
+        })),
     ]
 }
 

@@ -189,6 +189,8 @@ numbers! {
         Tcp = 2 => "tcp";
         /// As messages and responses of Sockety.
         Sockety = 3 => "sockety";
+        /// As a splice session.
+        Splice = 4 => "splice";
     }
 }
 

@@ -10,8 +10,34 @@ use hyper::{Response, StatusCode};
 
 use super::{Answer, Asked, Body, Client, Exchange, OVER_LIMIT, plain};
 use crate::event::{Acceptance, Rejection, Transport};
+use crate::permits::Permit;
 use crate::shard::open::{Candidate, Opened, Refusal, Shown};
 use crate::socket::Session;
+
+/// Has the worker decide where it has a handler for that; where none has, or there is no worker, nobody is asked and nobody told.
+/// `Err`: the answer to a peer that may not come in.
+pub(crate) async fn admit_where_asked(
+    exchange: &Exchange,
+    request: &Asked,
+    transport: Transport,
+    session: Box<dyn Session>,
+) -> Result<(Opened, Box<Acceptance>), Answer> {
+    if exchange.shard.hub().workers().judge() {
+        return admit(exchange, request, transport, session).await;
+    }
+    let client = &exchange.client;
+    if let Some(answer) = may_not_come_in(client, request) {
+        return Err(answer);
+    }
+    let permit = client.take_permit();
+    let permit = permit.map_err(|(status, text)| plain(status, text))?;
+    let permit = counted(exchange, request, permit).map_err(refused)?;
+    let place = (exchange.client_address(request.headers()), permit);
+    let opened = exchange
+        .shard
+        .open_unasked(&client.listener, place, |_| session);
+    Ok((opened, Box::default()))
+}
 
 /// Has the worker decide. `Err`: the answer to a peer that may not come in.
 pub(crate) async fn admit(
@@ -21,36 +47,14 @@ pub(crate) async fn admit(
     session: Box<dyn Session>,
 ) -> Result<(Opened, Box<Acceptance>), Answer> {
     let Exchange { shard, client, .. } = exchange;
-    if !head::origin_allowed(&client.service.origins, request.headers()) {
-        return Err(unwelcome(
-            client,
-            StatusCode::FORBIDDEN,
-            "Origin not allowed",
-        ));
-    }
-    if client.over_limit {
-        return Err(unwelcome(
-            client,
-            StatusCode::SERVICE_UNAVAILABLE,
-            OVER_LIMIT,
-        ));
-    }
-    if client.listener.is_stopping() {
-        return Err(unwelcome(
-            client,
-            StatusCode::SERVICE_UNAVAILABLE,
-            "Server is stopping",
-        ));
+    if let Some(answer) = may_not_come_in(client, request) {
+        return Err(answer);
     }
     let worker = shard.pick_worker().map_err(refused)?;
     let permit = client.take_permit();
-    let mut permit = permit.map_err(|(status, text)| plain(status, text))?;
+    let permit = permit.map_err(|(status, text)| plain(status, text))?;
+    let permit = counted(exchange, request, permit).map_err(refused)?;
     let address = exchange.client_address(request.headers());
-    if address != client.address && address.is_some_and(|address| permit.count_for(address)) {
-        permit.forget_address();
-        *client.permit.borrow_mut() = Some(permit);
-        return Err(refused(Refusal::OverLimit));
-    }
     let candidate = Candidate {
         worker,
         listener: &client.listener,
@@ -71,6 +75,32 @@ pub(crate) async fn admit(
         .open(candidate, |_| session, show)
         .await
         .map_err(refused)
+}
+
+/// Judges a client by its listener; `None`: it may come in.
+fn may_not_come_in(client: &Client, request: &Asked) -> Option<Answer> {
+    let (status, text) = if !head::origin_allowed(&client.service.origins, request.headers()) {
+        (StatusCode::FORBIDDEN, "Origin not allowed")
+    } else if client.over_limit {
+        (StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT)
+    } else if client.listener.is_stopping() {
+        (StatusCode::SERVICE_UNAVAILABLE, "Server is stopping")
+    } else {
+        return None;
+    };
+    Some(unwelcome(client, status, text))
+}
+
+/// The permit counts for the client that a trusted proxy names.
+fn counted(exchange: &Exchange, request: &Asked, mut permit: Permit) -> Result<Permit, Refusal> {
+    let client = &exchange.client;
+    let address = exchange.client_address(request.headers());
+    if address != client.address && address.is_some_and(|address| permit.count_for(address)) {
+        permit.forget_address();
+        *client.permit.borrow_mut() = Some(permit);
+        return Err(Refusal::OverLimit);
+    }
+    Ok(permit)
 }
 
 /// `handleOpen` accepted with something that cannot be said.

@@ -19,7 +19,11 @@ use crate::shard::Shard;
 use crate::shard::protocol::{Needs, Protocol, Service};
 
 /// See the module.
-pub(crate) struct HttpProtocol(Box<MakeEndpoints>);
+pub(crate) struct HttpProtocol {
+    /// As in the option `protocol`: what else its endpoints speak.
+    name: &'static str,
+    endpoints: Box<MakeEndpoints>,
+}
 
 /// Makes the endpoints of a listener of its options and limits.
 type MakeEndpoints =
@@ -27,24 +31,28 @@ type MakeEndpoints =
 
 impl HttpProtocol {
     pub(crate) fn new(
+        name: &'static str,
         endpoints: impl Fn(&Reader<'_>, &EndpointLimits<'_>) -> Result<Endpoints, ListenError>
         + Send
         + Sync
         + 'static,
     ) -> Self {
-        Self(Box::new(endpoints))
+        Self {
+            name,
+            endpoints: Box::new(endpoints),
+        }
     }
 }
 
 impl fmt::Debug for HttpProtocol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HttpProtocol")
+        f.debug_tuple("HttpProtocol").field(&self.name).finish()
     }
 }
 
 impl Protocol for HttpProtocol {
     fn name(&self) -> &'static str {
-        "http"
+        self.name
     }
 
     fn needs(&self, config: &ListenerConfig) -> Needs {
@@ -65,7 +73,7 @@ impl Protocol for HttpProtocol {
         let limits: HttpLimits = given.table()?;
         let options = config.options.reader();
         let endpoints = EndpointLimits::new(&config.limits, &limits, &given);
-        let endpoints = (self.0)(&options, &endpoints)?;
+        let endpoints = (self.endpoints)(&options, &endpoints)?;
         given.finish()?;
         let service = HttpService {
             origins: Origins::read(&options)?,

@@ -19,6 +19,8 @@ pub(crate) struct Workers {
     closes: Turns,
     /// Some worker took requests, now or before.
     takes_requests: AtomicBool,
+    /// There was one with `handleOpen`: if it is gone, nobody comes in without another.
+    judges: AtomicBool,
     /// Closes of dead workers' connections, until somebody can handle them.
     orphans: Mutex<Vec<PendingClose>>,
     /// In the place of a worker where a connection is nothing that one is told of.
@@ -41,6 +43,7 @@ impl Workers {
             requests: Turns::default(),
             closes: Turns::default(),
             takes_requests: AtomicBool::new(false),
+            judges: AtomicBool::new(false),
             orphans: Mutex::new(Vec::new()),
             none: Arc::new(Worker::none()),
         }
@@ -59,6 +62,9 @@ impl Workers {
                 return;
             }
             workers.active.push(Arc::clone(worker));
+        }
+        if worker.handlers().contains(Handlers::OPEN) {
+            self.judges.store(true, Ordering::Relaxed);
         }
         if worker.handlers().contains(Handlers::REQUEST) {
             self.takes_requests.store(true, Ordering::Relaxed);
@@ -103,6 +109,11 @@ impl Workers {
                 worker.handlers().contains(Handlers::REQUEST) && worker.requests() < most
             })
             .cloned()
+    }
+
+    /// Whether workers decide who may come in.
+    pub(crate) fn judge(&self) -> bool {
+        self.judges.load(Ordering::Relaxed)
     }
 
     /// Whether there are requests for workers at all.

@@ -8,13 +8,6 @@ pub(crate) mod connect;
 pub(crate) mod pipe;
 pub(crate) mod preamble;
 pub(crate) mod proxy;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "the splice adapter, which dials for clients, comes next"
-    )
-)]
 pub(crate) mod special_addresses;
 pub(crate) mod stream;
 pub(crate) mod tls;

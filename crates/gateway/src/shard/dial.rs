@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use super::Shard;
 use crate::listener::{Dialling, ListenerState, Peer};
-use crate::net::connect::{self, Reached};
+use crate::net::connect;
 use crate::net::stream::Stream;
 use crate::notice::{DialError, Notice};
-use crate::socket::links::{self, Attempt, Dial};
+use crate::socket::links::{Attempt, Dial, Reached};
 
 /// Starts on this shard's event loop; a stop of its listener ends it.
 pub(super) fn dial(shard: &Rc<Shard>, dialling: Dialling) {
@@ -35,7 +35,12 @@ impl Shard {
 
 async fn make(shard: Rc<Shard>, dial: Dial, attempt: Rc<Attempt>, listener: Arc<ListenerState>) {
     let _guard = shard.guard_connection();
-    let Some(links::Reached { stream, early }) = dial.reach.await else {
+    let Some(Reached {
+        stream,
+        early,
+        session,
+    }) = dial.reach.await
+    else {
         return;
     };
     if listener.is_stopping() || attempt.is_unwanted() {
@@ -46,7 +51,7 @@ async fn make(shard: Rc<Shard>, dial: Dial, attempt: Rc<Attempt>, listener: Arc<
     shard.tick();
     // those that we make ourselves count, but none waits for room
     let (permit, _full) = shard.hub().permits().take(None);
-    let connection = shard.open_without_worker(&listener, (None, permit), dial.session);
+    let connection = shard.open_without_worker(&listener, (None, permit), |_| session);
     shard.connected(&connection, stream, &early);
 }
 
@@ -82,7 +87,7 @@ async fn run(shard: Rc<Shard>, dialling: Dialling) {
 async fn reach(
     dialling: &Dialling,
 ) -> Result<(Stream, Option<std::net::SocketAddr>), Arc<DialError>> {
-    let Reached { stream, address } =
+    let connect::Reached { stream, address } =
         connect::connect(&dialling.target)
             .await
             .map_err(|unreached| {

@@ -121,6 +121,23 @@ impl Shard {
     }
 }
 
+impl Shard {
+    /// Takes one in without asking anybody.
+    pub(crate) fn open_unasked(
+        self: &Rc<Self>,
+        listener: &Arc<ListenerState>,
+        place: (Option<IpAddr>, Permit),
+        session: impl FnOnce(SocketId) -> Box<dyn Session>,
+    ) -> Opened {
+        // the last turn may be long ago
+        self.tick();
+        Opened {
+            shard: Rc::clone(self),
+            connection: Some(self.open_without_worker(listener, place, session)),
+        }
+    }
+}
+
 /// What a worker is told of a connection.
 struct Asking<'a> {
     transport: Transport,

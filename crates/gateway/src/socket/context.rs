@@ -210,6 +210,11 @@ impl Context<'_> {
         )
     }
 
+    /// A complete message was passed on, to somebody else than the worker.
+    pub(crate) fn relayed(&mut self, bytes: usize) -> Flow {
+        Flow::go_if(self.count(bytes))
+    }
+
     /// Counts a message. Whether its sender may go on.
     fn count(&mut self, bytes: usize) -> bool {
         self.outcome.delivered += 1;

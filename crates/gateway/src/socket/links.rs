@@ -8,12 +8,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use millrace_core::{ShardSet, SocketId};
+use millrace_core::SocketId;
 use tokio::task::AbortHandle;
 
 use super::Session;
-use super::env::Env;
-use crate::inbox::Command;
 use crate::listener::ListenerState;
 use crate::net::stream::Stream;
 
@@ -28,19 +26,18 @@ pub(crate) struct Link {
 pub(crate) struct Dial {
     /// Reaches the peer. `None`: it could not, and whoever asked knows; the future told them.
     pub(crate) reach: Reaching,
-    /// Begins to speak; it is woken when the connection is open.
-    pub(crate) session: Box<dyn FnOnce(SocketId) -> Box<dyn Session>>,
 }
 
 /// A peer on its way to being reached.
 pub(crate) type Reaching = Pin<Box<dyn Future<Output = Option<Reached>>>>;
 
 /// A peer that was reached.
-#[derive(Debug)]
 pub(crate) struct Reached {
     pub(crate) stream: Stream,
     /// What it has said already.
     pub(crate) early: Bytes,
+    /// Begins to speak; it is woken when the connection is open.
+    pub(crate) session: Box<dyn Session>,
 }
 
 /// A connection that is being made. Dropping it gives that up, until it is there.
@@ -56,7 +53,10 @@ pub(crate) struct Attempt {
 
 /// What the shard is still to begin with.
 #[derive(Default)]
-pub(crate) struct Dials(RefCell<Vec<(Dial, Rc<Attempt>, Arc<ListenerState>)>>);
+pub(crate) struct Dials(RefCell<Vec<Waiting>>);
+
+/// What is to be made, who wants it, and on which terms.
+pub(crate) type Waiting = (Dial, Rc<Attempt>, Arc<ListenerState>);
 
 impl Drop for Dialled {
     fn drop(&mut self) {
@@ -94,28 +94,8 @@ impl Dials {
     }
 
     /// What is to be begun now.
-    pub(crate) fn take(&self) -> Vec<(Dial, Rc<Attempt>, Arc<ListenerState>)> {
+    pub(crate) fn take(&self) -> Vec<Waiting> {
         std::mem::take(&mut *self.0.borrow_mut())
-    }
-}
-
-impl Env {
-    /// Closes another connection, behind what was posted before.
-    pub(crate) fn close_link(&self, link: Link, code: u16, reason: &str) {
-        let mut dirty = ShardSet::default();
-        self.post_close(link, code, reason, &mut dirty);
-        self.hub.wake(&mut dirty);
-    }
-
-    pub(super) fn post_close(&self, link: Link, code: u16, reason: &str, dirty: &mut ShardSet) {
-        let command = Command::Close {
-            slot: link.slot,
-            socket: link.socket,
-            code,
-            reason: reason.into(),
-        };
-        self.hub.inboxes().post(self.index, command);
-        dirty.insert(self.index);
     }
 }
 
@@ -130,6 +110,12 @@ impl fmt::Debug for Attempt {
 impl fmt::Debug for Dial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dial").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reached").finish_non_exhaustive()
     }
 }
 

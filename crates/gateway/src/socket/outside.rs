@@ -1,11 +1,34 @@
-//! What comes to connections from outside: the commands about their lives, and closing many at once.
+//! What comes to connections from outside: the commands about their lives, closing one for another, and closing many at once.
+
+use millrace_core::ShardSet;
 
 use super::connection::{Connection, Phase, Shared};
 use super::env::Env;
+use super::links::Link;
 use crate::close::CloseReason;
 use crate::event::Instruction;
 use crate::inbox::Command;
 use crate::socket::Wake;
+
+impl Env {
+    /// Closes another connection, behind what was posted before.
+    pub(crate) fn close_link(&self, link: Link, code: u16, reason: &str) {
+        let mut dirty = ShardSet::default();
+        self.post_close(link, code, reason, &mut dirty);
+        self.hub.wake(&mut dirty);
+    }
+
+    pub(super) fn post_close(&self, link: Link, code: u16, reason: &str, dirty: &mut ShardSet) {
+        let command = Command::Close {
+            slot: link.slot,
+            socket: link.socket,
+            code,
+            reason: reason.into(),
+        };
+        self.hub.inboxes().post(self.index, command);
+        dirty.insert(self.index);
+    }
+}
 
 impl Env {
     /// A command about one connection's life.

@@ -273,7 +273,7 @@ fn open(path: &Path, creates: bool) -> io::Result<File> {
     }
     match options.clone().create_new(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
-        created => created,
+        opened => opened,
     }
 }
 

@@ -3,22 +3,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use hyper::body::Body as _;
-use hyper::header::{
-    ALLOW, CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
-    UPGRADE,
-};
-use hyper::{Method, Response, StatusCode, Version};
-use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 use millrace_protocol::websocket::{DecoderConfig, Role};
 
 use super::session::WebSocket;
 use crate::contract::{Acceptance, ListenError, Opened, Reader, Transport};
-use crate::http::open;
+use crate::http::upgrade::{self, Offered};
 use crate::http::{
-    Answer, Answering, Asked, Body, Claim, Client, Endpoint, EndpointLimits, Exchange, HttpLimits,
-    plain,
+    Answer, Answering, Asked, Claim, Client, Endpoint, EndpointLimits, Exchange, HttpLimits, open,
 };
 use crate::limits::ListenerLimits;
 
@@ -52,7 +43,7 @@ impl Endpoint for WebSockets {
     fn claim(&self, _: &Exchange, asked: &Asked) -> Claim {
         if !self.open_at(asked.uri().path()) {
             Claim::No
-        } else if is_meant(asked) {
+        } else if upgrade::is_meant(asked) {
             Claim::Yes
         } else {
             // where there are only WebSockets, whatever asks for none is told so
@@ -82,30 +73,16 @@ pub(crate) fn session_on_stage(limits: &ListenerLimits) -> Box<dyn crate::contra
     Box::new(WebSocket::new(decoder(limits, &HttpLimits::default())))
 }
 
-/// Whether a request asks for a WebSocket, well or badly.
-fn is_meant(request: &Asked) -> bool {
-    let asked = request.headers().get_all(UPGRADE);
-    let lists = |text: &str| {
-        text.split(',')
-            .any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
-    };
-    asked.iter().any(|value| value.to_str().is_ok_and(lists))
-}
-
 /// 101, or the error that fits.
 async fn answer(
     decoder: &Arc<DecoderConfig>,
     exchange: &Exchange,
     request: &Asked,
 ) -> Option<Answer> {
-    let offered = match offered(request) {
+    let offered = match upgrade::offered(request) {
         Ok(offered) => offered,
-        Err(refusal) => return Some(refuse(refusal)),
+        Err(answer) => return Some(*answer),
     };
-    if !request.body().is_end_stream() {
-        // what followed the 101 would be a body for some and frames for others
-        return Some(plain(StatusCode::BAD_REQUEST, "A body is not allowed"));
-    }
     let session = Box::new(WebSocket::new(Arc::clone(decoder)));
     let transport = Transport::WebSocket;
     let admitted = open::admit(exchange, request, transport, session).await;
@@ -117,98 +94,12 @@ async fn answer(
 
 /// Turns `handleOpen`'s acceptance into the 101.
 fn begin(opened: Opened, acceptance: &Acceptance, client: &Client, offered: &Offered) -> Answer {
-    let mut response = switching(&offered.accept);
-    if let Err(problem) = apply(acceptance, &mut response, &offered.protocols) {
-        return open::invalid(opened, problem);
-    }
+    let response = match upgrade::switch(offered, acceptance) {
+        Ok(response) => response,
+        Err(problem) => return open::invalid(opened, problem),
+    };
     *client.upgrade.borrow_mut() = Some(Box::new(move |stream, early| {
         opened.connected(stream, &early);
     }));
     response
 }
-
-/// What a good request offered.
-struct Offered {
-    /// The proof that its key was understood.
-    accept: String,
-    protocols: Vec<String>,
-}
-
-/// Judges the head.
-fn offered(request: &Asked) -> Result<Offered, Refusal> {
-    let headers: Vec<(&str, &[u8])> = request
-        .headers()
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_bytes()))
-        .collect();
-    let head = RequestHead {
-        get: request.method() == Method::GET,
-        http_1_1: request.version() == Version::HTTP_11,
-        headers: &headers,
-    };
-    handshake::check(&head).map(|offer| Offered {
-        accept: handshake::accept_key(offer.key),
-        protocols: offer.protocols.into_iter().map(str::to_owned).collect(),
-    })
-}
-
-fn refuse(refusal: Refusal) -> Answer {
-    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
-    let mut answer = Response::new(Body::from(Bytes::from(refusal.to_string())));
-    *answer.status_mut() = status;
-    let headers = answer.headers_mut();
-    match refusal.status() {
-        426 => {
-            headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-            headers.insert(
-                HeaderName::from_static("sec-websocket-version"),
-                HeaderValue::from_static("13"),
-            );
-        }
-        405 => {
-            headers.insert(ALLOW, HeaderValue::from_static("GET"));
-        }
-        _ => {}
-    }
-    answer
-}
-
-/// The 101.
-fn switching(accept: &str) -> Answer {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-    let headers = response.headers_mut();
-    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
-    if let Ok(accept) = HeaderValue::try_from(accept) {
-        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
-    }
-    response
-}
-
-fn apply(
-    acceptance: &Acceptance,
-    response: &mut Answer,
-    offered: &[String],
-) -> Result<(), &'static str> {
-    if let Some(protocol) = &acceptance.protocol {
-        if !offered.contains(protocol) {
-            return Err("handleOpen selected a subprotocol that the client did not offer");
-        }
-        let value = HeaderValue::try_from(protocol)
-            .map_err(|_| "handleOpen selected an invalid subprotocol")?;
-        response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, value);
-    }
-    open::add_headers(acceptance, response, &RESERVED)
-}
-
-/// Headers of the 101 that are ours to write.
-const RESERVED: [&str; 6] = [
-    "connection",
-    "upgrade",
-    "sec-websocket-accept",
-    "sec-websocket-protocol",
-    "sec-websocket-extensions",
-    "content-length",
-];

@@ -80,6 +80,22 @@ impl Connector {
         })
     }
 
+    /// The same for a server of another name, or address.
+    pub(crate) fn named(&self, name: &str) -> io::Result<Self> {
+        let name = ServerName::try_from(name.to_owned());
+        let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok(Self {
+            config: Arc::clone(&self.config),
+            name,
+        })
+    }
+
+    /// Random bytes from where TLS has its own.
+    pub(crate) fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let random = self.config.crypto_provider().secure_random;
+        random.fill(bytes).map_err(|_| io::ErrorKind::Other.into())
+    }
+
     /// Speaks TLS with a server. The caller sets the deadline.
     pub(crate) async fn connect(&self, stream: Stream) -> io::Result<Stream> {
         let limit = |session: &mut ClientConnection| session.set_buffer_limit(Some(UNSENT));

@@ -1,0 +1,276 @@
+//! Reaching a target: whether it may be, its addresses, TLS and the opening handshake. Says why not; tells nobody.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use millrace_protocol::splice::{Allowlist, GivenHeaders, Host, Problem, Subprotocols, Target};
+use millrace_protocol::websocket::handshake::{
+    ClientRequest, append_request, judge_answer, request_key,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Semaphore;
+
+use super::limits::FixedSpliceLimits;
+use crate::contract::{ClientTls, Connector, DialTarget, ListenError, Stream, connect, is_special};
+
+/// What the targets of a listener are reached by.
+#[derive(Debug)]
+pub(super) struct Dialler {
+    allowlist: Allowlist,
+    /// Every host may be asked for, though none is listed.
+    any: bool,
+    /// Special-purpose addresses are as good as others.
+    private: bool,
+    connector: Connector,
+    timeout: Duration,
+    limits: FixedSpliceLimits,
+    lookups: Arc<Semaphore>,
+}
+
+/// A target, and what its handshake has.
+#[derive(Debug)]
+pub(super) struct Order {
+    pub(super) target: Target,
+    pub(super) headers: GivenHeaders,
+    pub(super) subprotocols: Subprotocols,
+    /// In milliseconds.
+    pub(super) timeout: Option<u64>,
+}
+
+/// A target that speaks WebSocket from here on.
+#[derive(Debug)]
+pub(super) struct Switched {
+    pub(super) stream: Stream,
+    /// What it has said already.
+    pub(super) early: Bytes,
+    /// The subprotocol that it chose.
+    pub(super) protocol: Option<String>,
+}
+
+/// Why a target was not reached.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) problem: Problem,
+    pub(super) text: String,
+}
+
+impl Dialler {
+    pub(super) fn new(
+        allowlist: Allowlist,
+        (any, private): (bool, bool),
+        tls: &ClientTls,
+        timeout: Duration,
+    ) -> Result<Self, ListenError> {
+        let limits = FixedSpliceLimits::default();
+        Ok(Self {
+            allowlist,
+            any,
+            private,
+            connector: Connector::new(tls)?,
+            timeout,
+            lookups: Arc::new(Semaphore::new(limits.lookups)),
+            limits,
+        })
+    }
+
+    /// Random bytes.
+    pub(super) fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
+        self.connector.random(bytes)
+    }
+
+    /// Whether a host may be asked for. Its addresses are looked at when it is reached.
+    pub(super) fn may_reach(&self, host: &Host) -> bool {
+        if self.allowlist.is_empty() {
+            return self.any;
+        }
+        self.allowlist.lists(host)
+    }
+
+    /// Reaches a target that may be. `None` in time: it is too late.
+    pub(super) async fn reach(&self, order: &Order) -> Result<Switched, Failure> {
+        let own = order.timeout.map(Duration::from_millis);
+        let timeout = own.map_or(self.timeout, |own| own.min(self.timeout));
+        let reached = tokio::time::timeout(timeout, self.reach_whenever(order)).await;
+        reached.unwrap_or_else(|_| Err(failed("client timeout")))
+    }
+
+    async fn reach_whenever(&self, order: &Order) -> Result<Switched, Failure> {
+        let target = &order.target;
+        let addresses = self.addresses(target).await?;
+        let at = DialTarget::Tcp {
+            addresses,
+            local: None,
+        };
+        let reached = connect::connect(&at).await;
+        let reached = reached.map_err(|unreached| failed(unreached.error))?;
+        let mut stream = reached.stream;
+        if target.is_secure() {
+            let name = target.host().to_string();
+            let name = name.trim_matches(['[', ']']);
+            let connector = self.connector.named(name).map_err(failed)?;
+            stream = connector.connect(stream).await.map_err(failed)?;
+        }
+        self.shake_hands(stream, order).await
+    }
+
+    /// The addresses of a target that may be reached.
+    async fn addresses(&self, target: &Target) -> Result<Vec<SocketAddr>, Failure> {
+        let host = target.host();
+        let mut found = match host {
+            Host::Name(name) => self.look_up(name.clone(), target.port()).await?,
+            Host::V4(address) => vec![SocketAddr::new(IpAddr::V4(*address), target.port())],
+            Host::V6(address) => vec![SocketAddr::new(IpAddr::V6(*address), target.port())],
+        };
+        if found.is_empty() {
+            return Err(failed("the name has no address"));
+        }
+        found.retain(|address| self.may_reach_at(host, address.ip()));
+        found.truncate(self.limits.addresses);
+        if found.is_empty() {
+            return Err(Failure {
+                problem: Problem::HostNotAllowed,
+                text: Problem::HostNotAllowed.text().to_owned(),
+            });
+        }
+        Ok(found)
+    }
+
+    /// Special-purpose addresses are reached where they are listed as such, those of this machine where `localhost` is.
+    fn may_reach_at(&self, host: &Host, address: IpAddr) -> bool {
+        if self.private || !is_special(address) {
+            return true;
+        }
+        self.allowlist.lists(host)
+            && match host {
+                Host::Name(name) => name == "localhost" && address.is_loopback(),
+                Host::V4(_) | Host::V6(_) => true,
+            }
+    }
+
+    async fn look_up(&self, name: String, port: u16) -> Result<Vec<SocketAddr>, Failure> {
+        let permit = Arc::clone(&self.lookups).acquire_owned();
+        let permit = permit.await.map_err(failed)?;
+        let most = self.limits.addresses;
+        let looking = tokio::task::spawn_blocking(move || {
+            let found = (&*name, port).to_socket_addrs();
+            // whoever waited may have gone; the resolver works until it is done
+            drop(permit);
+            found.map(|found| found.take(most).collect())
+        });
+        looking.await.map_err(failed)?.map_err(failed)
+    }
+
+    async fn shake_hands(&self, mut stream: Stream, order: &Order) -> Result<Switched, Failure> {
+        let mut random = [0; 16];
+        self.random(&mut random).map_err(failed)?;
+        let (key, host) = (request_key(random), order.target.authority());
+        let protocols: Vec<_> = order.subprotocols.iter().collect();
+        let headers: Vec<_> = order.headers.iter().collect();
+        let request = ClientRequest {
+            target: order.target.path(),
+            host: &host,
+            key: &key,
+            protocols: &protocols,
+            headers: &headers,
+        };
+        let mut bytes = Vec::new();
+        append_request(&request, &mut bytes);
+        stream.write_all(&bytes).await.map_err(failed)?;
+        stream.flush().await.map_err(failed)?;
+        bytes.clear();
+        loop {
+            if stream.read_buf(&mut bytes).await.map_err(failed)? == 0 {
+                return Err(failed("the target closed the connection"));
+            }
+            if let Some(switched) = judge_answer(&bytes, &request).map_err(failed)? {
+                let early = Bytes::from(bytes.split_off(switched.size));
+                return Ok(Switched {
+                    stream,
+                    early,
+                    protocol: switched.protocol,
+                });
+            }
+            if bytes.len() > self.limits.answer_head_bytes {
+                return Err(failed("the head of the answer is too long"));
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "errors are mapped by it"
+)]
+fn failed(why: impl ToString) -> Failure {
+    Failure {
+        problem: Problem::DialFailed,
+        text: why.to_string(),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(crate) fn dialler(listed: &[&str], any: bool, private: bool) -> Dialler {
+        let list = Allowlist::parse(listed.iter().copied()).unwrap();
+        let tls = ClientTls {
+            server_name: "localhost".to_owned(),
+            accept_any: true,
+            ..ClientTls::default()
+        };
+        Dialler::new(list, (any, private), &tls, Duration::from_secs(1)).unwrap()
+    }
+
+    fn may(dialler: &Dialler, host: &str, address: &str) -> bool {
+        let host = Host::parse(host).unwrap();
+        dialler.may_reach(&host) && dialler.may_reach_at(&host, address.parse().unwrap())
+    }
+
+    #[test]
+    fn nothing_may_be_reached_without_a_list_or_a_word() {
+        assert!(!may(
+            &dialler(&[], false, true),
+            "example.com",
+            "93.184.216.34"
+        ));
+        assert!(may(
+            &dialler(&[], true, false),
+            "example.com",
+            "93.184.216.34"
+        ));
+        assert!(!may(
+            &dialler(&["a.example"], true, true),
+            "b.example",
+            "93.184.216.34"
+        ));
+    }
+
+    #[test]
+    fn special_addresses_are_reached_where_they_are_meant() {
+        for (listed, host, address, expected) in [
+            (&["example.com"][..], "example.com", "10.0.0.1", false),
+            (&["example.com"], "example.com", "127.0.0.1", false),
+            (&["example.com"], "example.com", "::ffff:127.0.0.1", false),
+            (&["localhost"], "localhost", "127.0.0.1", true),
+            (&["localhost"], "localhost", "::1", true),
+            (&["localhost"], "localhost", "10.0.0.1", false),
+            (&["10.0.0.1"], "10.0.0.1", "10.0.0.1", true),
+            (&["10.0.0.1"], "0xa.1", "10.0.0.1", true),
+            (&["10.0.0.1"], "10.0.0.2", "10.0.0.2", false),
+            (&["::1"], "[::1]", "::1", true),
+        ] {
+            let dialler = dialler(listed, false, false);
+            assert_eq!(
+                may(&dialler, host, address),
+                expected,
+                "{host} at {address}"
+            );
+        }
+        let open = dialler(&[], true, true);
+        assert!(may(&open, "example.com", "10.0.0.1"));
+    }
+}

@@ -1,0 +1,35 @@
+//! The bounds of splice.
+
+use std::time::Duration;
+
+use crate::limits::{BYTES, DAY, limits};
+
+limits! {
+    /// Bounds of a listener that speaks splice.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub(super) struct SpliceLimits {
+        /// Time that a target (splice) may take to be reached, its name, TLS and handshake included; a client may ask for less.
+        dial_timeout: Duration = Duration::from_secs(10), 1..=DAY, "the call fails with 4007";
+        /// Bytes of a control message (splice) without its index.
+        control_bytes: usize = 5 * 1024 * 1024, 1..=2_147_483_647, "closed with 1009";
+        /// Targets of one session (splice), those that are still being reached included.
+        targets_per_session: u32 = 256, 1..=65_535, "the call fails with 4007";
+        /// Targets of all sessions of a listener (splice).
+        targets_total: u32 = 10_000, 1..=10_000_000, "the call fails with 4007";
+        /// Bytes that wait for one target (splice) that does not read; one message always fits.
+        target_queue_bytes: usize = 16 * 1024 * 1024, 1..=BYTES, "the target is closed with 1013, the others go on";
+    }
+}
+
+limits! {
+    /// Bounds of splice that no option changes.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub(super) struct FixedSpliceLimits {
+        /// Names of targets (splice) that one listener looks up at the same time on one machine's resolver.
+        lookups: usize = 8, "the next waits, within its `dial_timeout`";
+        /// Addresses of a target (splice) that are tried.
+        addresses: usize = 16, "further ones are not looked at";
+        /// Bytes of the head with which a target (splice) answers the handshake.
+        answer_head_bytes: usize = 16 * 1024, "the call fails with 4007";
+    }
+}

@@ -1,0 +1,236 @@
+//! The connection to one target: its messages on their way to the client, behind its index, and its end. Its opening handshake
+//! is over before it begins.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use millrace_protocol::splice::{append_connected, is_text_index};
+use millrace_protocol::websocket::{
+    Decoder, Input, Item, Kind, Opcode, append_masked_close, append_part, close, header,
+};
+
+use super::targets::{Closing, End, Targets};
+use super::terms::{Counted, Terms};
+use crate::contract::{
+    CloseMode, CloseReason, Context, Env, Goodbye, Link, Liveness, Session, Taken, Traits, Wake,
+};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Target {
+    decoder: Decoder,
+    leg: Leg,
+}
+
+/// What it has beside its decoder.
+#[derive(Debug)]
+struct Leg {
+    terms: Arc<Terms>,
+    targets: Rc<Targets>,
+    call: Connected,
+    /// `None` until it is open, and once the client was told that it is gone.
+    index: Option<u16>,
+    _counted: Counted,
+}
+
+/// The call that asked for it.
+#[derive(Debug)]
+pub(super) struct Connected {
+    /// What the reply repeats.
+    pub(super) id: i64,
+    /// Its number among those that are being reached.
+    pub(super) dial: u64,
+    /// The client gives its user a `WebSocket`.
+    pub(super) web_socket: bool,
+    /// The subprotocol that the target chose.
+    pub(super) protocol: Option<String>,
+}
+
+impl Target {
+    pub(super) fn new(targets: &Rc<Targets>, call: Connected, counted: Counted) -> Self {
+        let terms = Arc::clone(&targets.terms);
+        Self {
+            decoder: Decoder::new(),
+            leg: Leg {
+                terms,
+                targets: Rc::clone(targets),
+                call,
+                index: None,
+                _counted: counted,
+            },
+        }
+    }
+
+    fn taken(&self, bytes: usize) -> Taken {
+        Taken {
+            bytes,
+            unfinished: !self.decoder.is_idle(),
+        }
+    }
+}
+
+impl Leg {
+    /// It has a place in the session: the client is told, in front of all that it sends.
+    fn open(&mut self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        let client = self.targets.client().ok_or(CloseReason::GOING_AWAY)?;
+        let ascii = self.call.web_socket;
+        let index = self.targets.place(self.call.dial, cx.link(), ascii);
+        let index = index.ok_or(CloseReason::GOING_AWAY)?;
+        self.index = Some(index);
+        let reply = connected_reply(&self.call, index);
+        if cx.write_to(client, |out| append_control_message(&reply, out)) {
+            Ok(())
+        } else {
+            Err(CloseReason::GOING_AWAY)
+        }
+    }
+
+    /// Relays a message.
+    fn relay(&self, kind: Kind, payload: &[u8], client: Link, cx: &mut Context<'_>) {
+        let Some(index) = self.index else {
+            return;
+        };
+        let is_text = kind == Kind::Text && is_text_index(index) && !self.terms.binary;
+        let opcode = if is_text {
+            Opcode::Text
+        } else {
+            Opcode::Binary
+        };
+        // a client that is gone needs nothing
+        let _open = cx.write_to(client, |out| {
+            let (head, size) = header(opcode, payload.len() + 2, false);
+            out.reserve(size + 2 + payload.len());
+            out.extend_from_slice(head.get(..size).unwrap_or_default());
+            out.extend_from_slice(&index.to_be_bytes());
+            out.extend_from_slice(payload);
+        });
+    }
+
+    /// Its end begins.
+    fn left(&mut self, reason: &CloseReason) {
+        let place = self.index.and_then(|index| self.targets.find(index));
+        if place.is_some_and(|place| place.closing == Closing::Terminated) {
+            // its client hears how it answers
+            return;
+        }
+        if close::is_valid_on_wire(reason.code) {
+            self.gone(reason.code, &reason.reason, false);
+        } else {
+            self.gone(close::GOING_AWAY, "", false);
+        }
+    }
+
+    /// It is gone: the client is told once.
+    fn gone(&mut self, code: u16, reason: &str, clean: bool) {
+        if let Some(index) = self.index.take() {
+            let end = End {
+                code,
+                reason: reason.to_owned(),
+                unclean: !clean && self.call.web_socket,
+            };
+            self.targets.gone(index, end);
+        }
+    }
+}
+
+impl Session for Target {
+    fn traits(&self) -> Traits {
+        Traits {
+            liveness: Liveness::Asks,
+            goodbye: Goodbye::Answered,
+            feeds_worker: false,
+            half_close: false,
+            encoding: self.leg.terms.encoding,
+        }
+    }
+
+    fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
+        let length = bytes.len();
+        let now = cx.now();
+        let terms = Arc::clone(&self.leg.terms);
+        let mut input = Input::new(bytes);
+        loop {
+            // what comes of one that is closing is nobody's
+            let client = self.leg.targets.client().filter(|_| !cx.is_closing());
+            if let Some(client) = client
+                && cx.room_of(client) == Some(false)
+            {
+                self.leg.targets.wait_for_room(cx.waker());
+                cx.hold_input(true);
+                return Ok(self.taken(length - input.remaining().len()));
+            }
+            let item = self.decoder.next(&mut input, &terms.from_target, now);
+            let item = item.map_err(|error| {
+                CloseReason::new(error.close_code(), error.close_reason(), CloseMode::Final)
+            })?;
+            match item {
+                None => return Ok(self.taken(length)),
+                Some(Item::Message { kind, payload, .. }) => {
+                    if let Some(client) = client {
+                        self.leg.relay(kind, &payload, client, cx);
+                    }
+                }
+                Some(Item::Ping(payload)) => {
+                    let key = Some(self.leg.targets.next_mask());
+                    cx.reply(|out| append_part(out, Opcode::Pong, true, key, payload));
+                }
+                Some(Item::Pong(_)) => {}
+                Some(Item::Close { code, reason }) => {
+                    self.leg
+                        .gone(code.unwrap_or(close::NO_STATUS), reason, true);
+                    return Err(CloseReason::by_peer(code, reason));
+                }
+            }
+            cx.alive();
+        }
+    }
+
+    fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        match why {
+            Wake::Opened => self.leg.open(cx),
+            Wake::Posted => {
+                cx.hold_input(false);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn left(&mut self, reason: &CloseReason, _env: &Env) {
+        self.leg.left(reason);
+    }
+
+    fn append_ping(&mut self, out: &mut Vec<u8>) {
+        let key = Some(self.leg.targets.next_mask());
+        append_part(out, Opcode::Ping, true, key, b"");
+    }
+
+    fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
+        // what it sent is echoed without its reason; what we say has one
+        let is_echo = reason.mode == CloseMode::Final && reason.is_by_peer();
+        let text = if is_echo { "" } else { &reason.reason };
+        append_masked_close(out, reason.code, text, self.leg.targets.next_mask());
+    }
+
+    fn unfinished(&self) -> usize {
+        self.decoder.unfinished_bytes()
+    }
+}
+
+/// It did not answer our goodbye, or was never open.
+impl Drop for Leg {
+    fn drop(&mut self) {
+        self.gone(close::GOING_AWAY, "", false);
+    }
+}
+
+fn connected_reply(call: &Connected, index: u16) -> Vec<u8> {
+    let mut reply = Vec::new();
+    append_connected(call.id, index, call.protocol.as_deref(), &mut reply);
+    reply
+}
+
+/// A control message as a frame to the client: binary, as its index is no UTF-8.
+pub(super) fn append_control_message(message: &[u8], out: &mut Vec<u8>) {
+    append_part(out, Opcode::Binary, true, None, message);
+}

@@ -1,0 +1,287 @@
+//! The targets of one session: which has which index, which are still being reached, and what the session is still to say of
+//! them. Shared by the session and its targets, on one thread; calls nobody.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+use std::task::Waker;
+
+use ahash::AHashMap;
+use millrace_protocol::splice::{MAX_INDEX, Problem, is_ascii_index};
+
+use super::masks::Masks;
+use super::terms::Terms;
+use crate::contract::{Dialled, Link};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Targets {
+    pub(super) terms: Arc<Terms>,
+    /// The session's own connection.
+    client: Cell<Option<Link>>,
+    masks: RefCell<Masks>,
+    inner: RefCell<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// By their indices.
+    places: Vec<Option<Place>>,
+    /// Free indices below the length of that, the lowest first.
+    free: BinaryHeap<Reverse<u16>>,
+    /// Those whose index is taken.
+    placed: usize,
+    /// Those that are being reached.
+    dials: AHashMap<u64, Dialled>,
+    last_dial: u64,
+    notes: VecDeque<Note>,
+    /// Targets that wait for room in the client's outbox.
+    paused: Vec<Waker>,
+    waker: Option<Waker>,
+    /// The session is over.
+    over: bool,
+}
+
+/// A target with an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) link: Link,
+    pub(super) closing: Closing,
+}
+
+/// Whether we are closing a target: what is sent to it then reaches nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closing {
+    No,
+    /// Its client wants it, and is told how it answers.
+    Terminated,
+    /// It does not read, and its answer means nothing.
+    Dropped,
+}
+
+/// What the session is still to tell its client.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Note {
+    /// A call to connect failed.
+    Failed {
+        id: i64,
+        problem: Problem,
+        text: String,
+    },
+    /// A target is gone.
+    Gone { index: u16, end: End },
+}
+
+/// How a target ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) code: u16,
+    pub(super) reason: String,
+    /// No close frame came, and the client wants to know.
+    pub(super) unclean: bool,
+}
+
+impl Targets {
+    pub(super) fn new(terms: Arc<Terms>) -> Self {
+        Self {
+            terms,
+            client: Cell::new(None),
+            masks: RefCell::default(),
+            inner: RefCell::default(),
+        }
+    }
+
+    /// The session is open: its connection, and what wakes it.
+    pub(super) fn opened(&self, client: Link, waker: Waker) {
+        self.client.set(Some(client));
+        self.inner.borrow_mut().waker = Some(waker);
+    }
+
+    /// The session's connection; `None`: it is over.
+    pub(super) fn client(&self) -> Option<Link> {
+        self.client.get()
+    }
+
+    /// Those with an index, and those that are being reached.
+    pub(super) fn count(&self) -> usize {
+        let inner = self.inner.borrow();
+        inner.placed + inner.dials.len()
+    }
+
+    /// The number of a target that is to be reached.
+    pub(super) fn next_dial(&self) -> u64 {
+        let mut inner = self.inner.borrow_mut();
+        inner.last_dial += 1;
+        inner.last_dial
+    }
+
+    /// It is being reached.
+    pub(super) fn dialling(&self, dial: u64, dialled: Dialled) {
+        self.inner.borrow_mut().dials.insert(dial, dialled);
+    }
+
+    /// It could not be reached.
+    pub(super) fn failed(&self, dial: u64, note: Note) {
+        let dialled = self.inner.borrow_mut().dials.remove(&dial);
+        drop(dialled);
+        self.note(note);
+    }
+
+    /// It was reached: its index, the lowest that is free. `None`: there is none, or the session is over.
+    pub(super) fn place(&self, dial: u64, link: Link, ascii: bool) -> Option<u16> {
+        let mut inner = self.inner.borrow_mut();
+        let dialled = inner.dials.remove(&dial);
+        let index = inner.take_index(ascii).filter(|_| !inner.over);
+        if let Some(index) = index {
+            inner.placed += 1;
+            let place = Place {
+                link,
+                closing: Closing::No,
+            };
+            if let Some(slot) = inner.places.get_mut(usize::from(index)) {
+                *slot = Some(place);
+            }
+        }
+        drop(inner);
+        drop(dialled);
+        index
+    }
+
+    /// The target with this index.
+    pub(super) fn find(&self, index: u16) -> Option<Place> {
+        let inner = self.inner.borrow();
+        inner.places.get(usize::from(index)).copied().flatten()
+    }
+
+    /// It is being closed.
+    pub(super) fn closes(&self, index: u16, closing: Closing) {
+        let mut inner = self.inner.borrow_mut();
+        if let Some(Some(place)) = inner.places.get_mut(usize::from(index)) {
+            place.closing = closing;
+        }
+    }
+
+    /// A masking key for a frame to one of them.
+    pub(super) fn next_mask(&self) -> [u8; 4] {
+        self.masks.borrow_mut().next(&self.terms.dialler)
+    }
+
+    /// It is gone: its index is free, and the client is told.
+    pub(super) fn gone(&self, index: u16, end: End) {
+        let mut inner = self.inner.borrow_mut();
+        let slot = inner.places.get_mut(usize::from(index));
+        if slot.and_then(Option::take).is_some() {
+            inner.placed -= 1;
+            inner.free.push(Reverse(index));
+        }
+        drop(inner);
+        self.note(Note::Gone { index, end });
+    }
+
+    /// What the session is to say next.
+    pub(super) fn next_note(&self) -> Option<Note> {
+        self.inner.borrow_mut().notes.pop_front()
+    }
+
+    /// This target waits until the client's outbox has room.
+    pub(super) fn wait_for_room(&self, target: Waker) {
+        self.inner.borrow_mut().paused.push(target);
+    }
+
+    /// There is room.
+    pub(super) fn room(&self) {
+        let paused = std::mem::take(&mut self.inner.borrow_mut().paused);
+        paused.into_iter().for_each(Waker::wake);
+    }
+
+    /// The session is over. Nobody is reached any more; returns those that were.
+    pub(super) fn end(&self) -> Vec<Link> {
+        self.client.set(None);
+        let mut inner = self.inner.borrow_mut();
+        inner.over = true;
+        inner.notes.clear();
+        inner.waker = None;
+        let dials = std::mem::take(&mut inner.dials);
+        let paused = std::mem::take(&mut inner.paused);
+        let links = inner.places.iter().flatten().map(|place| place.link);
+        let links = links.collect();
+        drop(inner);
+        drop(dials);
+        paused.into_iter().for_each(Waker::wake);
+        links
+    }
+
+    fn note(&self, note: Note) {
+        let mut inner = self.inner.borrow_mut();
+        if inner.over {
+            return;
+        }
+        inner.notes.push_back(note);
+        let waker = inner.waker.clone();
+        drop(inner);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Inner {
+    /// The lowest free index, of those whose bytes are ASCII if it has to be.
+    fn take_index(&mut self, ascii: bool) -> Option<u16> {
+        let mut passed = Vec::new();
+        let mut found = None;
+        while let Some(Reverse(index)) = self.free.pop() {
+            if !ascii || is_ascii_index(index) {
+                found = Some(index);
+                break;
+            }
+            passed.push(Reverse(index));
+        }
+        self.free.extend(passed);
+        while found.is_none() {
+            let index = u16::try_from(self.places.len()).ok()?;
+            if index > MAX_INDEX {
+                return None;
+            }
+            self.places.push(None);
+            if !ascii || is_ascii_index(index) {
+                found = Some(index);
+            } else {
+                self.free.push(Reverse(index));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_free_index_is_taken() {
+        let mut inner = Inner::default();
+        let mut take = |ascii| inner.take_index(ascii).unwrap();
+        assert_eq!([take(false), take(false), take(true)], [0, 1, 2]);
+        inner.free.extend([Reverse(1), Reverse(0)]);
+        let mut take = |ascii| inner.take_index(ascii).unwrap();
+        assert_eq!([take(false), take(false), take(false)], [0, 1, 3]);
+        for _ in 4..=127 {
+            take(true);
+        }
+        assert_eq!([take(true), take(false), take(true)], [256, 128, 257]);
+    }
+
+    #[test]
+    fn the_control_channel_is_no_target() {
+        let mut inner = Inner::default();
+        for index in 0..=MAX_INDEX {
+            assert_eq!(inner.take_index(false), Some(index));
+        }
+        assert_eq!(inner.take_index(false), None);
+        inner.free.push(Reverse(200));
+        assert_eq!(inner.take_index(true), None);
+        assert_eq!(inner.take_index(false), Some(200));
+    }
+}

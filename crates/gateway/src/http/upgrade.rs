@@ -1,0 +1,126 @@
+//! The opening handshake of WebSockets: which requests ask for one, what they offer, and the answer. Whoever speaks on the
+//! connection is the endpoint's.
+
+use bytes::Bytes;
+use hyper::body::Body as _;
+use hyper::header::{
+    ALLOW, CONNECTION, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_PROTOCOL,
+    UPGRADE,
+};
+use hyper::{Method, Response, StatusCode, Version};
+use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
+
+use super::{Answer, Asked, Body, open, plain};
+use crate::event::Acceptance;
+
+/// Whether a request asks for a WebSocket, well or badly.
+pub(crate) fn is_meant(request: &Asked) -> bool {
+    let asked = request.headers().get_all(UPGRADE);
+    let lists = |text: &str| {
+        text.split(',')
+            .any(|protocol| protocol.trim().eq_ignore_ascii_case("websocket"))
+    };
+    asked.iter().any(|value| value.to_str().is_ok_and(lists))
+}
+
+/// What a good request offered.
+pub(crate) struct Offered {
+    /// The proof that its key was understood.
+    accept: String,
+    protocols: Vec<String>,
+}
+
+/// Judges a request. `Err`: the answer that fits.
+pub(crate) fn offered(request: &Asked) -> Result<Offered, Box<Answer>> {
+    let offered = judge(request).map_err(|refusal| Box::new(refuse(refusal)))?;
+    if !request.body().is_end_stream() {
+        // what followed the 101 would be a body for some and frames for others
+        let answer = plain(StatusCode::BAD_REQUEST, "A body is not allowed");
+        return Err(Box::new(answer));
+    }
+    Ok(offered)
+}
+
+fn judge(request: &Asked) -> Result<Offered, Refusal> {
+    let headers: Vec<(&str, &[u8])> = request
+        .headers()
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_bytes()))
+        .collect();
+    let head = RequestHead {
+        get: request.method() == Method::GET,
+        http_1_1: request.version() == Version::HTTP_11,
+        headers: &headers,
+    };
+    handshake::check(&head).map(|offer| Offered {
+        accept: handshake::accept_key(offer.key),
+        protocols: offer.protocols.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+fn refuse(refusal: Refusal) -> Answer {
+    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
+    let mut answer = Response::new(Body::from(Bytes::from(refusal.to_string())));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    match refusal.status() {
+        426 => {
+            headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            headers.insert(
+                HeaderName::from_static("sec-websocket-version"),
+                HeaderValue::from_static("13"),
+            );
+        }
+        405 => {
+            headers.insert(ALLOW, HeaderValue::from_static("GET"));
+        }
+        _ => {}
+    }
+    answer
+}
+
+/// The 101 with what `handleOpen` accepted. `Err`: what of that cannot be said.
+pub(crate) fn switch(offered: &Offered, acceptance: &Acceptance) -> Result<Answer, &'static str> {
+    let mut response = switching(&offered.accept);
+    apply(acceptance, &mut response, &offered.protocols)?;
+    Ok(response)
+}
+
+fn switching(accept: &str) -> Answer {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    if let Ok(accept) = HeaderValue::try_from(accept) {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    response
+}
+
+fn apply(
+    acceptance: &Acceptance,
+    response: &mut Answer,
+    offered: &[String],
+) -> Result<(), &'static str> {
+    if let Some(protocol) = &acceptance.protocol {
+        if !offered.contains(protocol) {
+            return Err("handleOpen selected a subprotocol that the client did not offer");
+        }
+        let value = HeaderValue::try_from(protocol)
+            .map_err(|_| "handleOpen selected an invalid subprotocol")?;
+        response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, value);
+    }
+    open::add_headers(acceptance, response, &RESERVED)
+}
+
+/// Headers of the 101 that are ours to write.
+const RESERVED: [&str; 6] = [
+    "connection",
+    "upgrade",
+    "sec-websocket-accept",
+    "sec-websocket-protocol",
+    "sec-websocket-extensions",
+    "content-length",
+];
