@@ -39,14 +39,12 @@ fn v4_inside(address: Ipv6Addr) -> Option<[Option<Ipv4Addr>; 2]> {
         Some(Ipv4Addr::from_bits(bits))
     };
     match address.segments() {
-        // "IPv4-mapped Address" (RFC 4291), and "IPv4-compatible", which that deprecates: `::1` is 0.0.0.1, so special too
-        [0, 0, 0, 0, 0, 0xffff | 0, high, low] => Some([two(high, low), None]),
-        // "IPv4-translated" (RFC 2765): in no registry any more
-        [0, 0, 0, 0, 0xffff, 0, high, low] => Some([two(high, low), None]),
-        // "IPv4-IPv6 Translat." (RFC 6052)
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some([two(high, low), None]),
-        // "6to4" (RFC 3056)
-        [0x2002, high, low, ..] => Some([two(high, low), None]),
+        // "IPv4-mapped Address" (RFC 4291), and "IPv4-compatible", which that deprecates: `::1` is 0.0.0.1, so special too;
+        // "IPv4-translated" (RFC 2765), in no registry any more; "IPv4-IPv6 Translat." (RFC 6052); "6to4" (RFC 3056)
+        [0, 0, 0, 0, 0, 0xffff | 0, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => Some([two(high, low), None]),
         // "TEREDO" (RFC 4380): the server, and the client with each bit turned
         [0x2001, 0, high, low, _, _, client_high, client_low] => {
             Some([two(high, low), two(!client_high, !client_low)])
@@ -89,9 +87,9 @@ const V4_SPECIAL: [(Ipv4Addr, u32); 16] = [
 ];
 
 /// All that IANA gives out for unicast (RFC 4291 §2.4). Outside of it lie, of the IPv6 Special-Purpose Address Registry:
-/// "Loopback Address" and "Unspecified Address" (RFC 4291), the local "IPv4-IPv6 Translat." 64:ff9b:1::/48 (RFC 8215; where
+/// "Loopback Address" and "Unspecified Address" (RFC 4291), the local "IPv4-IPv6 Translat." `64:ff9b:1::/48` (RFC 8215; where
 /// in it an IPv4 address lies, each network decides), "Discard-Only Address Block" (RFC 6666), "Dummy IPv6 Prefix" (RFC 9780),
-/// "Segment Routing (SRv6) SIDs" (RFC 9602), "Unique-Local" (RFC 4193), "Link-Local Unicast" (RFC 4291); and site-local
+/// "Segment Routing (`SRv6`) SIDs" (RFC 9602), "Unique-Local" (RFC 4193), "Link-Local Unicast" (RFC 4291); and site-local
 /// addresses (RFC 3879), multicast (RFC 4291), and what is nobody's.
 const V6_GLOBAL_UNICAST: (Ipv6Addr, u32) = v6(0x2000, 0, 0, 0, 3);
 
@@ -126,70 +124,73 @@ mod tests {
         }
     }
 
+    /// The address before each block, its first and its last, and the one behind it.
+    const V4_BLOCKS: [(&str, &str, &str, &str); 15] = [
+        ("", "0.0.0.0", "0.255.255.255", "1.0.0.0"),
+        ("9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0"),
+        (
+            "100.63.255.255",
+            "100.64.0.0",
+            "100.127.255.255",
+            "100.128.0.0",
+        ),
+        (
+            "126.255.255.255",
+            "127.0.0.0",
+            "127.255.255.255",
+            "128.0.0.0",
+        ),
+        (
+            "169.253.255.255",
+            "169.254.0.0",
+            "169.254.255.255",
+            "169.255.0.0",
+        ),
+        (
+            "172.15.255.255",
+            "172.16.0.0",
+            "172.31.255.255",
+            "172.32.0.0",
+        ),
+        ("191.255.255.255", "192.0.0.0", "192.0.0.255", "192.0.1.0"),
+        ("192.0.1.255", "192.0.2.0", "192.0.2.255", "192.0.3.0"),
+        (
+            "192.88.98.255",
+            "192.88.99.0",
+            "192.88.99.255",
+            "192.88.100.0",
+        ),
+        (
+            "192.167.255.255",
+            "192.168.0.0",
+            "192.168.255.255",
+            "192.169.0.0",
+        ),
+        (
+            "198.17.255.255",
+            "198.18.0.0",
+            "198.19.255.255",
+            "198.20.0.0",
+        ),
+        (
+            "198.51.99.255",
+            "198.51.100.0",
+            "198.51.100.255",
+            "198.51.101.0",
+        ),
+        (
+            "203.0.112.255",
+            "203.0.113.0",
+            "203.0.113.255",
+            "203.0.114.0",
+        ),
+        ("223.255.255.255", "224.0.0.0", "239.255.255.255", ""),
+        ("", "240.0.0.0", "255.255.255.255", ""),
+    ];
+
     #[test]
     fn ipv4_blocks_at_both_ends() {
-        for (before, first, last, after) in [
-            ("", "0.0.0.0", "0.255.255.255", "1.0.0.0"),
-            ("9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0"),
-            (
-                "100.63.255.255",
-                "100.64.0.0",
-                "100.127.255.255",
-                "100.128.0.0",
-            ),
-            (
-                "126.255.255.255",
-                "127.0.0.0",
-                "127.255.255.255",
-                "128.0.0.0",
-            ),
-            (
-                "169.253.255.255",
-                "169.254.0.0",
-                "169.254.255.255",
-                "169.255.0.0",
-            ),
-            (
-                "172.15.255.255",
-                "172.16.0.0",
-                "172.31.255.255",
-                "172.32.0.0",
-            ),
-            ("191.255.255.255", "192.0.0.0", "192.0.0.255", "192.0.1.0"),
-            ("192.0.1.255", "192.0.2.0", "192.0.2.255", "192.0.3.0"),
-            (
-                "192.88.98.255",
-                "192.88.99.0",
-                "192.88.99.255",
-                "192.88.100.0",
-            ),
-            (
-                "192.167.255.255",
-                "192.168.0.0",
-                "192.168.255.255",
-                "192.169.0.0",
-            ),
-            (
-                "198.17.255.255",
-                "198.18.0.0",
-                "198.19.255.255",
-                "198.20.0.0",
-            ),
-            (
-                "198.51.99.255",
-                "198.51.100.0",
-                "198.51.100.255",
-                "198.51.101.0",
-            ),
-            (
-                "203.0.112.255",
-                "203.0.113.0",
-                "203.0.113.255",
-                "203.0.114.0",
-            ),
-            ("223.255.255.255", "224.0.0.0", "239.255.255.255", ""),
-            ("", "240.0.0.0", "255.255.255.255", ""),
-        ] {
+        for (before, first, last, after) in V4_BLOCKS {
             all(true, &[first, last]);
             for outside in [before, after].into_iter().filter(|text| !text.is_empty()) {
                 all(false, &[outside]);

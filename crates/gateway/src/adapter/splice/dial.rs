@@ -200,10 +200,7 @@ impl Dialler {
     }
 }
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "errors are mapped by it"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "errors are mapped by it")]
 fn failed(why: impl ToString) -> Failure {
     Failure {
         problem: Problem::DialFailed,
