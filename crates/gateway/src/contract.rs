@@ -20,7 +20,7 @@ pub(crate) use crate::net::address::ListenError;
 pub(crate) use crate::net::connect::{self, DialTarget};
 pub(crate) use crate::net::special_addresses::is_special;
 pub(crate) use crate::net::stream::{Carried, Stream};
-pub(crate) use crate::net::tls::{ClientTls, Connector};
+pub(crate) use crate::net::tls::{ClientTls, Connector, random};
 pub(crate) use crate::options::{Options, Reader};
 pub(crate) use crate::shard::open::{Opened, Refusal};
 pub(crate) use crate::shard::protocol::{Needs, Protocol, Service, Streams};

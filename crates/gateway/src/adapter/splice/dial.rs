@@ -1,6 +1,5 @@
 //! Reaching a target: whether it may be, its addresses, TLS and the opening handshake. Says why not; tells nobody.
 
-use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +13,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Semaphore;
 
 use super::limits::FixedSpliceLimits;
-use crate::contract::{ClientTls, Connector, DialTarget, ListenError, Stream, connect, is_special};
+use crate::contract::{
+    ClientTls, Connector, DialTarget, ListenError, Stream, connect, is_special, random,
+};
 
 /// What the targets of a listener are reached by.
 #[derive(Debug)]
@@ -24,7 +25,8 @@ pub(super) struct Dialler {
     any: bool,
     /// Special-purpose addresses are as good as others.
     private: bool,
-    connector: Connector,
+    /// Whom `wss:` targets are checked against; `None`: nobody is to be believed.
+    connector: Option<Connector>,
     timeout: Duration,
     limits: FixedSpliceLimits,
     lookups: Arc<Semaphore>,
@@ -61,7 +63,7 @@ impl Dialler {
     pub(super) fn new(
         allowlist: Allowlist,
         (any, private): (bool, bool),
-        tls: &ClientTls,
+        tls: Option<&ClientTls>,
         timeout: Duration,
     ) -> Result<Self, ListenError> {
         let limits = FixedSpliceLimits::default();
@@ -69,16 +71,11 @@ impl Dialler {
             allowlist,
             any,
             private,
-            connector: Connector::new(tls)?,
+            connector: tls.map(Connector::new).transpose()?,
             timeout,
             lookups: Arc::new(Semaphore::new(limits.lookups)),
             limits,
         })
-    }
-
-    /// Random bytes.
-    pub(super) fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
-        self.connector.random(bytes)
     }
 
     /// Whether a host may be asked for. Its addresses are looked at when it is reached.
@@ -110,7 +107,9 @@ impl Dialler {
         if target.is_secure() {
             let name = target.host().to_string();
             let name = name.trim_matches(['[', ']']);
-            let connector = self.connector.named(name).map_err(failed)?;
+            let connector = self.connector.as_ref();
+            let connector = connector.ok_or_else(|| failed("there are no authorities for TLS"))?;
+            let connector = connector.named(name).map_err(failed)?;
             stream = connector.connect(stream).await.map_err(failed)?;
         }
         self.shake_hands(stream, order).await
@@ -164,9 +163,9 @@ impl Dialler {
     }
 
     async fn shake_hands(&self, mut stream: Stream, order: &Order) -> Result<Switched, Failure> {
-        let mut random = [0; 16];
-        self.random(&mut random).map_err(failed)?;
-        let (key, host) = (request_key(random), order.target.authority());
+        let mut nonce = [0; 16];
+        random(&mut nonce).map_err(failed)?;
+        let (key, host) = (request_key(nonce), order.target.authority());
         let protocols: Vec<_> = order.subprotocols.iter().collect();
         let headers: Vec<_> = order.headers.iter().collect();
         let request = ClientRequest {
@@ -209,17 +208,12 @@ fn failed(why: impl ToString) -> Failure {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
 
-    pub(crate) fn dialler(listed: &[&str], any: bool, private: bool) -> Dialler {
+    fn dialler(listed: &[&str], any: bool, private: bool) -> Dialler {
         let list = Allowlist::parse(listed.iter().copied()).unwrap();
-        let tls = ClientTls {
-            server_name: "localhost".to_owned(),
-            accept_any: true,
-            ..ClientTls::default()
-        };
-        Dialler::new(list, (any, private), &tls, Duration::from_secs(1)).unwrap()
+        Dialler::new(list, (any, private), None, Duration::from_secs(1)).unwrap()
     }
 
     fn may(dialler: &Dialler, host: &str, address: &str) -> bool {

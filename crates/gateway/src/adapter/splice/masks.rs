@@ -1,7 +1,7 @@
 //! Masking keys of the frames that one session sends to its targets (RFC 6455 §5.3): unpredictable, taken from the system's
 //! randomness some at a time.
 
-use super::dial::Dialler;
+use crate::contract::random;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -12,11 +12,11 @@ pub(super) struct Masks {
 
 impl Masks {
     /// One that was not used before.
-    pub(super) fn next(&mut self, source: &Dialler) -> [u8; 4] {
+    pub(super) fn next(&mut self) -> [u8; 4] {
         if self.keys.is_empty() {
             self.keys.resize(KEYS, [0; 4]);
             // where the system has none, there is no TLS either, and nobody was reached
-            let _taken = source.random(self.keys.as_flattened_mut());
+            let _taken = random(self.keys.as_flattened_mut());
         }
         self.keys.pop().unwrap_or_default()
     }
@@ -30,12 +30,11 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::adapter::splice::dial::tests::dialler;
 
     #[test]
     fn keys_are_not_used_again() {
-        let (source, mut masks) = (dialler(&[], true, true), Masks::default());
-        let keys = std::iter::repeat_with(|| masks.next(&source)).take(1000);
+        let mut masks = Masks::default();
+        let keys = std::iter::repeat_with(|| masks.next()).take(1000);
         let keys: HashSet<_> = keys.collect();
         assert!(keys.len() > 990, "{} of 1000", keys.len());
     }

@@ -164,7 +164,7 @@ impl Targets {
 
     /// A masking key for a frame to one of them.
     pub(super) fn next_mask(&self) -> [u8; 4] {
-        self.masks.borrow_mut().next(&self.terms.dialler)
+        self.masks.borrow_mut().next()
     }
 
     /// It is gone: its index is free, and the client is told.

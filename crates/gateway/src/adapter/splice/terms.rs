@@ -53,18 +53,19 @@ impl Terms {
                 options.wrong("eventName", "'onSocketDisconnect' or 'onSocketClosed'")
             })?,
         };
-        let tls = ClientTls {
+        let tls = options.bytes("ca")?.map(|authorities| ClientTls {
+            // each target has its own
             server_name: "localhost".to_owned(),
-            authorities: options.bytes("ca")?.unwrap_or_default().to_vec(),
+            authorities: authorities.to_vec(),
             ..ClientTls::default()
-        };
+        });
         let dialler = Dialler::new(
             allowlist,
             (
                 options.flag("anyTarget")?.unwrap_or_default(),
                 options.flag("privateTargets")?.unwrap_or_default(),
             ),
-            &tls,
+            tls.as_ref(),
             limits.dial_timeout,
         )?;
         let from_client = DecoderConfig {

@@ -90,12 +90,6 @@ impl Connector {
         })
     }
 
-    /// Random bytes from where TLS has its own.
-    pub(crate) fn random(&self, bytes: &mut [u8]) -> io::Result<()> {
-        let random = self.config.crypto_provider().secure_random;
-        random.fill(bytes).map_err(|_| io::ErrorKind::Other.into())
-    }
-
     /// Speaks TLS with a server. The caller sets the deadline.
     pub(crate) async fn connect(&self, stream: Stream) -> io::Result<Stream> {
         let limit = |session: &mut ClientConnection| session.set_buffer_limit(Some(UNSENT));
@@ -103,6 +97,12 @@ impl Connector {
         let connecting = connector.connect_with(self.name.clone(), stream, limit);
         Ok(Stream::Tls(Box::new(connecting.await?.into())))
     }
+}
+
+/// Random bytes from where TLS has its own.
+pub(crate) fn random(bytes: &mut [u8]) -> io::Result<()> {
+    let random = ring::default_provider().secure_random;
+    random.fill(bytes).map_err(|_| io::ErrorKind::Other.into())
 }
 
 fn unusable(at: &str, source: rustls::Error) -> TlsError {

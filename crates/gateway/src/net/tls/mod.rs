@@ -16,7 +16,7 @@ use crate::sync::Mutex;
 pub(crate) use accept::accept;
 pub use build::TlsError;
 pub use connect::ClientTls;
-pub(crate) use connect::Connector;
+pub(crate) use connect::{Connector, random};
 
 /// The TLS side of a listener, as it is configured: everything in PEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
