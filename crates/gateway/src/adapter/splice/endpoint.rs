@@ -39,7 +39,7 @@ async fn answer(terms: &Arc<Terms>, exchange: &Exchange, request: &Asked) -> Opt
         Ok(offered) => offered,
         Err(answer) => return Some(*answer),
     };
-    let session = Box::new(Splice::new(terms));
+    let session = Box::new(Splice::new(terms, exchange.shard.hub()));
     let admitted = open::admit_where_asked(exchange, request, Transport::Splice, session).await;
     Some(match admitted {
         Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client, &offered),

@@ -17,9 +17,10 @@ use super::target::{Connected, Target, append_control_message};
 use super::targets::{Closing, Note, Targets};
 use super::terms::Terms;
 use crate::contract::{
-    CloseMode, CloseReason, Context, Dial, Env, Flow, Goodbye, Liveness, Reached, Session, Taken,
-    Traits, Wake,
+    CloseMode, CloseReason, Context, Dial, Env, Flow, Goodbye, Hub, Liveness, Reached, Session,
+    Taken, Traits, Wake,
 };
+use crate::target_stats::HostStats;
 
 /// See the module.
 #[derive(Debug)]
@@ -36,12 +37,12 @@ struct Relay {
 }
 
 impl Splice {
-    pub(super) fn new(terms: &Arc<Terms>) -> Self {
+    pub(super) fn new(terms: &Arc<Terms>, hub: &Arc<Hub>) -> Self {
         Self {
             decoder: Decoder::new(),
             relay: Relay {
                 terms: Arc::clone(terms),
-                targets: Rc::new(Targets::new(Arc::clone(terms))),
+                targets: Rc::new(Targets::new(Arc::clone(terms), Arc::clone(hub))),
             },
         }
     }
@@ -87,6 +88,7 @@ impl Relay {
         };
         let most = self.terms.limits.target_queue_bytes;
         if unwritten > 0 && unwritten.saturating_add(payload.len()) > most {
+            self.targets.count_for(index, HostStats::drop_one);
             self.targets.closes(index, Closing::Dropped);
             return cx.close_link(link, close::TRY_AGAIN_LATER, FULL);
         }
@@ -94,6 +96,8 @@ impl Relay {
             Kind::Text => Opcode::Text,
             Kind::Binary => Opcode::Binary,
         };
+        self.targets
+            .count_for(index, |stats| stats.sent(payload.len()));
         let key = self.targets.next_mask();
         // it was open a moment ago
         let _open = cx.write_to(link, |out| {
@@ -145,6 +149,7 @@ impl Relay {
         };
         let (by, targets) = (Arc::clone(&terms.dialler), Rc::clone(&self.targets));
         let dial = targets.next_dial();
+        let stats = targets.stats_of(&order.target.host().to_string());
         let web_socket = params.web_socket;
         let reach = Box::pin(async move {
             match by.reach(&order).await {
@@ -154,6 +159,7 @@ impl Relay {
                         dial,
                         web_socket,
                         protocol: switched.protocol,
+                        stats,
                     };
                     Some(Reached {
                         stream: switched.stream,
@@ -162,6 +168,7 @@ impl Relay {
                     })
                 }
                 Err(Failure { problem, text }) => {
+                    stats.fail();
                     targets.failed(dial, Note::Failed { id, problem, text });
                     None
                 }
