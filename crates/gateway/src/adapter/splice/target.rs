@@ -9,6 +9,7 @@ use millrace_protocol::websocket::{
     Decoder, Input, Item, Kind, Opcode, append_masked_close, append_part, close, header,
 };
 
+use super::say::append_control_message;
 use super::targets::{Closing, End, Targets};
 use super::terms::{Counted, Terms};
 use crate::contract::{
@@ -235,9 +236,4 @@ fn connected_reply(call: &Connected, index: u16) -> Vec<u8> {
     let mut reply = Vec::new();
     append_connected(call.id, index, call.protocol.as_deref(), &mut reply);
     reply
-}
-
-/// A control message as a frame to the client: binary, as its index is no UTF-8.
-pub(super) fn append_control_message(message: &[u8], out: &mut Vec<u8>) {
-    append_part(out, Opcode::Binary, true, None, message);
 }
