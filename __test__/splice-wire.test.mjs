@@ -115,7 +115,9 @@ test('ids are integers of 64 bits and come back exactly', async (t) => {
   }
   mux.control('{"type":"method","method":"none"}');
   t.is((await mux.reply(0)).error.code, 4003, 'a missing id is 0');
-  for (const id of ['1.5', '1e3', '"1"', 'null', '[]', '9223372036854775808', 'true', '01', '- 1']) {
+  mux.control('{"id":null,"type":"method","method":"none"}');
+  t.is((await mux.reply(0)).error.code, 4003, 'null is as good as none');
+  for (const id of ['1.5', '1e3', '"1"', '[]', '9223372036854775808', 'true', '01', '- 1']) {
     mux.control(`{"id":${id},"type":"method","method":"none"}`);
     const { method, params } = await mux.event();
     t.is(method, 'warn', id);
