@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use hyper::StatusCode;
+
 use super::session::Splice;
 use super::terms::Terms;
 use crate::contract::Opened;
 use crate::contract::{Acceptance, Transport};
 use crate::http::upgrade::{self, Offered};
-use crate::http::{Answer, Answering, Asked, Claim, Client, Endpoint, Exchange, open};
+use crate::http::{Answer, Answering, Asked, Claim, Client, Endpoint, Exchange, open, plain};
 
 /// See the module.
 #[derive(Debug)]
@@ -35,6 +37,10 @@ impl Endpoint for Sessions {
 
 /// 101, or the error that fits.
 async fn answer(terms: &Arc<Terms>, exchange: &Exchange, request: &Asked) -> Option<Answer> {
+    if !upgrade::is_meant(request) {
+        // as the program wsplice answers
+        return Some(plain(StatusCode::BAD_REQUEST, NO_UPGRADE));
+    }
     let offered = match upgrade::offered(request) {
         Ok(offered) => offered,
         Err(answer) => return Some(*answer),
@@ -57,3 +63,5 @@ fn begin(opened: Opened, acceptance: &Acceptance, client: &Client, offered: &Off
     }));
     response
 }
+
+const NO_UPGRADE: &str = "bad \"Upgrade\" header";
