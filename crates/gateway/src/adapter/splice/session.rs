@@ -14,7 +14,7 @@ use millrace_protocol::websocket::{
 
 use super::dial::{Failure, Order};
 use super::target::{Connected, Target, append_control_message};
-use super::targets::{Closing, Note, Targets};
+use super::targets::{Closing, Note, TOO_MANY, Targets};
 use super::terms::Terms;
 use crate::contract::{
     CloseMode, CloseReason, Context, Dial, Env, Flow, Goodbye, Hub, Liveness, Reached, Session,
@@ -326,8 +326,6 @@ fn reason_of(error: &DecodeError) -> CloseReason {
 /// A control message over its bound.
 const TOO_LONG: CloseReason =
     CloseReason::new(1009, "Control message is too long", CloseMode::Final);
-
-const TOO_MANY: &str = "too many targets";
 
 /// What a target is told that does not read.
 const FULL: &str = "Outgoing queue is full";

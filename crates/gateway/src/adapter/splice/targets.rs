@@ -291,6 +291,9 @@ impl Inner {
     }
 }
 
+/// Why a target has no place.
+pub(super) const TOO_MANY: &str = "too many targets";
+
 #[cfg(test)]
 mod tests {
     use super::*;
