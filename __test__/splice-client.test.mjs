@@ -1,15 +1,30 @@
 // The client of the splice multiplexer: what it opens is a WebSocket in all that can be seen of it.
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
 import { WebSocket } from 'ws';
+import { tool } from '../scripts/process.mjs';
 import { until, within } from './support/deadline.mjs';
+import { folderFor } from './support/files.mjs';
 import { connect, SpliceSocket } from './support/millrace-splice-client.mjs';
 import { echo, multiplexer } from './support/splice-multiplexer.mjs';
 
 const FILE = new URL('../js/dist/splice-client.mjs', import.meta.url);
+
+/** As a project for browsers has it. */
+const BROWSER = {
+  lib: ['es2022', 'dom'],
+  types: [],
+  strict: true,
+  noEmit: true,
+  module: 'esnext',
+  moduleResolution: 'bundler',
+};
 
 /** A client of a multiplexer, closed with the test. */
 function client(t, { url }, options) {
@@ -490,4 +505,23 @@ test('the ES module imports nothing and has at most 3 KiB, compressed', async (t
   const { length } = gzipSync(source, { level: 9 });
   t.log(`${length} bytes`);
   t.true(length <= 3 * 1024, `${length} bytes`);
+});
+
+test('where the platform has types for it, a socket is a WebSocket', async (t) => {
+  const folder = folderFor(t, {
+    'main.ts': `
+import { connect, type SpliceSocket } from ${JSON.stringify(fileURLToPath(FILE))};
+const socket: WebSocket = connect('wss://a', { WebSocket }).open('wss://b');
+socket.onclose = (event: CloseEvent) => event.wasClean;
+const other: SpliceSocket = connect('wss://a').open('wss://b');
+other.onmessage = (event: MessageEvent<string>) => event.data.trim();
+other.addEventListener('close', (event: CloseEvent) => event.code);
+// @ts-expect-error the types are not any
+other.onclose = (event: MessageEvent) => event;
+`,
+    'tsconfig.json': JSON.stringify({ compilerOptions: BROWSER }),
+  });
+  const [command, ...args] = [...tool('typescript', 'tsc'), '--project', folder];
+  const { stdout } = await promisify(execFile)(command, args).catch((error) => error);
+  t.is(stdout, '');
 });

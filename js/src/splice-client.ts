@@ -1,87 +1,22 @@
 /**
- * Many WebSockets over one connection to a splice listener, or to wsplice: for browsers, Node.js, Bun and Deno. Imports nothing;
- * its ES module can be used in a browser as it is.
+ * Many WebSockets over one connection to a splice listener, or to wsplice: for browsers, Node.js, Bun and Deno. Imports nothing but
+ * types; its ES module can be used in a browser as it is. Over 400 lines because that is one file.
  *
  * @module millrace/splice-client
  */
 
-/** `CloseEvent` where the runtime's types have it, otherwise what is used of it. */
-export type SpliceCloseEvent = typeof globalThis extends { CloseEvent: { prototype: infer T } }
-  ? T
-  : Event & { readonly code: number; readonly reason: string; readonly wasClean: boolean };
+import type {
+  SpliceCloseEvent,
+  SpliceErrorEvent,
+  SpliceEvents,
+  SpliceSocketEvents,
+  SpliceTarget,
+} from './splice-client/events.js';
+import type { SpliceOptions, SpliceSocketOptions, WebSocketClass, WebSocketLike } from './splice-client/options.js';
 
-/** Says why, where the multiplexer told: its code (4005 to 4007: the target was refused or not reached) and its words. */
-export interface SpliceErrorEvent extends Event {
-  readonly code?: number;
-  readonly message?: string;
-}
+export type * from './splice-client/events.js';
+export type * from './splice-client/options.js';
 
-/** What a socket tells. */
-export interface SpliceSocketEvents {
-  open: Event;
-  message: MessageEvent;
-  error: SpliceErrorEvent;
-  close: SpliceCloseEvent;
-  /** The connection to the multiplexer was lost and is made again; another `open` follows, or `close`. */
-  reconnecting: Event;
-}
-
-/** What the connection to a multiplexer tells. */
-export interface SpliceEvents {
-  /** It is up. Again after each loss. */
-  open: Event;
-  error: Event;
-  /** It was lost, or is closed. */
-  close: SpliceCloseEvent;
-  /** The multiplexer warns, for example with 4004 of a message to a target that is gone. */
-  warn: SpliceErrorEvent;
-}
-
-/** What is used of the WebSocket below. */
-export interface WebSocketLike {
-  binaryType: string;
-  readonly bufferedAmount: number;
-  readonly readyState: number;
-  send(data: never): void;
-  close(code?: number, reason?: string): void;
-  addEventListener(type: never, listener: (event: never) => void): void;
-}
-
-/** Options of {@link connect}. */
-export interface SpliceOptions {
-  /** Subprotocols to offer to the multiplexer itself. */
-  protocols?: string | string[];
-  /**
-   * Whether a lost connection is made again, and the sockets that were open are opened again. The first pause is `min` milliseconds
-   * (500), each further one twice as long, at most `max` (30,000); by chance up to half of it is left out.
-   */
-  reconnect?: boolean | { min?: number; max?: number };
-  /** The class to connect with, where there is no global `WebSocket`, as in Node.js 20, or another is wanted. */
-  WebSocket?: new (
-    url: string,
-    protocols?: string | string[],
-  ) => WebSocketLike;
-}
-
-/** Options of {@link Splice.open}. */
-export interface SpliceSocketOptions {
-  /** Subprotocols to offer to the target. */
-  protocols?: string | string[];
-  /** Headers for the handshake with the target, which no browser could set. */
-  headers?: Record<string, string>;
-  /** Milliseconds that the multiplexer may take to reach the target, at most its own bound. */
-  timeout?: number;
-}
-
-/** An `EventTarget` whose events have types. */
-export interface SpliceTarget<Events> extends EventTarget {
-  addEventListener<K extends keyof Events>(type: K, listener: (event: Events[K]) => unknown, options?: Listening): void;
-  addEventListener(...given: Parameters<EventTarget['addEventListener']>): void;
-  removeEventListener<K extends keyof Events>(type: K, listener: (event: Events[K]) => unknown): void;
-  removeEventListener(...given: Parameters<EventTarget['removeEventListener']>): void;
-}
-
-type Listening = Parameters<EventTarget['addEventListener']>[2];
 type TargetClass<Events> = new () => SpliceTarget<Events>;
 
 /** A connection to a multiplexer. */
@@ -89,7 +24,7 @@ export interface Splice extends SpliceTarget<SpliceEvents> {
   /** The multiplexer's URL. */
   readonly url: string;
   /** That of the connection to the multiplexer, as a `WebSocket` has it: 0 to 3. 0 between two connections, too. */
-  readonly readyState: number;
+  readonly readyState: 0 | 1 | 2 | 3;
   /**
    * Opens a WebSocket to a target.
    *
@@ -110,7 +45,7 @@ interface Link {
   readonly url: URL;
   /** Of `connect`. */
   readonly params: object;
-  state: number;
+  state: 0 | 1 | 2 | 3;
   protocol: string;
   index: number;
   /** What came behind `open` in one go with it, and waits until those who waited for that can listen. */
@@ -154,18 +89,31 @@ let socketOf: (link: Link) => SpliceSocket;
 
 /** A WebSocket to a target. It is made by {@link Splice.open} and is used as any `WebSocket`. */
 export class SpliceSocket extends (EventTarget as TargetClass<SpliceSocketEvents>) {
+  /** It is not open yet, or not again. */
   declare static readonly CONNECTING: 0;
+  /** It can send. */
   declare static readonly OPEN: 1;
+  /** It was closed here, and the target has not answered. */
   declare static readonly CLOSING: 2;
+  /** It is over. */
   declare static readonly CLOSED: 3;
+  /** It is not open yet, or not again. */
   declare readonly CONNECTING: 0;
+  /** It can send. */
   declare readonly OPEN: 1;
+  /** It was closed here, and the target has not answered. */
   declare readonly CLOSING: 2;
+  /** It is over. */
   declare readonly CLOSED: 3;
+  /** Is called for `open`. */
   declare onopen: ((event: Event) => unknown) | null;
+  /** Is called for `message`. */
   declare onmessage: ((event: MessageEvent) => unknown) | null;
+  /** Is called for `error`. */
   declare onerror: ((event: SpliceErrorEvent) => unknown) | null;
+  /** Is called for `close`. */
   declare onclose: ((event: SpliceCloseEvent) => unknown) | null;
+  /** Is called for `reconnecting`. */
   declare onreconnecting: ((event: Event) => unknown) | null;
 
   readonly #link: Link;
@@ -206,7 +154,7 @@ export class SpliceSocket extends (EventTarget as TargetClass<SpliceSocketEvents
   }
 
   /** 0 to 3: {@link SpliceSocket.CONNECTING}, `OPEN`, `CLOSING`, `CLOSED`. */
-  get readyState(): number {
+  get readyState(): 0 | 1 | 2 | 3 {
     return this.#link.state;
   }
 
@@ -230,6 +178,7 @@ export class SpliceSocket extends (EventTarget as TargetClass<SpliceSocketEvents
     return this.#binaryType;
   }
 
+  /** Anything else is ignored. */
   set binaryType(type: 'blob' | 'arraybuffer') {
     if (type === 'blob' || type === 'arraybuffer') this.#binaryType = type;
   }
@@ -269,7 +218,7 @@ export class SpliceSocket extends (EventTarget as TargetClass<SpliceSocketEvents
 export function connect(url: string | URL, options: SpliceOptions = {}): Splice {
   const { reconnect, protocols = [] } = options;
   const { min = 500, max = 30_000 } = Object(reconnect) as { min?: number; max?: number };
-  const Class = options.WebSocket ?? (globalThis as unknown as Required<SpliceOptions>).WebSocket;
+  const Class = options.WebSocket ?? (globalThis as unknown as { WebSocket: WebSocketClass }).WebSocket;
   if (!Class) throw new TypeError('options.WebSocket must be given');
   /** All that are not closed. */
   const sockets = new Map<Link, SpliceSocket>();
@@ -286,8 +235,8 @@ export function connect(url: string | URL, options: SpliceOptions = {}): Splice 
   class Multiplexer extends (EventTarget as TargetClass<SpliceEvents>) implements Splice {
     readonly url = `${url}`;
 
-    get readyState(): number {
-      return ws?.readyState ?? (timer ? CONNECTING : CLOSED);
+    get readyState(): 0 | 1 | 2 | 3 {
+      return (ws?.readyState as 0 | 1 | 2 | 3) ?? (timer ? CONNECTING : CLOSED);
     }
 
     open(to: string | URL, { protocols, headers, timeout }: SpliceSocketOptions = {}): SpliceSocket {
@@ -337,7 +286,8 @@ export function connect(url: string | URL, options: SpliceOptions = {}): Splice 
 
   function dial(): void {
     timer = undefined;
-    const on = (type: string, listener: (event: never) => void) => ws?.addEventListener(type as never, listener);
+    const on = (type: 'open' | 'message' | 'error' | 'close', listener: (event: never) => void) =>
+      ws?.addEventListener(type, listener as (event: unknown) => void);
     ws = new Class(mux.url, protocols);
     ws.binaryType = 'arraybuffer';
     on('open', () => {
