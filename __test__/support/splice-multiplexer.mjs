@@ -1,0 +1,111 @@
+// A small multiplexer that speaks wsplice's protocol, for what a real one does not do at will: lose its connections, name
+// its events as another, answer and relay in one go. It knows no bounds and trusts everybody. Also targets for both.
+import { once } from 'node:events';
+import { WebSocket, WebSocketServer } from 'ws';
+
+const CONTROL = 0xffff;
+
+/** Starts a server of `ws` for a test; `serve` gets each connection and its request. */
+async function listen(t, options, serve) {
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0, ...options });
+  t.teardown(() => {
+    for (const client of server.clients) client.terminate();
+    server.close();
+  });
+  server.on('connection', serve);
+  await once(server, 'listening');
+  return { server, url: `ws://127.0.0.1:${server.address().port}` };
+}
+
+/** A target that echoes; `more` gets each connection, too. Paths choose: `/hello` greets at once, `/bye` then closes with 4001. */
+export async function echo(t, more) {
+  const handleProtocols = (offered) => [...offered].at(-1);
+  const { server, url } = await listen(t, { handleProtocols }, (socket, request) => {
+    socket.on('error', () => undefined);
+    socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
+    if (request.url !== '/') for (const text of ['hello', 'again']) socket.send(`${text} ${request.headers['x-name']}`);
+    if (request.url === '/bye') socket.close(4001, 'bye');
+    more?.(socket, request);
+  });
+  return { url, clients: server.clients, stop: () => server.close() };
+}
+
+/** Starts one. `lose` cuts all its connections. */
+export async function multiplexer(t, { closedName = 'onSocketDisconnect', firstIndex = 0 } = {}) {
+  const calls = [];
+  const { server, url } = await listen(t, {}, (client) => new Session(client, { closedName, firstIndex, calls }));
+  const lose = () => {
+    for (const client of server.clients) client.terminate();
+  };
+  return { url, calls, lose, clients: server.clients };
+}
+
+class Session {
+  #client;
+  #options;
+  #targets = new Map();
+
+  constructor(client, options) {
+    this.#client = client;
+    this.#options = options;
+    client.on('error', () => undefined);
+    client.on('message', (data, isBinary) => this.#receive(data, isBinary));
+    client.on('close', (code, reason) => {
+      for (const { socket } of this.#targets.values()) {
+        if (code === 1005 || code === 1006) socket.terminate();
+        else socket.close(code, reason);
+      }
+    });
+  }
+
+  #receive(data, isBinary) {
+    const index = data.readUInt16BE(0);
+    if (index === CONTROL) this.#call(JSON.parse(data.subarray(2)));
+    else if (this.#targets.has(index)) this.#targets.get(index).socket.send(data.subarray(2), { binary: isBinary });
+    else this.#say({ id: 0, type: 'method', method: 'warn', params: { code: 4004, message: 'no such target' } });
+  }
+
+  #say(message) {
+    this.#client.send(Buffer.concat([Buffer.from([0xff, 0xff]), Buffer.from(JSON.stringify(message))]));
+  }
+
+  #call({ id, method, params }) {
+    this.#options.calls.push({ method, params });
+    if (method === 'connect') this.#connect(id, params);
+    else if (method === 'terminate') {
+      this.#targets.get(params.index)?.socket.close(params.code ?? 1000, params.reason);
+      this.#say({ id, type: 'reply', result: {} });
+    }
+  }
+
+  #connect(id, { url, headers, subprotocols, webSocket }) {
+    let index = this.#options.firstIndex;
+    while (this.#targets.has(index) || (webSocket && index < 0x8000 && index & 0x80)) index += 1;
+    const socket = new WebSocket(url, subprotocols, { headers });
+    this.#targets.set(index, { socket });
+    let opened = false;
+    socket.on('error', ({ message }) => {
+      if (opened) return;
+      this.#targets.delete(index);
+      this.#say({ id, type: 'reply', error: { code: 4007, message, path: 'url' } });
+    });
+    socket.on('open', () => {
+      opened = true;
+      const { protocol } = socket;
+      this.#say({ id, type: 'reply', result: { index, ...(protocol && { protocol }) } });
+    });
+    socket.on('message', (data, isBinary) => {
+      const prefix = Buffer.alloc(2);
+      prefix.writeUInt16BE(index);
+      this.#client.send(Buffer.concat([prefix, data]), { binary: isBinary || (index & 0x8080) !== 0 });
+    });
+    socket.on('close', (code, bytes) => {
+      if (!opened) return;
+      this.#targets.delete(index);
+      const reason = String(bytes);
+      const clean = code === 1006 && webSocket ? { clean: false } : {};
+      const params = { index, code: code === 1006 ? 1001 : code, reason, ...clean };
+      this.#say({ id: 0, type: 'method', method: this.#options.closedName, params });
+    });
+  }
+}

@@ -1,0 +1,481 @@
+/**
+ * Many WebSockets over one connection to a splice listener, or to wsplice: for browsers, Node.js, Bun and Deno. Imports nothing but
+ * types; its ES module can be used in a browser as it is. Over 400 lines because that is one file.
+ *
+ * @module millrace/splice-client
+ */
+
+import type {
+  SpliceCloseEvent,
+  SpliceErrorEvent,
+  SpliceEvents,
+  SpliceSocketEvents,
+  SpliceTarget,
+} from './splice-client/events.js';
+import type { SpliceOptions, SpliceSocketOptions, WebSocketClass, WebSocketLike } from './splice-client/options.js';
+
+export type * from './splice-client/events.js';
+export type * from './splice-client/options.js';
+
+type TargetClass<Events> = new () => SpliceTarget<Events>;
+
+/** A connection to a multiplexer. */
+export interface Splice extends SpliceTarget<SpliceEvents> {
+  /** The multiplexer's URL. */
+  readonly url: string;
+  /** That of the connection to the multiplexer, as a `WebSocket` has it: 0 to 3. 0 between two connections, too. */
+  readonly readyState: 0 | 1 | 2 | 3;
+  /**
+   * Opens a WebSocket to a target.
+   *
+   * @throws {DOMException} `SyntaxError` for a URL that is not one of a WebSocket, or `millrace:` for the gateway itself, or has a
+   * fragment; for subprotocols that are not tokens or repeated
+   */
+  open(url: string | URL, options?: SpliceSocketOptions): SpliceSocket;
+  /**
+   * Closes the connection to the multiplexer, with the targets, which get the same code and reason. It is not made again.
+   *
+   * @throws {DOMException} as that of a socket
+   */
+  close(code?: number, reason?: string): void;
+}
+
+/** What both sides of the client know of a socket. */
+interface Link {
+  readonly url: URL;
+  /** Of `connect`. */
+  readonly params: object;
+  state: 0 | 1 | 2 | 3;
+  protocol: string;
+  index: number;
+  /** What came behind `open` in one go with it, and waits until those who waited for that can listen. */
+  early: (() => void)[] | undefined;
+  /** Bytes that were sent when it was too late. */
+  late: number;
+  send(data: unknown): void;
+  close(code?: number, reason?: string): void;
+  buffered(): number;
+}
+
+interface Problem {
+  code?: number;
+  message?: string;
+}
+
+interface Clean {
+  code: number;
+  reason: string;
+}
+
+/** A message of the control channel. */
+interface Control {
+  id: number;
+  type: string;
+  method: string;
+  params: Clean & { index: number; clean?: boolean };
+  result?: { index: number; protocol?: string };
+  error?: Problem;
+}
+
+const CONNECTING = 0;
+const OPEN = 1;
+const CLOSING = 2;
+const CLOSED = 3;
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+let socketOf: (link: Link) => SpliceSocket;
+
+/** A WebSocket to a target. It is made by {@link Splice.open} and is used as any `WebSocket`. */
+export class SpliceSocket extends (EventTarget as TargetClass<SpliceSocketEvents>) {
+  /** It is not open yet, or not again. */
+  declare static readonly CONNECTING: 0;
+  /** It can send. */
+  declare static readonly OPEN: 1;
+  /** It was closed here, and the target has not answered. */
+  declare static readonly CLOSING: 2;
+  /** It is over. */
+  declare static readonly CLOSED: 3;
+  /** It is not open yet, or not again. */
+  declare readonly CONNECTING: 0;
+  /** It can send. */
+  declare readonly OPEN: 1;
+  /** It was closed here, and the target has not answered. */
+  declare readonly CLOSING: 2;
+  /** It is over. */
+  declare readonly CLOSED: 3;
+  /** Is called for `open`. */
+  declare onopen: ((event: Event) => unknown) | null;
+  /** Is called for `message`. */
+  declare onmessage: ((event: MessageEvent) => unknown) | null;
+  /** Is called for `error`. */
+  declare onerror: ((event: SpliceErrorEvent) => unknown) | null;
+  /** Is called for `close`. */
+  declare onclose: ((event: SpliceCloseEvent) => unknown) | null;
+  /** Is called for `reconnecting`. */
+  declare onreconnecting: ((event: Event) => unknown) | null;
+
+  readonly #link: Link;
+  readonly #handlers: Record<string, ((event: Event) => unknown) | null> = {};
+  #binaryType: 'blob' | 'arraybuffer' = 'blob';
+
+  static {
+    socketOf = (link) => new SpliceSocket(link);
+    const { prototype } = SpliceSocket;
+    const { defineProperty } = Object;
+    ['CONNECTING', 'OPEN', 'CLOSING', 'CLOSED'].forEach((name, value) => {
+      for (const place of [SpliceSocket, prototype]) defineProperty(place, name, { value, enumerable: true });
+    });
+    for (const type of ['open', 'message', 'error', 'close', 'reconnecting']) {
+      defineProperty(prototype, `on${type}`, {
+        configurable: true,
+        enumerable: true,
+        get(this: SpliceSocket) {
+          return this.#handlers[type] ?? null;
+        },
+        set(this: SpliceSocket, handler) {
+          const handlers = this.#handlers;
+          if (!(type in handlers)) this.addEventListener(type, (event) => handlers[type]?.call(this, event));
+          handlers[type] = typeof handler === 'function' ? handler : null;
+        },
+      });
+    }
+  }
+
+  private constructor(link: Link) {
+    super();
+    this.#link = link;
+  }
+
+  /** The target's URL. */
+  get url(): string {
+    return this.#link.url.href;
+  }
+
+  /** 0 to 3: {@link SpliceSocket.CONNECTING}, `OPEN`, `CLOSING`, `CLOSED`. */
+  get readyState(): 0 | 1 | 2 | 3 {
+    return this.#link.state;
+  }
+
+  /** The subprotocol that the target chose, or nothing. */
+  get protocol(): string {
+    return this.#link.protocol;
+  }
+
+  /** Nothing: extensions are between neighbours. */
+  get extensions(): string {
+    return '';
+  }
+
+  /** Bytes that were sent and have not left this side. */
+  get bufferedAmount(): number {
+    return this.#link.buffered();
+  }
+
+  /** What binary messages come as. */
+  get binaryType(): 'blob' | 'arraybuffer' {
+    return this.#binaryType;
+  }
+
+  /** Anything else is ignored. */
+  set binaryType(type: 'blob' | 'arraybuffer') {
+    if (type === 'blob' || type === 'arraybuffer') this.#binaryType = type;
+  }
+
+  /**
+   * Sends a message to the target.
+   *
+   * @throws {DOMException} `InvalidStateError` before it is open, and between `reconnecting` and the next `open`
+   */
+  send(data: string | ArrayBufferLike | Blob | ArrayBufferView): void {
+    if (this.#link.state === CONNECTING) fail('InvalidStateError', 'Not open');
+    this.#link.send(data);
+  }
+
+  /**
+   * Closes the connection to the target.
+   *
+   * @throws {DOMException} `InvalidAccessError` for a code other than 1000 and 3000 to 4999, `SyntaxError` for a reason of more
+   * than 123 bytes
+   */
+  close(code?: number, reason?: string): void {
+    checkClose(code, reason);
+    this.#link.close(code, reason);
+  }
+}
+
+/**
+ * Connects to a multiplexer. Sockets can be opened at once; they wait until it is there.
+ *
+ * @example
+ * ```ts
+ * const mux = connect('wss://gateway.example/splice', { reconnect: true });
+ * const prices = mux.open('wss://prices.example/stream');
+ * prices.onmessage = ({ data }) => console.log(data);
+ * ```
+ */
+export function connect(url: string | URL, options: SpliceOptions = {}): Splice {
+  const { reconnect, protocols = [] } = options;
+  const { min = 500, max = 30_000 } = Object(reconnect) as { min?: number; max?: number };
+  const Class = options.WebSocket ?? (globalThis as unknown as { WebSocket: WebSocketClass }).WebSocket;
+  if (!Class) throw new TypeError('options.WebSocket must be given');
+  /** All that are not closed. */
+  const sockets = new Map<Link, SpliceSocket>();
+  const targets = new Map<number, Link>();
+  const calls = new Map<number, (reply: Control) => void>();
+  let lastCall = 0;
+  let ws: WebSocketLike | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let failures = 0;
+  let closed = false;
+  /** Messages that may not have left yet: where they end in what was sent since nothing waited, and their bytes. */
+  const waiting: [link: Link, end: number, bytes: number][] = [];
+
+  class Multiplexer extends (EventTarget as TargetClass<SpliceEvents>) implements Splice {
+    readonly url = `${url}`;
+
+    get readyState(): 0 | 1 | 2 | 3 {
+      return (ws?.readyState as 0 | 1 | 2 | 3) ?? (timer ? CONNECTING : CLOSED);
+    }
+
+    open(to: string | URL, { protocols, headers, timeout }: SpliceSocketOptions = {}): SpliceSocket {
+      const url = target(to);
+      const link: Link = {
+        url,
+        params: { url: url.href, headers, subprotocols: tokens(protocols), timeout, webSocket: true },
+        state: CONNECTING,
+        protocol: '',
+        index: 0,
+        early: undefined,
+        late: 0,
+        send: (data) => sendTo(link, data),
+        close(code, reason) {
+          if (link.state === OPEN) {
+            call('terminate', { index: link.index, code, reason }, ({ error }) => error && end(link, error));
+          } else if (!link.state) {
+            setTimeout(end, 0, link, {});
+          }
+          if (link.state < CLOSING) link.state = CLOSING;
+        },
+        buffered: () => forgetSent().reduce((sum, [to, , bytes]) => (to === link ? sum + bytes : sum), link.late),
+      };
+      const socket = socketOf(link);
+      sockets.set(link, socket);
+      if (mux.readyState === OPEN) request(link);
+      if (!ws && !timer) setTimeout(end, 0, link, {});
+      return socket;
+    }
+
+    close(code?: number, reason?: string): void {
+      checkClose(code, reason);
+      closed = true;
+      clearTimeout(timer);
+      timer = undefined;
+      for (const link of sockets.keys()) {
+        if (link.state === OPEN) link.state = CLOSING;
+        if (!ws) setTimeout(end, 0, link, {});
+      }
+      ws?.close(code, reason);
+    }
+  }
+
+  const mux = new Multiplexer();
+  dial();
+  return mux;
+
+  function dial(): void {
+    timer = undefined;
+    const on = (type: 'open' | 'message' | 'error' | 'close', listener: (event: never) => void) =>
+      ws?.addEventListener(type, listener as (event: unknown) => void);
+    ws = new Class(mux.url, protocols);
+    ws.binaryType = 'arraybuffer';
+    on('open', () => {
+      failures = 0;
+      for (const link of sockets.keys()) if (!link.state) request(link);
+      mux.dispatchEvent(new Event('open'));
+    });
+    on('message', receive);
+    on('error', () => mux.dispatchEvent(new Event('error')));
+    on('close', lost);
+  }
+
+  function lost({ code, reason, wasClean }: SpliceCloseEvent): void {
+    const again = reconnect && !closed;
+    ws = undefined;
+    calls.clear();
+    targets.clear();
+    waiting.length = 0;
+    if (again) timer = setTimeout(dial, Math.min(max, min * 2 ** failures++) * (1 - Math.random() / 2));
+    for (const [link, socket] of [...sockets]) {
+      deliver(link, () => {
+        if (again && link.state === OPEN) {
+          link.state = CONNECTING;
+          socket.dispatchEvent(new Event('reconnecting'));
+        } else if (link.state) {
+          end(link, undefined, closed && wasClean ? { code, reason } : undefined);
+        } else if (!again) {
+          end(link, {});
+        }
+      });
+    }
+    mux.dispatchEvent(closeEvent(code, reason, wasClean));
+  }
+
+  function receive({ data }: { data: string | ArrayBuffer }): void {
+    if (typeof data === 'string') {
+      if (data.length < 2) return;
+      // two characters below 0x80: the multiplexer was asked for such indices
+      receiveFor((data.charCodeAt(0) << 8) | data.charCodeAt(1), () => data.slice(2));
+    } else if (data.byteLength > 1) {
+      const index = new DataView(data).getUint16(0);
+      const bytes = new Uint8Array(data, 2);
+      if (index === 0xffff) control(JSON.parse(decoder.decode(bytes)));
+      else receiveFor(index, (type) => (type === 'blob' ? new Blob([bytes]) : data.slice(2)));
+    }
+  }
+
+  function receiveFor(index: number, read: (type: string) => unknown): void {
+    const link = targets.get(index);
+    const socket = link && sockets.get(link);
+    if (!socket) return;
+    deliver(link, () => {
+      if (link.state !== OPEN) return;
+      const { origin } = link.url;
+      socket.dispatchEvent(new MessageEvent('message', { data: read(socket.binaryType), origin }));
+    });
+  }
+
+  function control(message: Control): void {
+    const { id, type, method, params } = message;
+    if (type === 'reply') {
+      calls.get(id)?.(message);
+      calls.delete(id);
+    } else if (method === 'warn') {
+      mux.dispatchEvent(Object.assign(new Event(method), params));
+    } else if (/^onSocket(Disconnect|Closed)$/.test(method)) {
+      const link = targets.get(params.index);
+      if (!link) return;
+      targets.delete(params.index);
+      deliver(link, () => end(link, undefined, params.clean === false ? undefined : params));
+    }
+  }
+
+  function call(method: string, params: object, done: (reply: Control) => void = () => {}): void {
+    calls.set(++lastCall, done);
+    const text = JSON.stringify({ id: lastCall, type: 'method', method, params });
+    send(encoder.encode(`..${text}`).fill(0xff, 0, 2));
+  }
+
+  function request(link: Link): void {
+    call('connect', link.params, ({ result, error }) => {
+      if (!result) return end(link, error);
+      const { index, protocol = '' } = result;
+      if (link.state || index & 0x8080) {
+        call('terminate', { index });
+        return end(link, { message: 'No index for text' });
+      }
+      const early: (() => void)[] = [];
+      Object.assign(link, { state: OPEN, index, protocol, early });
+      targets.set(index, link);
+      sockets.get(link)?.dispatchEvent(new Event('open'));
+      setTimeout(() => {
+        link.early = undefined;
+        for (const one of early) one();
+      });
+    });
+  }
+
+  function send(data: unknown): void {
+    if (mux.readyState === OPEN) ws?.send(data as never);
+  }
+
+  function sendTo(link: Link, data: unknown): void {
+    const { index } = link;
+    const prefix = [index >> 8, index & 255];
+    const { buffer = data, byteOffset, byteLength } = Object(data) as Uint8Array;
+    let message: string | Uint8Array | Blob;
+    if (data instanceof Blob) {
+      message = new Blob([new Uint8Array(prefix), data]);
+    } else if (byteLength >= 0) {
+      message = new Uint8Array(byteLength + 2);
+      message.set(prefix);
+      message.set(new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength), 2);
+    } else {
+      message = String.fromCharCode(...prefix) + data;
+    }
+    if (link.state === OPEN) send(message);
+    if (link.state === OPEN && !ws?.bufferedAmount) {
+      waiting.length = 0;
+      return;
+    }
+    const size =
+      message instanceof Blob
+        ? message.size
+        : typeof message === 'string'
+          ? encoder.encode(message).length
+          : message.length;
+    if (link.state === OPEN) {
+      forgetSent();
+      waiting.push([link, (waiting.at(-1)?.[1] ?? 0) + size, size - 2]);
+    } else {
+      link.late += size - 2;
+    }
+  }
+
+  function forgetSent() {
+    const sent = (waiting.at(-1)?.[1] ?? 0) - (ws?.bufferedAmount ?? 0);
+    while (waiting[0] && waiting[0][1] <= sent) waiting.shift();
+    return waiting;
+  }
+
+  /** The end of a socket: clean if it has a code, and a failure if there is a problem. */
+  function end(link: Link, problem?: Problem, clean?: Clean): void {
+    const socket = sockets.get(link);
+    if (!socket) return;
+    sockets.delete(link);
+    if (targets.get(link.index) === link) targets.delete(link.index);
+    link.state = CLOSED;
+    if (problem) socket.dispatchEvent(Object.assign(new Event('error'), problem));
+    socket.dispatchEvent(closeEvent(clean?.code ?? 1006, clean?.reason ?? '', !!clean));
+  }
+}
+
+/** At once, or behind what waits. */
+function deliver(link: Link, what: () => void): void {
+  if (link.early) link.early.push(what);
+  else what();
+}
+
+function closeEvent(code: number, reason: string, wasClean: boolean): Event {
+  // Node.js has it from version 23
+  const { CloseEvent = Event } = globalThis as unknown as { CloseEvent: new (type: string, init: object) => Event };
+  const init = { code, reason, wasClean };
+  const event = new CloseEvent('close', init);
+  return 'code' in event ? event : Object.assign(event, init);
+}
+
+function target(url: string | URL): URL {
+  try {
+    const parsed = new URL(url);
+    if (/^(wss?|millrace):[^#]+$/.test(parsed.href)) return parsed;
+  } catch {
+    // said below
+  }
+  return fail('SyntaxError', `Invalid URL: ${url}`);
+}
+
+function tokens(protocols: string | string[] = []): string[] {
+  const all = [protocols].flat();
+  const are = all.every((one) => /^[!#$%&'*+.^`|~\w-]+$/.test(one)) && new Set(all).size === all.length;
+  return are ? all : fail('SyntaxError', 'Invalid subprotocols');
+}
+
+function checkClose(code = 1000, reason = ''): void {
+  if (code !== 1000 && !(code >= 3000 && code < 5000)) fail('InvalidAccessError', `Invalid code: ${code}`);
+  if (encoder.encode(reason).length > 123) fail('SyntaxError', 'Reason too long');
+}
+
+function fail(name: string, message: string): never {
+  throw new DOMException(message, name);
+}
