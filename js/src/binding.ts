@@ -119,8 +119,8 @@ export interface NativeWorker {
   tell(socketId: number, operation: number, fields: Uint8Array, payload?: Uint8Array): boolean;
   /** As `tell` for each record in so many bytes; returns where those are that could not be told, if there are any. */
   tellMany(records: Uint8Array, bytes: number): number[] | undefined;
-  /** Copies bytes, for `tellShared`, until `forgetBytes`; returns their number. */
-  keepBytes(bytes: Uint8Array): number;
+  /** Copies bytes, for `tellShared`, until `forgetBytes`; returns their number. Undefined: too many are kept already. */
+  keepBytes(bytes: Uint8Array): number | undefined;
   forgetBytes(number: number): void;
   /** As `tell`, with kept bytes as the payload, which are not copied again. */
   tellShared(socketId: number, operation: number, fields: Uint8Array, number: number): boolean;

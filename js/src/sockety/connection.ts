@@ -28,7 +28,7 @@ import {
 import { Kept } from './kept.js';
 import type { Link, PeerInfo } from './link.js';
 import { Contents, Message, Response } from './message.js';
-import { isWhole, Outbound } from './outbound.js';
+import { Outbound } from './outbound.js';
 import { Heartbeat, type Producer, Series } from './producer.js';
 import { DONE, nothing, quiet } from './quiet.js';
 import { Request } from './request.js';
@@ -128,7 +128,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     checkProducer(producer);
     const outbound = this.#check();
     const id = UUID.randomBytes();
-    return isWhole(producer)
+    return outbound.isWhole(producer)
       ? new Request(this, id, outbound.sendWhole(producer, id, true), undefined)
       : new Request(this, id, 0, outbound.sendParts(producer, id, true));
   }
@@ -151,7 +151,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     checkProducer(producer);
     const outbound = this.#check();
     const id = UUID.randomBytes();
-    return isWhole(producer)
+    return outbound.isWhole(producer)
       ? outbound.whenWritten(outbound.sendWhole(producer, id, false), id, undefined)
       : outbound.sendParts(producer, id, false).sent;
   }

@@ -55,6 +55,13 @@ export class Outbound {
     this.#written = new Written(note, () => this.#whole.firstHeld);
   }
 
+  /** Whether a message is sent at once, in one piece. To be asked once for each. */
+  isWhole({ data, fixed, files, hasStream }: Producer): boolean {
+    if (files.length > 0 || hasStream) return false;
+    if (data === undefined || data.length <= WHOLE_BYTES) return true;
+    return fixed?.isKept(this.#link.worker) ?? false;
+  }
+
   /** Sends a message that `isWhole`. Returns its number, by which it is written. */
   sendWhole(producer: Producer, id: string, expectsResponse: boolean): number {
     const number = this.#written.count();
@@ -221,14 +228,8 @@ function keeping(producer: Producer): Producer {
   return new Producer(action, parentId, { data: Buffer.from(data), fixed, files: undefined, hasStream: false });
 }
 
-/** Whether a message is sent at once, in one piece. */
-export function isWhole({ data, fixed, files, hasStream }: Producer): boolean {
-  if (files.length > 0 || hasStream) return false;
-  return data === undefined || fixed !== undefined || data.length <= WHOLE_BYTES;
-}
-
 const NO_FIELDS = Buffer.alloc(0);
 const ONCE = Buffer.from([1, 0, 0, 0]);
 
-/** Longer data goes in parts, as fast as the peer takes it. */
+/** Longer data goes in parts, as fast as the peer takes it, unless it is kept. */
 const WHOLE_BYTES = 64 * 1024;
