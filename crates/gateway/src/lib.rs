@@ -30,6 +30,7 @@ mod shard;
 mod socket;
 mod stats;
 mod sync;
+mod target_stats;
 mod worker;
 
 pub use config::{GatewayConfig, ListenerConfig};

@@ -87,6 +87,11 @@ impl Permits {
 }
 
 impl Permit {
+    /// One that counts nowhere: what it stands for is counted already.
+    pub(crate) fn uncounted() -> Self {
+        Arc::new(Permits::new()).take(None).0
+    }
+
     /// Counts for this address, and no longer for the one before; the flag says that it has too many.
     pub(crate) fn count_for(&mut self, address: IpAddr) -> bool {
         let permits = Arc::clone(&self.permits);

@@ -14,7 +14,7 @@ import { type HttpListenerOptions, http } from './http.js';
 import type { ProtocolModule } from './protocol.js';
 import { type RespOptions, resp } from './resp.js';
 import { type SocketyHandlers, type SocketyOptions, sockety } from './sockety.js';
-import { type SpliceOptions, splice } from './splice.js';
+import { type SpliceHandlers, type SpliceOptions, splice } from './splice.js';
 import { type TcpHandlers, type TcpOptions, tcp } from './tcp.js';
 
 export type {
@@ -28,7 +28,7 @@ export type {
 export type { HttpListenerOptions, HttpOptions, Origins, PathOptions, StaticOptions } from './http.js';
 export type { RespOptions, RespUser } from './resp.js';
 export type { SocketyHandlers, SocketyOptions, SocketyPublishForm } from './sockety.js';
-export type { SpliceEventName, SpliceOptions } from './splice.js';
+export type { SpliceAnswer, SpliceEventName, SpliceHandlers, SpliceOptions, SpliceTarget } from './splice.js';
 export type { TcpFraming, TcpHandlers, TcpOptions } from './tcp.js';
 
 /** All of them; the first is spoken where a listener does not say. */
@@ -43,7 +43,7 @@ export interface Protocols {
   /** The Redis protocol. */ resp: ProtocolTypes<RespOptions, NoHandlers, RespLimits>;
   /** Raw TCP. */ tcp: ProtocolTypes<TcpOptions, TcpHandlers>;
   /** Messages with data, files and streams. */ sockety: ProtocolTypes<SocketyOptions, SocketyHandlers, SocketyLimits>;
-  /** Many WebSockets in one. */ splice: ProtocolTypes<SpliceOptions, NoHandlers, HttpLimits & SpliceLimits>;
+  /** Many WebSockets in one. */ splice: ProtocolTypes<SpliceOptions, SpliceHandlers, HttpLimits & SpliceLimits>;
 }
 
 /** The types of a protocol. */

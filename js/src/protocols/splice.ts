@@ -30,6 +30,11 @@ export interface SpliceOptions {
   targetCa?: TlsSource | TlsSource[];
   /** Which browser origins may connect. Default `'same-host'`. */
   origins?: Origins;
+  /**
+   * Whether `millrace:/path?query` is a target: a WebSocket of this gateway on that path, with `handleOpen` and all handlers, as if
+   * the client had opened it by itself. Default false.
+   */
+  localTargets?: boolean;
   /** Whether all relayed messages are binary towards the client. Default false: those of text are, where index and text are UTF-8. */
   binary?: boolean;
   /** The name of the event that tells of a target's end. Default `'onSocketDisconnect'`; the program wsplice says `'onSocketClosed'`. */
@@ -43,6 +48,32 @@ export interface SpliceOptions {
 /** How the event is called that tells of a target's end. */
 export type SpliceEventName = 'onSocketDisconnect' | 'onSocketClosed';
 
+/** What `handleSpliceConnect` may answer: `false` refuses with 4006; a URL, or one and headers, takes the place of the client's. */
+export type SpliceAnswer = boolean | string | SpliceTarget | undefined | null | void;
+
+/** A target in the place of the one that a client wants. */
+export interface SpliceTarget {
+  /** Default: the client's. */
+  url?: string;
+  /** All headers of the handshake beside its own. Default: the client's. */
+  headers?: Record<string, string>;
+}
+
+/** Handlers of a worker module for listeners with `protocol: 'splice'`. */
+export interface SpliceHandlers {
+  /**
+   * A client wants a connection to this URL with these headers, whose names are in lower case. May refuse it or have another one
+   * made. Where no host is listed, hosts that it accepts may be reached; addresses that are not public only with
+   * `privateTargets`. Other calls of the session do not wait for a promise. Throwing fails the call and closes the session with 1011.
+   */
+  handleSpliceConnect?(
+    url: string,
+    headers: Record<string, string>,
+    socketId: number,
+    token?: Uint8Array,
+  ): SpliceAnswer | Promise<SpliceAnswer>;
+}
+
 /** What the native side is told. */
 export interface SplicePlan {
   allowedHostnames: string[];
@@ -50,6 +81,7 @@ export interface SplicePlan {
   privateTargets: boolean;
   ca: Uint8Array;
   origins: Origins;
+  localTargets?: boolean;
   binary?: boolean;
   eventName?: SpliceEventName;
   stats?: string;
@@ -65,6 +97,7 @@ export const splice = {
     'privateTargets',
     'targetCa',
     'origins',
+    'localTargets',
     'binary',
     'eventName',
     'stats',
@@ -80,6 +113,8 @@ export const splice = {
       ca: authorities(listener['targetCa'], `${at}.targetCa`, problems),
       origins: origins ?? 'same-host',
     };
+    const localTargets = readFlag(listener['localTargets'], `${at}.localTargets`, problems);
+    if (localTargets !== undefined) plan.localTargets = localTargets;
     const binary = readFlag(listener['binary'], `${at}.binary`, problems);
     if (binary !== undefined) plan.binary = binary;
     const eventName = readName(listener['eventName'], `${at}.eventName`, problems);
@@ -87,6 +122,11 @@ export const splice = {
     if (stats !== undefined) plan.stats = stats;
     if (metrics !== undefined) plan.metrics = metrics;
     return plan;
+  },
+  worker(host) {
+    // loaded here, because most workers never hear of splice
+    const own: typeof import('../splice/worker.js') = require('../splice/worker.js');
+    return own.spliceWorker(host);
   },
 } as const satisfies ProtocolModule<SplicePlan>;
 

@@ -89,6 +89,8 @@ export const EVENT_SOCKETY_HEARTBEAT = 14;
 export const EVENT_SOCKETY_FILE_SENT = 15;
 /** More of a file was written to the file system, or could not be. */
 export const EVENT_SOCKETY_FILE_SAVED = 16;
+/** A client of splice wants a target: by this number, with this URL and these headers. */
+export const EVENT_SPLICE_CONNECT = 17;
 
 // What a worker tells a socket's protocol beside messages and closes.
 /** A message or a response of Sockety with its data. */
@@ -109,6 +111,8 @@ export const OPERATION_SOCKETY_FILE = 7;
 export const OPERATION_SOCKETY_SAVE = 8;
 /** A message or a response of Sockety as it is sent at once, with data that is not copied. */
 export const OPERATION_SOCKETY_SEND_SHARED = 9;
+/** Whether a client of splice gets the target that it wants, or which one. */
+export const OPERATION_SPLICE_ANSWER = 10;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {
@@ -120,10 +124,12 @@ export const HANDLERS = {
   fetch: 1 << 5,
   handleEnd: 1 << 6,
   handleSocketyMessage: 1 << 7,
+  handleSpliceConnect: 1 << 8,
 } as const;
 
 /** Which handler an event calls, by the event's number; the others are the protocol's own. */
 export const EVENT_HANDLERS: Readonly<Record<number, keyof typeof HANDLERS>> = {
   1: 'handleEnd',
   2: 'handleSocketyMessage',
+  17: 'handleSpliceConnect',
 };

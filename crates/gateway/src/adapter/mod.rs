@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::frame::{Encoding, Encodings};
 use crate::http::{EndpointLimits, Endpoints, HttpProtocol};
 use crate::net::address::ListenError;
-use crate::options::Reader;
+use crate::options::{Options, Reader};
 use crate::shard::protocol::Protocol;
 use files::Files;
 use requests::WorkerRequests;
@@ -38,7 +38,11 @@ pub(crate) fn protocols(encodings: &Arc<Encodings>) -> Vec<Box<dyn Protocol>> {
         Box::new(sockety::SocketyProtocol::new(encodings)),
         Box::new(HttpProtocol::new("splice", move |options, limits| {
             let mut all = Endpoints::default();
-            all.add(Some(splice::sessions(options, limits, spliced)?));
+            all.add(Some(splice::sessions(options, limits, spliced, || {
+                let mut inside = Endpoints::default();
+                inside.add(Some(WebSockets::new(&Options::new().reader(), limits)?));
+                Ok(inside)
+            })?));
             all.add(Status::new(options)?);
             Ok(all)
         })),

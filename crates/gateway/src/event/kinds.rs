@@ -238,6 +238,8 @@ events! {
         SocketyFileSent = 15;
         /// More of a file was written to the file system, or could not be.
         SocketyFileSaved = 16;
+        /// A client of splice wants a target: by this number, with this URL and these headers.
+        SpliceConnect = 17 => SPLICE_CONNECT = 1 << 8 => "handleSpliceConnect";
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;
@@ -265,6 +267,8 @@ operations! {
         SocketySave = 8;
         /// A message or a response of Sockety as it is sent at once, with data that is not copied.
         SocketySendShared = 9;
+        /// Whether a client of splice gets the target that it wants, or which one.
+        SpliceAnswer = 10;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;

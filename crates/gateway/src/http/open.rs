@@ -14,7 +14,7 @@ use crate::permits::Permit;
 use crate::shard::open::{Candidate, Opened, Refusal, Shown};
 use crate::socket::Session;
 
-/// Has the worker decide where it has a handler for that; where none has, or there is no worker, nobody is asked and nobody told.
+/// Has the worker decide where there is one that decides anything; otherwise nobody is asked and nobody told.
 /// `Err`: the answer to a peer that may not come in.
 pub(crate) async fn admit_where_asked(
     exchange: &Exchange,

@@ -5,11 +5,8 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use millrace_protocol::http::InspectorConfig;
-
-use super::clock::Timeouts;
 use super::options::Origins;
-use super::{EndpointLimits, Endpoints, HttpLimits, HttpService, adopt, answer};
+use super::{EndpointLimits, Endpoints, HttpLimits, HttpService, adopt};
 use crate::config::ListenerConfig;
 use crate::listener::Peer;
 use crate::net::address::ListenError;
@@ -75,23 +72,10 @@ impl Protocol for HttpProtocol {
         let endpoints = EndpointLimits::new(&config.limits, &limits, &given);
         let endpoints = (self.endpoints)(&options, &endpoints)?;
         given.finish()?;
-        let service = HttpService {
-            origins: Origins::read(&options)?,
-            raw_methods: options.flag("rawMethods")?.unwrap_or_default(),
-            timeouts: Timeouts::new(&config.limits, &limits),
-            inspector: InspectorConfig {
-                head_bytes: limits.request_head_bytes,
-                headers: usize::try_from(limits.request_headers).unwrap_or(usize::MAX),
-                target_bytes: limits.request_target_bytes,
-                body_bytes: u64::try_from(limits.body_bytes).unwrap_or(u64::MAX),
-            },
-            keep_alive: answer::keep_alive_terms(
-                limits.keep_alive_timeout,
-                limits.keep_alive_requests,
-            ),
-            limits,
-            endpoints,
-        };
+        let service = HttpService::new(&config.limits, limits, endpoints).with(
+            Origins::read(&options)?,
+            options.flag("rawMethods")?.unwrap_or_default(),
+        );
         options.finish()?;
         Ok(Arc::new(service))
     }

@@ -5,7 +5,8 @@ use millrace_protocol::http::InspectorConfig;
 
 use super::clock::Timeouts;
 use super::options::Origins;
-use super::{Endpoints, HttpLimits};
+use super::{Endpoints, HttpLimits, answer};
+use crate::limits::ListenerLimits;
 
 /// See the module.
 #[derive(Debug)]
@@ -23,4 +24,36 @@ pub(crate) struct HttpService {
     /// The value of `Keep-Alive` in its answers.
     pub(super) keep_alive: HeaderValue,
     pub(super) endpoints: Endpoints,
+}
+
+impl HttpService {
+    /// Whoever comes may connect.
+    pub(crate) fn new(listener: &ListenerLimits, limits: HttpLimits, endpoints: Endpoints) -> Self {
+        Self {
+            origins: Origins::default(),
+            raw_methods: false,
+            timeouts: Timeouts::new(listener, &limits),
+            inspector: InspectorConfig {
+                head_bytes: limits.request_head_bytes,
+                headers: usize::try_from(limits.request_headers).unwrap_or(usize::MAX),
+                target_bytes: limits.request_target_bytes,
+                body_bytes: u64::try_from(limits.body_bytes).unwrap_or(u64::MAX),
+            },
+            keep_alive: answer::keep_alive_terms(
+                limits.keep_alive_timeout,
+                limits.keep_alive_requests,
+            ),
+            limits,
+            endpoints,
+        }
+    }
+
+    /// As the options of its listener say.
+    pub(super) fn with(self, origins: Origins, raw_methods: bool) -> Self {
+        Self {
+            origins,
+            raw_methods,
+            ..self
+        }
+    }
 }

@@ -26,6 +26,7 @@ use crate::notice::{Notice, Notices};
 use crate::permits::Permits;
 use crate::stats::{Histogram, ShardStats, Traffic};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
+use crate::target_stats::TargetStats;
 use crate::worker::queue::PendingClose;
 
 pub(crate) use inbound::Inbound;
@@ -58,6 +59,7 @@ pub struct Hub {
     liveness_suspended: AtomicBool,
     counted: Counted,
     reported: Mutex<Vec<(&'static str, Instant)>>,
+    targets: TargetStats,
     faults: Faults,
 }
 
@@ -106,6 +108,7 @@ impl Hub {
             liveness_suspended: AtomicBool::new(false),
             counted: Counted::default(),
             reported: Mutex::new(Vec::new()),
+            targets: TargetStats::default(),
             faults: Faults::default(),
         }
     }
@@ -128,6 +131,11 @@ impl Hub {
     /// What happened since the last call.
     pub fn take_notices(&self) -> Vec<Notice> {
         self.notices.take()
+    }
+
+    /// The servers that sessions are relayed to.
+    pub(crate) fn targets(&self) -> &TargetStats {
+        &self.targets
     }
 
     /// The registry, for a look at its state.

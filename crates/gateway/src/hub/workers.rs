@@ -19,7 +19,7 @@ pub(crate) struct Workers {
     closes: Turns,
     /// Some worker took requests, now or before.
     takes_requests: AtomicBool,
-    /// There was one with `handleOpen`: if it is gone, nobody comes in without another.
+    /// There was one that decides who may come in, or to whom: if it is gone, nobody comes in without another.
     judges: AtomicBool,
     /// Closes of dead workers' connections, until somebody can handle them.
     orphans: Mutex<Vec<PendingClose>>,
@@ -63,7 +63,8 @@ impl Workers {
             }
             workers.active.push(Arc::clone(worker));
         }
-        if worker.handlers().contains(Handlers::OPEN) {
+        let handlers = worker.handlers();
+        if handlers.contains(Handlers::OPEN) || handlers.contains(Handlers::SPLICE_CONNECT) {
             self.judges.store(true, Ordering::Relaxed);
         }
         if worker.handlers().contains(Handlers::REQUEST) {
@@ -111,7 +112,7 @@ impl Workers {
             .cloned()
     }
 
-    /// Whether workers decide who may come in.
+    /// Whether workers decide who may come in, or where a session goes.
     pub(crate) fn judge(&self) -> bool {
         self.judges.load(Ordering::Relaxed)
     }

@@ -11,6 +11,7 @@ use crate::listener::{Dialling, ListenerState, Peer};
 use crate::net::connect;
 use crate::net::stream::Stream;
 use crate::notice::{DialError, Notice};
+use crate::permits::Permit;
 use crate::socket::links::{Attempt, Dial, Reached};
 
 /// Starts on this shard's event loop; a stop of its listener ends it.
@@ -39,6 +40,7 @@ async fn make(shard: Rc<Shard>, dial: Dial, attempt: Rc<Attempt>, listener: Arc<
         stream,
         early,
         session,
+        counts,
     }) = dial.reach.await
     else {
         return;
@@ -49,8 +51,12 @@ async fn make(shard: Rc<Shard>, dial: Dial, attempt: Rc<Attempt>, listener: Arc<
     attempt.made();
     // the last turn may be long ago
     shard.tick();
-    // those that we make ourselves count, but none waits for room
-    let (permit, _full) = shard.hub().permits().take(None);
+    let permit = if counts {
+        // those that we make ourselves count, but none waits for room
+        shard.hub().permits().take(None).0
+    } else {
+        Permit::uncounted()
+    };
     let connection = shard.open_without_worker(&listener, (None, permit), |_| session);
     shard.connected(&connection, stream, &early);
 }

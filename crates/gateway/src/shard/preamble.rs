@@ -19,7 +19,9 @@ impl Shard {
         timeout: Duration,
     ) -> Option<Stream> {
         self.hub.faults().hit(Fault::Preamble);
-        if peer.listener.tls.is_none() && !peer.listener.config.proxy_protocol {
+        let asks = peer.listener.tls.is_some() || peer.listener.config.proxy_protocol;
+        // what another connection carries is behind that one's
+        if !asks || stream.is_carried() {
             return Some(stream);
         }
         // boxed: connections of plain listeners do not carry the state of a handshake around

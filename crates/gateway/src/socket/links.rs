@@ -38,6 +38,8 @@ pub(crate) struct Reached {
     pub(crate) early: Bytes,
     /// Begins to speak; it is woken when the connection is open.
     pub(crate) session: Box<dyn Session>,
+    /// Whether it counts as a connection of its own.
+    pub(crate) counts: bool,
 }
 
 /// A connection that is being made. Dropping it gives that up, until it is there.

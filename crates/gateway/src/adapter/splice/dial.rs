@@ -35,12 +35,41 @@ pub(super) struct Dialler {
 /// A target, and what its handshake has.
 #[derive(Debug)]
 pub(super) struct Order {
-    pub(super) target: Target,
+    pub(super) way: Way,
     pub(super) headers: GivenHeaders,
     pub(super) subprotocols: Subprotocols,
     /// In milliseconds.
     pub(super) timeout: Option<u64>,
 }
+
+/// Where a target is.
+#[derive(Debug)]
+pub(super) enum Way {
+    Outside(Target),
+    /// In this gateway: path and query, and the stream.
+    Inside {
+        target: String,
+        stream: Stream,
+    },
+}
+
+impl Way {
+    /// What is counted for it.
+    pub(super) fn host(&self) -> String {
+        match self {
+            Self::Outside(target) => target.host().to_string(),
+            Self::Inside { .. } => INSIDE.to_owned(),
+        }
+    }
+
+    /// Whether it counts as a connection: those within the gateway do at their other end.
+    pub(super) fn counts(&self) -> bool {
+        matches!(self, Self::Outside(_))
+    }
+}
+
+/// The host of targets within the gateway.
+const INSIDE: &str = "millrace";
 
 /// A target that speaks WebSocket from here on.
 #[derive(Debug)]
@@ -79,40 +108,58 @@ impl Dialler {
     }
 
     /// Whether a host may be asked for. Its addresses are looked at when it is reached.
-    pub(super) fn may_reach(&self, host: &Host) -> bool {
+    /// Where none is listed, the worker's judgement is enough.
+    pub(super) fn may_reach(&self, host: &Host, judged: bool) -> bool {
         if self.allowlist.is_empty() {
-            return self.any;
+            return self.any || judged;
         }
         self.allowlist.lists(host)
     }
 
     /// Reaches a target that may be. `None` in time: it is too late.
-    pub(super) async fn reach(&self, order: &Order) -> Result<Switched, Failure> {
+    pub(super) async fn reach(&self, order: Order) -> Result<Switched, Failure> {
         let own = order.timeout.map(Duration::from_millis);
         let timeout = own.map_or(self.timeout, |own| own.min(self.timeout));
         let reached = tokio::time::timeout(timeout, self.reach_whenever(order)).await;
         reached.unwrap_or_else(|_| Err(failed("client timeout")))
     }
 
-    async fn reach_whenever(&self, order: &Order) -> Result<Switched, Failure> {
-        let target = &order.target;
-        let addresses = self.addresses(target).await?;
+    async fn reach_whenever(&self, order: Order) -> Result<Switched, Failure> {
+        let Order {
+            way,
+            headers,
+            subprotocols,
+            ..
+        } = order;
+        let (stream, target, host) = match way {
+            Way::Inside { target, stream } => (stream, target, INSIDE.to_owned()),
+            Way::Outside(target) => {
+                let stream = self.connect(&target).await?;
+                (stream, target.path().to_owned(), target.authority())
+            }
+        };
+        self.shake_hands(stream, (&target, &host), (&headers, &subprotocols))
+            .await
+    }
+
+    /// Connects to a target over TCP, and TLS where its URL says so.
+    async fn connect(&self, target: &Target) -> Result<Stream, Failure> {
         let at = DialTarget::Tcp {
-            addresses,
+            addresses: self.addresses(target).await?,
             local: None,
         };
         let reached = connect::connect(&at).await;
-        let reached = reached.map_err(|unreached| failed(unreached.error))?;
-        let mut stream = reached.stream;
-        if target.is_secure() {
-            let name = target.host().to_string();
-            let name = name.trim_matches(['[', ']']);
-            let connector = self.connector.as_ref();
-            let connector = connector.ok_or_else(|| failed("there are no authorities for TLS"))?;
-            let connector = connector.named(name).map_err(failed)?;
-            stream = connector.connect(stream).await.map_err(failed)?;
+        let stream = reached.map_err(|unreached| failed(unreached.error))?.stream;
+        if !target.is_secure() {
+            return Ok(stream);
         }
-        self.shake_hands(stream, order).await
+        let name = target.host().to_string();
+        let connector = self.connector.as_ref();
+        let connector = connector.ok_or_else(|| failed("there are no authorities for TLS"))?;
+        let connector = connector
+            .named(name.trim_matches(['[', ']']))
+            .map_err(failed)?;
+        connector.connect(stream).await.map_err(failed)
     }
 
     /// The addresses of a target that may be reached.
@@ -162,15 +209,20 @@ impl Dialler {
         looking.await.map_err(failed)?.map_err(failed)
     }
 
-    async fn shake_hands(&self, mut stream: Stream, order: &Order) -> Result<Switched, Failure> {
+    async fn shake_hands(
+        &self,
+        mut stream: Stream,
+        (target, host): (&str, &str),
+        (headers, subprotocols): (&GivenHeaders, &Subprotocols),
+    ) -> Result<Switched, Failure> {
         let mut nonce = [0; 16];
         random(&mut nonce).map_err(failed)?;
-        let (key, host) = (request_key(nonce), order.target.authority());
-        let protocols: Vec<_> = order.subprotocols.iter().collect();
-        let headers: Vec<_> = order.headers.iter().collect();
+        let key = request_key(nonce);
+        let protocols: Vec<_> = subprotocols.iter().collect();
+        let headers: Vec<_> = headers.iter().collect();
         let request = ClientRequest {
-            target: order.target.path(),
-            host: &host,
+            target,
+            host,
             key: &key,
             protocols: &protocols,
             headers: &headers,
@@ -218,7 +270,7 @@ mod tests {
 
     fn may(dialler: &Dialler, host: &str, address: &str) -> bool {
         let host = Host::parse(host).unwrap();
-        dialler.may_reach(&host) && dialler.may_reach_at(&host, address.parse().unwrap())
+        dialler.may_reach(&host, false) && dialler.may_reach_at(&host, address.parse().unwrap())
     }
 
     #[test]

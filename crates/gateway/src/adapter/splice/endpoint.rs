@@ -2,20 +2,28 @@
 
 use std::sync::Arc;
 
+use super::local::Inner;
 use super::session::Splice;
 use super::terms::Terms;
 use crate::contract::Opened;
 use crate::contract::{Acceptance, Transport};
 use crate::http::upgrade::{self, Offered};
-use crate::http::{Answer, Answering, Asked, Claim, Client, Endpoint, Exchange, open};
+use crate::http::{Answer, Answering, Asked, Claim, Client, Endpoint, Exchange, HttpService, open};
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Sessions(Arc<Terms>);
+pub(in crate::adapter) struct Sessions {
+    terms: Arc<Terms>,
+    /// What accepts targets within the gateway, where there may be any.
+    inner: Option<Arc<HttpService>>,
+}
 
 impl Sessions {
-    pub(super) fn new(terms: Terms) -> Self {
-        Self(Arc::new(terms))
+    pub(super) fn new(terms: Terms, inner: Option<HttpService>) -> Self {
+        Self {
+            terms: Arc::new(terms),
+            inner: inner.map(Arc::new),
+        }
     }
 }
 
@@ -29,22 +37,32 @@ impl Endpoint for Sessions {
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
-        Box::pin(answer(&self.0, exchange, asked))
+        Box::pin(self.open(exchange, asked))
     }
 }
 
-/// 101, or the error that fits.
-async fn answer(terms: &Arc<Terms>, exchange: &Exchange, request: &Asked) -> Option<Answer> {
-    let offered = match upgrade::offered(request) {
-        Ok(offered) => offered,
-        Err(answer) => return Some(*answer),
-    };
-    let session = Box::new(Splice::new(terms));
-    let admitted = open::admit_where_asked(exchange, request, Transport::Splice, session).await;
-    Some(match admitted {
-        Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client, &offered),
-        Err(answer) => answer,
-    })
+impl Sessions {
+    /// 101, or the error that fits.
+    async fn open(&self, exchange: &Exchange, request: &Asked) -> Option<Answer> {
+        let offered = match upgrade::offered(request) {
+            Ok(offered) => offered,
+            Err(answer) => return Some(*answer),
+        };
+        let headers = request.headers();
+        let client = (
+            exchange.client_address(headers),
+            exchange.client_port(headers),
+        );
+        let inner = self.inner.as_ref();
+        let inner = inner.map(|service| Inner::new(service, exchange, client));
+        let session = Splice::new(&self.terms, exchange.shard.hub(), inner);
+        let transport = Transport::Splice;
+        let admitted = open::admit_where_asked(exchange, request, transport, Box::new(session));
+        Some(match admitted.await {
+            Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client, &offered),
+            Err(answer) => answer,
+        })
+    }
 }
 
 fn begin(opened: Opened, acceptance: &Acceptance, client: &Client, offered: &Offered) -> Answer {

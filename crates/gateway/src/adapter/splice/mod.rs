@@ -2,18 +2,21 @@
 //! messages pass from one connection to the other on their I/O thread. Owns what a listener says of that; the wire is in
 //! `millrace_protocol::splice`.
 
+mod connecting;
 mod dial;
 mod endpoint;
 mod limits;
+mod local;
 mod masks;
+mod say;
 mod session;
 mod target;
 mod targets;
 mod terms;
 
 use crate::contract::{Encoding, EncodingDef, ListenError, Message, Reader};
-use crate::http::{Endpoint, EndpointLimits};
-use endpoint::Sessions;
+use crate::http::{EndpointLimits, Endpoints, HttpService};
+pub(super) use endpoint::Sessions;
 use limits::SpliceLimits;
 use terms::Terms;
 
@@ -28,13 +31,17 @@ pub(super) const ENCODING: EncodingDef = EncodingDef {
 
 fn nothing(_message: &Message<'_>, _out: &mut Vec<u8>) {}
 
-/// Reads the options of a listener.
+/// Reads the options of a listener. `inside` answers what its targets within the gateway ask for.
 pub(super) fn sessions(
     options: &Reader<'_>,
     limits: &EndpointLimits<'_>,
     encoding: Encoding,
-) -> Result<impl Endpoint + use<>, ListenError> {
+    inside: impl FnOnce() -> Result<Endpoints, ListenError>,
+) -> Result<Sessions, ListenError> {
     let own: SpliceLimits = limits.own()?;
-    let limits = (limits.listener, limits.http, own);
-    Ok(Sessions::new(Terms::read(options, limits, encoding)?))
+    let terms = Terms::read(options, (limits.listener, limits.http, own), encoding)?;
+    let has_inside = options.flag("localTargets")?.unwrap_or_default();
+    let inner = has_inside.then(inside).transpose()?;
+    let service = |endpoints| HttpService::new(limits.listener, limits.http.clone(), endpoints);
+    Ok(Sessions::new(terms, inner.map(service)))
 }

@@ -4,22 +4,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use millrace_protocol::splice::{
-    CONTROL, Call, CallError, ConnectParams, Gone, Incoming, Method, Prefix, Problem,
-    Target as Url, TerminateParams, append_closed, append_done, append_error, append_warning,
-    decode_call,
+    CONTROL, Call, CallError, Gone, Incoming, Method, Prefix, Problem, TerminateParams,
+    append_closed, append_done, decode_call,
 };
 use millrace_protocol::websocket::{
     self, DecodeError, Decoder, Input, Item, Kind, Opcode, append_part, close,
 };
 
-use super::dial::{Failure, Order};
-use super::target::{Connected, Target, append_control_message};
+use super::connecting::Connecting;
+use super::local::Inner;
+use super::say::{fail, say, warn};
 use super::targets::{Closing, Note, Targets};
 use super::terms::Terms;
 use crate::contract::{
-    CloseMode, CloseReason, Context, Dial, Env, Flow, Goodbye, Liveness, Reached, Session, Taken,
-    Traits, Wake,
+    CloseMode, CloseReason, Context, Env, Flow, Goodbye, Hub, Liveness, Session, Taken, Traits,
+    Wake,
 };
+use crate::target_stats::HostStats;
 
 /// See the module.
 #[derive(Debug)]
@@ -33,15 +34,19 @@ pub(super) struct Splice {
 struct Relay {
     terms: Arc<Terms>,
     targets: Rc<Targets>,
+    connecting: Connecting,
 }
 
 impl Splice {
-    pub(super) fn new(terms: &Arc<Terms>) -> Self {
+    /// `inner` accepts targets within the gateway.
+    pub(super) fn new(terms: &Arc<Terms>, hub: &Arc<Hub>, inner: Option<Inner>) -> Self {
+        let targets = Rc::new(Targets::new(Arc::clone(terms), Arc::clone(hub)));
         Self {
             decoder: Decoder::new(),
             relay: Relay {
                 terms: Arc::clone(terms),
-                targets: Rc::new(Targets::new(Arc::clone(terms))),
+                connecting: Connecting::new(&targets, inner),
+                targets,
             },
         }
     }
@@ -87,6 +92,7 @@ impl Relay {
         };
         let most = self.terms.limits.target_queue_bytes;
         if unwritten > 0 && unwritten.saturating_add(payload.len()) > most {
+            self.targets.count_for(index, HostStats::drop_one);
             self.targets.closes(index, Closing::Dropped);
             return cx.close_link(link, close::TRY_AGAIN_LATER, FULL);
         }
@@ -94,6 +100,8 @@ impl Relay {
             Kind::Text => Opcode::Text,
             Kind::Binary => Opcode::Binary,
         };
+        self.targets
+            .count_for(index, |stats| stats.sent(payload.len()));
         let key = self.targets.next_mask();
         // it was open a moment ago
         let _open = cx.write_to(link, |out| {
@@ -106,7 +114,7 @@ impl Relay {
         match decode_call(document) {
             Ok(Incoming::Reply) => {}
             Ok(Incoming::Call(Call { id, method })) => match method {
-                Method::Connect(params) => self.connect(id, params, cx),
+                Method::Connect(params) => self.connecting.call(id, params, cx),
                 Method::Terminate(params) => self.terminate(id, &params, cx),
                 Method::Unknown => {
                     let problem = Problem::UnknownMethod;
@@ -120,55 +128,6 @@ impl Relay {
             // of a kind that is not known yet, too
             Err(_) => warn(Problem::Unparsable, cx),
         }
-    }
-
-    /// Begins to reach a target; the reply follows when it is.
-    fn connect(&self, id: i64, params: ConnectParams, cx: &mut Context<'_>) {
-        let Ok(target) = Url::parse(&params.url) else {
-            return fail(id, Problem::InvalidUrl, Problem::InvalidUrl.text(), cx);
-        };
-        let terms = &self.terms;
-        if !terms.dialler.may_reach(target.host()) {
-            let problem = Problem::HostNotAllowed;
-            return fail(id, problem, problem.text(), cx);
-        }
-        let most = usize::try_from(terms.limits.targets_per_session).unwrap_or(usize::MAX);
-        let counted = terms.count().filter(|_| self.targets.count() < most);
-        let Some(counted) = counted else {
-            return fail(id, Problem::DialFailed, TOO_MANY, cx);
-        };
-        let order = Order {
-            target,
-            headers: params.headers,
-            subprotocols: params.subprotocols,
-            timeout: params.timeout,
-        };
-        let (by, targets) = (Arc::clone(&terms.dialler), Rc::clone(&self.targets));
-        let dial = targets.next_dial();
-        let web_socket = params.web_socket;
-        let reach = Box::pin(async move {
-            match by.reach(&order).await {
-                Ok(switched) => {
-                    let call = Connected {
-                        id,
-                        dial,
-                        web_socket,
-                        protocol: switched.protocol,
-                    };
-                    Some(Reached {
-                        stream: switched.stream,
-                        early: switched.early,
-                        session: Box::new(Target::new(&targets, call, counted)),
-                    })
-                }
-                Err(Failure { problem, text }) => {
-                    targets.failed(dial, Note::Failed { id, problem, text });
-                    None
-                }
-            }
-        });
-        let dialled = cx.dial(Dial { reach });
-        self.targets.dialling(dial, dialled);
     }
 
     fn terminate(&self, id: i64, params: &TerminateParams, cx: &mut Context<'_>) {
@@ -258,6 +217,8 @@ impl Session for Splice {
             }
             Wake::Posted => self.relay.tell(cx),
             Wake::Room => self.relay.targets.room(),
+            Wake::Time => self.relay.connecting.look(cx),
+            Wake::Told(answer) => self.relay.connecting.answered(&answer, cx),
             _ => {}
         }
         Ok(())
@@ -297,21 +258,6 @@ impl Drop for Relay {
     }
 }
 
-/// Says something on the control channel.
-fn say(cx: &mut Context<'_>, encode: impl FnOnce(&mut Vec<u8>)) {
-    let mut message = Vec::new();
-    encode(&mut message);
-    cx.reply(|out| append_control_message(&message, out));
-}
-
-fn warn(problem: Problem, cx: &mut Context<'_>) {
-    say(cx, |out| append_warning(problem, problem.text(), out));
-}
-
-fn fail(id: i64, problem: Problem, text: &str, cx: &mut Context<'_>) {
-    say(cx, |out| append_error(id, problem, text, out));
-}
-
 fn reason_of(error: &DecodeError) -> CloseReason {
     CloseReason::new(error.close_code(), error.close_reason(), CloseMode::Final)
 }
@@ -319,8 +265,6 @@ fn reason_of(error: &DecodeError) -> CloseReason {
 /// A control message over its bound.
 const TOO_LONG: CloseReason =
     CloseReason::new(1009, "Control message is too long", CloseMode::Final);
-
-const TOO_MANY: &str = "too many targets";
 
 /// What a target is told that does not read.
 const FULL: &str = "Outgoing queue is full";

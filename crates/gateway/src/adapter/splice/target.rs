@@ -9,11 +9,13 @@ use millrace_protocol::websocket::{
     Decoder, Input, Item, Kind, Opcode, append_masked_close, append_part, close, header,
 };
 
+use super::say::append_control_message;
 use super::targets::{Closing, End, Targets};
 use super::terms::{Counted, Terms};
 use crate::contract::{
     CloseMode, CloseReason, Context, Env, Goodbye, Link, Liveness, Session, Taken, Traits, Wake,
 };
+use crate::target_stats::HostStats;
 
 /// See the module.
 #[derive(Debug)]
@@ -44,6 +46,8 @@ pub(super) struct Connected {
     pub(super) web_socket: bool,
     /// The subprotocol that the target chose.
     pub(super) protocol: Option<String>,
+    /// The counters of its host.
+    pub(super) stats: Arc<HostStats>,
 }
 
 impl Target {
@@ -74,9 +78,11 @@ impl Leg {
     fn open(&mut self, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         let client = self.targets.client().ok_or(CloseReason::GOING_AWAY)?;
         let ascii = self.call.web_socket;
-        let index = self.targets.place(self.call.dial, cx.link(), ascii);
+        let place = (cx.link(), &self.call.stats);
+        let index = self.targets.place(self.call.dial, place, ascii);
         let index = index.ok_or(CloseReason::GOING_AWAY)?;
         self.index = Some(index);
+        self.call.stats.open();
         let reply = connected_reply(&self.call, index);
         if cx.write_to(client, |out| append_control_message(&reply, out)) {
             Ok(())
@@ -90,6 +96,7 @@ impl Leg {
         let Some(index) = self.index else {
             return;
         };
+        self.call.stats.received(payload.len());
         let is_text = kind == Kind::Text && is_text_index(index) && !self.terms.binary;
         let opcode = if is_text {
             Opcode::Text
@@ -123,6 +130,7 @@ impl Leg {
     /// It is gone: the client is told once.
     fn gone(&mut self, code: u16, reason: &str, clean: bool) {
         if let Some(index) = self.index.take() {
+            self.call.stats.close();
             let end = End {
                 code,
                 reason: reason.to_owned(),
@@ -228,9 +236,4 @@ fn connected_reply(call: &Connected, index: u16) -> Vec<u8> {
     let mut reply = Vec::new();
     append_connected(call.id, index, call.protocol.as_deref(), &mut reply);
     reply
-}
-
-/// A control message as a frame to the client: binary, as its index is no UTF-8.
-pub(super) fn append_control_message(message: &[u8], out: &mut Vec<u8>) {
-    append_part(out, Opcode::Binary, true, None, message);
 }

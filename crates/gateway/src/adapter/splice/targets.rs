@@ -12,12 +12,14 @@ use millrace_protocol::splice::{MAX_INDEX, Problem, is_ascii_index};
 
 use super::masks::Masks;
 use super::terms::Terms;
-use crate::contract::{Dialled, Link};
+use crate::contract::{Dialled, Hub, Link};
+use crate::target_stats::HostStats;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Targets {
     pub(super) terms: Arc<Terms>,
+    hub: Arc<Hub>,
     /// The session's own connection.
     client: Cell<Option<Link>>,
     masks: RefCell<Masks>,
@@ -27,7 +29,7 @@ pub(super) struct Targets {
 #[derive(Debug, Default)]
 struct Inner {
     /// By their indices.
-    places: Vec<Option<Place>>,
+    slots: Vec<Option<Slot>>,
     /// Free indices below the length of that, the lowest first.
     free: BinaryHeap<Reverse<u16>>,
     /// Those whose index is taken.
@@ -44,6 +46,13 @@ struct Inner {
 }
 
 /// A target with an index.
+#[derive(Debug)]
+struct Slot {
+    place: Place,
+    stats: Arc<HostStats>,
+}
+
+/// What the session knows of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) link: Link,
@@ -83,9 +92,10 @@ pub(super) struct End {
 }
 
 impl Targets {
-    pub(super) fn new(terms: Arc<Terms>) -> Self {
+    pub(super) fn new(terms: Arc<Terms>, hub: Arc<Hub>) -> Self {
         Self {
             terms,
+            hub,
             client: Cell::new(None),
             masks: RefCell::default(),
             inner: RefCell::default(),
@@ -109,6 +119,11 @@ impl Targets {
         inner.placed + inner.dials.len()
     }
 
+    /// The counters of a host.
+    pub(super) fn stats_of(&self, host: &str) -> Arc<HostStats> {
+        self.hub.targets().of(host)
+    }
+
     /// The number of a target that is to be reached.
     pub(super) fn next_dial(&self) -> u64 {
         let mut inner = self.inner.borrow_mut();
@@ -129,7 +144,12 @@ impl Targets {
     }
 
     /// It was reached: its index, the lowest that is free. `None`: there is none, or the session is over.
-    pub(super) fn place(&self, dial: u64, link: Link, ascii: bool) -> Option<u16> {
+    pub(super) fn place(
+        &self,
+        dial: u64,
+        (link, stats): (Link, &Arc<HostStats>),
+        ascii: bool,
+    ) -> Option<u16> {
         let mut inner = self.inner.borrow_mut();
         let dialled = inner.dials.remove(&dial);
         let index = inner.take_index(ascii).filter(|_| !inner.over);
@@ -139,8 +159,11 @@ impl Targets {
                 link,
                 closing: Closing::No,
             };
-            if let Some(slot) = inner.places.get_mut(usize::from(index)) {
-                *slot = Some(place);
+            if let Some(slot) = inner.slots.get_mut(usize::from(index)) {
+                *slot = Some(Slot {
+                    place,
+                    stats: Arc::clone(stats),
+                });
             }
         }
         drop(inner);
@@ -151,14 +174,23 @@ impl Targets {
     /// The target with this index.
     pub(super) fn find(&self, index: u16) -> Option<Place> {
         let inner = self.inner.borrow();
-        inner.places.get(usize::from(index)).copied().flatten()
+        let slot = inner.slots.get(usize::from(index))?.as_ref();
+        slot.map(|slot| slot.place)
+    }
+
+    /// Counts something of it.
+    pub(super) fn count_for(&self, index: u16, count: impl FnOnce(&HostStats)) {
+        let inner = self.inner.borrow();
+        if let Some(Some(slot)) = inner.slots.get(usize::from(index)) {
+            count(&slot.stats);
+        }
     }
 
     /// It is being closed.
     pub(super) fn closes(&self, index: u16, closing: Closing) {
         let mut inner = self.inner.borrow_mut();
-        if let Some(Some(place)) = inner.places.get_mut(usize::from(index)) {
-            place.closing = closing;
+        if let Some(Some(slot)) = inner.slots.get_mut(usize::from(index)) {
+            slot.place.closing = closing;
         }
     }
 
@@ -170,7 +202,7 @@ impl Targets {
     /// It is gone: its index is free, and the client is told.
     pub(super) fn gone(&self, index: u16, end: End) {
         let mut inner = self.inner.borrow_mut();
-        let slot = inner.places.get_mut(usize::from(index));
+        let slot = inner.slots.get_mut(usize::from(index));
         if slot.and_then(Option::take).is_some() {
             inner.placed -= 1;
             inner.free.push(Reverse(index));
@@ -204,7 +236,7 @@ impl Targets {
         inner.waker = None;
         let dials = std::mem::take(&mut inner.dials);
         let paused = std::mem::take(&mut inner.paused);
-        let links = inner.places.iter().flatten().map(|place| place.link);
+        let links = inner.slots.iter().flatten().map(|slot| slot.place.link);
         let links = links.collect();
         drop(inner);
         drop(dials);
@@ -240,11 +272,11 @@ impl Inner {
         }
         self.free.extend(passed);
         while found.is_none() {
-            let index = u16::try_from(self.places.len()).ok()?;
+            let index = u16::try_from(self.slots.len()).ok()?;
             if index > MAX_INDEX {
                 return None;
             }
-            self.places.push(None);
+            self.slots.push(None);
             if !ascii || is_ascii_index(index) {
                 found = Some(index);
             } else {

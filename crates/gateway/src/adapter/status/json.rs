@@ -146,6 +146,7 @@ mod tests {
             },
             resident_bytes: Some(4096),
             uptime_seconds: 1.5,
+            targets: Vec::new(),
         };
         let text = text(&state);
         assert!(text.starts_with(

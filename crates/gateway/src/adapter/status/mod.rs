@@ -11,6 +11,7 @@ use hyper::{Method, Response, StatusCode};
 use crate::contract::{Hub, ListenError, Reader};
 use crate::http::{Answer, Answering, Asked, Body, Claim, Endpoint, Exchange, plain};
 use crate::stats::Stats;
+use crate::target_stats::HostCounts;
 
 /// Where one listener shows it.
 #[derive(Debug)]
@@ -79,6 +80,7 @@ struct State {
     stats: Stats,
     resident_bytes: Option<usize>,
     uptime_seconds: f64,
+    targets: Vec<HostCounts>,
 }
 
 impl State {
@@ -87,6 +89,7 @@ impl State {
             stats: hub.stats(),
             resident_bytes: memory_stats::memory_stats().map(|memory| memory.physical_mem),
             uptime_seconds: hub.epoch().elapsed().as_secs_f64(),
+            targets: hub.targets().counts(),
         }
     }
 }

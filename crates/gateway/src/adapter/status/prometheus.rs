@@ -1,6 +1,8 @@
 //! The state as metrics, in the text format of `OpenMetrics` 1.0. Names follow its conventions: base units, counters end
 //! in `_total`, one label per kind of thing.
 
+mod targets;
+
 use std::fmt;
 
 use millrace_backplane::State as LinkState;
@@ -36,6 +38,7 @@ impl Collector for State {
         self.gauges(&mut out)?;
         self.counters(&mut out)?;
         self.backplane(&mut out)?;
+        targets::encode(&self.targets, &mut out)?;
         out.workers(&self.stats.workers)
     }
 }

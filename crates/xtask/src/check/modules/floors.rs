@@ -74,6 +74,7 @@ const GATEWAY: Crate = Crate {
                 "fault.rs",
                 "stats.rs",
                 "sync.rs",
+                "target_stats.rs",
             ],
         ),
     ],

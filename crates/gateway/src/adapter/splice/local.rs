@@ -1,0 +1,134 @@
+//! Targets within the gateway: each is a stream in memory, whose other end is accepted as if a client had connected to the listener.
+//! What it asks for there is answered as of every client.
+
+use std::io::{self, IoSlice};
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::sync::mpsc;
+
+use crate::contract::{Carried, Peer, Service, Shard, Stream};
+use crate::http::{Exchange, HttpService};
+
+/// What accepts the targets of one session, for as long as that has it.
+#[derive(Debug)]
+pub(super) struct Inner(mpsc::UnboundedSender<Stream>);
+
+/// Who the session's client is.
+struct Client {
+    peer: Peer,
+    address: Option<IpAddr>,
+}
+
+impl Inner {
+    /// For the session of this request, from this address.
+    pub(super) fn new(
+        service: &Arc<HttpService>,
+        exchange: &Exchange,
+        client: (Option<IpAddr>, u16),
+    ) -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        let own = &exchange.client;
+        let peer = Peer {
+            address: client.0,
+            port: client.1,
+            listener: Arc::clone(&own.listener),
+            local: None,
+            permit: None,
+            over_limit: false,
+            certificate: own.certificate.clone(),
+        };
+        let client = Client {
+            address: client.0,
+            peer,
+        };
+        let (shard, service) = (Rc::clone(&exchange.shard), Arc::clone(service));
+        tokio::task::spawn_local(accept(receiver, shard, service, client));
+        Self(sender)
+    }
+
+    /// One more: this end of it. How many there are is the session's affair.
+    pub(super) fn connect(&self) -> Stream {
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        // it goes when the session does
+        let _taken = self.0.send(stream(far));
+        stream(near)
+    }
+}
+
+async fn accept(
+    mut streams: mpsc::UnboundedReceiver<Stream>,
+    shard: Rc<Shard>,
+    service: Arc<HttpService>,
+    client: Client,
+) {
+    let _guard = shard.guard_connection();
+    while let Some(stream) = streams.recv().await {
+        let (permit, over_limit) = shard.hub().permits().take(client.address);
+        let peer = Peer {
+            permit: Some(permit),
+            over_limit,
+            listener: Arc::clone(&client.peer.listener),
+            certificate: client.peer.certificate.clone(),
+            ..client.peer
+        };
+        Arc::clone(&service).accept(&shard, stream, peer);
+    }
+}
+
+fn stream(end: DuplexStream) -> Stream {
+    Stream::Carried(Box::new(End(end)))
+}
+
+/// Bytes that wait between both ends, each way.
+const PIPE_BYTES: usize = 16 * 1024;
+
+/// One end.
+#[derive(Debug)]
+struct End(DuplexStream);
+
+impl Carried for End {
+    fn needs_shutdown(&self) -> bool {
+        true
+    }
+}
+
+impl AsyncRead for End {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for End {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(cx, slices)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
