@@ -12,6 +12,7 @@ import { tool } from '../scripts/process.mjs';
 import { until, within } from './support/deadline.mjs';
 import { folderFor } from './support/files.mjs';
 import { connect, SpliceSocket } from './support/millrace-splice-client.mjs';
+import { client, next, opened, throwsNamed, told } from './support/splice-client.mjs';
 import { echo, multiplexer } from './support/splice-multiplexer.mjs';
 
 const FILE = new URL('../js/dist/splice-client.mjs', import.meta.url);
@@ -25,45 +26,6 @@ const BROWSER = {
   module: 'esnext',
   moduleResolution: 'bundler',
 };
-
-/** A client of a multiplexer, closed with the test. */
-function client(t, { url }, options) {
-  const mux = connect(url, { WebSocket, ...options });
-  t.teardown(() => mux.close());
-  return mux;
-}
-
-/** The next event of a type. */
-const next = (target, type) =>
-  within(new Promise((resolve) => target.addEventListener(type, resolve, { once: true })), type);
-
-/** All that a socket tells, in order. */
-function told(socket) {
-  const events = [];
-  for (const type of ['open', 'message', 'error', 'close', 'reconnecting']) {
-    socket.addEventListener(type, ({ data, code, reason, wasClean, message }) => {
-      if (type === 'message') events.push(data);
-      else if (type === 'close') events.push([type, code, reason, wasClean]);
-      else if (type === 'error') events.push([type, code, message !== undefined]);
-      else events.push(type);
-    });
-  }
-  return events;
-}
-
-/** A socket that is open. */
-async function opened(mux, url, options) {
-  const socket = mux.open(url, options);
-  await next(socket, 'open');
-  return socket;
-}
-
-/** A call that throws a DOMException of a name. */
-function throwsNamed(t, call, name) {
-  const error = t.throws(call, { any: true });
-  t.true(error instanceof DOMException && error.message.length > 0);
-  t.is(error.name, name);
-}
 
 test('messages go and come as text and as bytes', async (t) => {
   const target = await echo(t);
@@ -411,75 +373,6 @@ test('closing the multiplexer closes its targets with the same code and reason',
   t.deepEqual([code, String(reason)], [4321, 'enough']);
   if (socket.readyState !== 3) await next(socket, 'close');
   t.deepEqual(events, [['close', 4321, 'enough', true]]);
-});
-
-test('with reconnect, open sockets are opened again', async (t) => {
-  const target = await echo(t);
-  const splice = await multiplexer(t);
-  const mux = client(t, splice, { reconnect: { min: 1, max: 20 } });
-  const states = [];
-  for (const type of ['open', 'close']) mux.addEventListener(type, () => states.push([type, mux.readyState]));
-  const options = { protocols: ['a', 'b'], headers: { 'X-Name': 'me' } };
-  const socket = mux.open(`${target.url}/hello`, options);
-  const events = told(socket);
-  const other = await opened(mux, target.url);
-  const closing = await opened(mux, target.url);
-  await until(() => events.includes('again me'), 'the greeting');
-  for (let round = 1; round <= 3; round += 1) {
-    const reconnecting = next(other, 'reconnecting');
-    if (round === 2) closing.close();
-    splice.lose();
-    await reconnecting;
-    t.is(other.readyState, 0);
-    throwsNamed(t, () => other.send('lost'), 'InvalidStateError');
-    await next(other, 'open');
-    await until(() => events.filter((event) => event === 'again me').length === round + 1, 'the greeting again');
-    other.send(`round ${round}`);
-    t.is((await next(other, 'message')).data, `round ${round}`);
-  }
-  t.deepEqual(events, [
-    ...['open', 'hello me', 'again me'],
-    ...['reconnecting', 'open', 'hello me', 'again me'],
-    ...['reconnecting', 'open', 'hello me', 'again me'],
-    ...['reconnecting', 'open', 'hello me', 'again me'],
-  ]);
-  t.is(socket.protocol, 'b');
-  t.is(closing.readyState, 3);
-  t.is(target.clients.size, 2);
-  t.deepEqual(states.slice(0, 3), [
-    ['open', 1],
-    ['close', 0],
-    ['open', 1],
-  ]);
-});
-
-test('with reconnect, a target that is gone meanwhile is closed', async (t) => {
-  const target = await echo(t);
-  const splice = await multiplexer(t);
-  const mux = client(t, splice, { reconnect: { min: 1, max: 20 } });
-  const socket = await opened(mux, target.url);
-  const events = told(socket);
-  const closed = next(socket, 'close');
-  target.stop();
-  splice.lose();
-  await closed;
-  t.deepEqual(events, ['reconnecting', ['error', 4007, true], ['close', 1006, '', false]]);
-});
-
-test('reconnecting waits for a multiplexer that is not there yet, and close ends it', async (t) => {
-  const splice = await multiplexer(t);
-  const mux = client(t, { url: 'ws://127.0.0.1:1' }, { reconnect: { min: 1, max: 5 } });
-  const socket = mux.open(splice.url);
-  const events = told(socket);
-  for (let attempt = 0; attempt < 5; attempt += 1) await next(mux, 'close');
-  t.deepEqual([mux.readyState, socket.readyState, events], [0, 0, []]);
-  mux.close();
-  await next(socket, 'close');
-  t.deepEqual([mux.readyState, socket.readyState], [3, 3]);
-  t.deepEqual(events, [
-    ['error', undefined, false],
-    ['close', 1006, '', false],
-  ]);
 });
 
 test('without a WebSocket anywhere it says what is missing', (t) => {

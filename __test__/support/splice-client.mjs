@@ -1,0 +1,43 @@
+// What tests of the splice client share.
+import { WebSocket } from 'ws';
+import { within } from './deadline.mjs';
+import { connect } from './millrace-splice-client.mjs';
+
+/** A client of a multiplexer, closed with the test. */
+export function client(t, { url }, options) {
+  const mux = connect(url, { WebSocket, ...options });
+  t.teardown(() => mux.close());
+  return mux;
+}
+
+/** The next event of a type. */
+export const next = (target, type) =>
+  within(new Promise((resolve) => target.addEventListener(type, resolve, { once: true })), type);
+
+/** All that a socket tells, in order. */
+export function told(socket) {
+  const events = [];
+  for (const type of ['open', 'message', 'error', 'close', 'reconnecting']) {
+    socket.addEventListener(type, ({ data, code, reason, wasClean, message }) => {
+      if (type === 'message') events.push(data);
+      else if (type === 'close') events.push([type, code, reason, wasClean]);
+      else if (type === 'error') events.push([type, code, message !== undefined]);
+      else events.push(type);
+    });
+  }
+  return events;
+}
+
+/** A socket that is open. */
+export async function opened(mux, url, options) {
+  const socket = mux.open(url, options);
+  await next(socket, 'open');
+  return socket;
+}
+
+/** A call that throws a DOMException of a name. */
+export function throwsNamed(t, call, name) {
+  const error = t.throws(call, { any: true });
+  t.true(error instanceof DOMException && error.message.length > 0);
+  t.is(error.name, name);
+}
