@@ -1,12 +1,12 @@
 // The client of the splice multiplexer, where it loses its connection and makes another.
 import test from 'ava';
 import { until } from './support/deadline.mjs';
-import { client, next, opened, throwsNamed, told } from './support/splice-client.mjs';
+import { client, each, next, opened, throwsNamed, told } from './support/splice-client.mjs';
 import { echo, multiplexer } from './support/splice-multiplexer.mjs';
 
-test('with reconnect, open sockets are opened again', async (t) => {
+each('with reconnect, open sockets are opened again', async (t, multiplexer) => {
   const target = await echo(t);
-  const splice = await multiplexer(t);
+  const splice = await multiplexer();
   const mux = client(t, splice, { reconnect: { min: 1, max: 20 } });
   const states = [];
   for (const type of ['open', 'close']) mux.addEventListener(type, () => states.push([type, mux.readyState]));
@@ -44,9 +44,9 @@ test('with reconnect, open sockets are opened again', async (t) => {
   ]);
 });
 
-test('with reconnect, a target that is gone meanwhile is closed', async (t) => {
+each('with reconnect, a target that is gone meanwhile is closed', async (t, multiplexer) => {
   const target = await echo(t);
-  const splice = await multiplexer(t);
+  const splice = await multiplexer();
   const mux = client(t, splice, { reconnect: { min: 1, max: 20 } });
   const socket = await opened(mux, target.url);
   const events = told(socket);

@@ -11,7 +11,7 @@ import { runtimePath } from '../scripts/runtimes.mjs';
 import { within } from './support/deadline.mjs';
 import { browserTests, launchBrowser } from './support/example.mjs';
 import { needingRuntime } from './support/runtimes.mjs';
-import { echo, multiplexer } from './support/splice-multiplexer.mjs';
+import { echo, listener } from './support/splice-multiplexer.mjs';
 import { SEEN } from './support/splice-visit.mjs';
 import { endWith } from './support/teardown.mjs';
 
@@ -21,7 +21,7 @@ const ARGUMENTS = { node: ['--experimental-websocket'], bun: ['run'], deno: ['ru
 
 for (const [runtime, args] of Object.entries(ARGUMENTS)) {
   needingRuntime(test.serial, runtime)(`${runtime}: all that a client does`, async (t) => {
-    const [splice, target] = [await multiplexer(t), await echo(t)];
+    const [splice, target] = [await listener(t), await echo(t)];
     const child = spawn(runtimePath(runtime), [...args, SCRIPT, splice.url, target.url], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -43,7 +43,7 @@ const FILES = {
 };
 
 browserTests(test)('a browser: all that a client does', async (t) => {
-  const [splice, target] = [await multiplexer(t), await echo(t)];
+  const [splice, target] = [await listener(t), await echo(t)];
   const server = http.createServer(async ({ url }, response) => {
     const [type, read] = FILES[url] ?? ['text/plain', () => ''];
     response.setHeader('Content-Type', type);

@@ -1,13 +1,25 @@
 // What tests of the splice client share.
+import test from 'ava';
 import { WebSocket } from 'ws';
 import { within } from './deadline.mjs';
 import { connect } from './millrace-splice-client.mjs';
+import { listener, multiplexer } from './splice-multiplexer.mjs';
 
 /** A client of a multiplexer, closed with the test. */
 export function client(t, { url }, options) {
   const mux = connect(url, { WebSocket, ...options });
   t.teardown(() => mux.close());
   return mux;
+}
+
+/** The listener, and what stands in for it where a test wants what it does not do. */
+const MULTIPLEXERS = { 'in the tests': multiplexer, 'a listener': listener };
+
+/** Declares a test for each of them; `body` gets a function that starts one. */
+export function each(title, body) {
+  for (const [name, make] of Object.entries(MULTIPLEXERS)) {
+    test(`${title} (${name})`, (t) => body(t, (options) => make(t, options)));
+  }
 }
 
 /** The next event of a type. */

@@ -41,8 +41,8 @@ export async function visit(connect, { mux, target, lose }) {
   seen.brief = [...told, end.code, end.reason, end.wasClean, end.constructor.name.endsWith('Event')];
 
   const failing = client.open('ws://127.0.0.1:1/');
-  const { code } = await next(failing, 'error');
-  seen.failing = [code, (await next(failing, 'close')).code];
+  const [failure, after] = await Promise.all([next(failing, 'error'), next(failing, 'close')]);
+  seen.failing = [failure.code, after.code];
 
   const reopened = next(socket, 'open');
   await lose();
