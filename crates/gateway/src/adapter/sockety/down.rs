@@ -292,6 +292,9 @@ fn piece(
                     taken = sender.file(channel, *index, rest, out)?;
                     Ok(())
                 })?;
+                if taken == 0 {
+                    return Err(SendError::NotInProgress(channel)); // nobody reads it any more
+                }
                 rest = rest.get(taken..).unwrap_or_default();
             }
             Ok(())
