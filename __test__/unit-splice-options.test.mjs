@@ -128,7 +128,13 @@ test('every problem is named, with its path', (t) => {
   const error = t.throws(
     () =>
       parseSpliceOptions({
-        bind: [':0', { address: LOCAL, protocol: 'http', keysBytes: 1 }, 3, { address: LOCAL, allowedHostnames: '' }],
+        bind: [
+          ':0',
+          { address: LOCAL, protocol: 'http', keysBytes: 1 },
+          3,
+          { address: LOCAL, allowedHostnames: '' },
+          { address: LOCAL, localTargets: true },
+        ],
         port: 1,
         workerPath: 'worker.js',
         frameSizeLimit: 0,
@@ -140,6 +146,7 @@ test('every problem is named, with its path', (t) => {
         tls: { ca: 'ca.pem' },
         proxyProtocol: true,
         ioThreads: 0,
+        localTargets: true,
       }),
     { instanceOf: TypeError },
   );
@@ -159,7 +166,9 @@ test('every problem is named, with its path', (t) => {
     'options.tls must have cert and key, or names',
     'options.writeTimeout must be 1 to 86400000 milliseconds, or a text such as "5s" that says so, not "5"',
     'unknown option options.bind[1].keysBytes',
+    'unknown option options.bind[4].localTargets',
     'unknown option options.limits.nonsense',
+    'unknown option options.localTargets',
     'unknown option options.port',
     'unknown option options.workerPath',
   ]);

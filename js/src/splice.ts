@@ -8,6 +8,7 @@ export type {
   SpliceListener,
   SpliceListenerLimits,
   SpliceServerOptions,
+  SpliceTerms,
   SpliceTlsOptions,
 } from './splice/options.js';
 export { createSplice, type SpliceServer } from './splice/server.js';

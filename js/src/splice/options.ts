@@ -14,10 +14,11 @@ import { type Duration, readDuration, readSize, type Size } from './units.js';
 /** Limits of a listener that speaks splice. */
 export type SpliceListenerLimits = ListenerLimits & HttpLimits & SpliceLimits;
 
+/** Options of splice, but for those that need workers. */
+export type SpliceTerms = Omit<SpliceOptions, 'protocol' | 'localTargets'>;
+
 /** An address to listen on, with options of its own. */
-export interface SpliceListener
-  extends Omit<SpliceOptions, 'protocol'>,
-    Omit<ListenerOptions<SpliceListenerLimits>, 'tls'> {
+export interface SpliceListener extends SpliceTerms, Omit<ListenerOptions<SpliceListenerLimits>, 'tls'> {
   /** There is no other. */
   protocol?: 'splice';
   /** As in `SpliceServerOptions`, for this listener; `false` is plain. */
@@ -28,7 +29,7 @@ export interface SpliceListener
 export type SpliceTlsOptions = TlsOptions;
 
 /** Options of `createSplice`. Those of a listener are for all listeners that do not have their own. */
-export interface SpliceServerOptions extends Omit<SpliceOptions, 'protocol'> {
+export interface SpliceServerOptions extends SpliceTerms {
   /** Where to listen, as in `start`: an address, an address with options of its own, or several. */
   bind: string | SpliceListener | (string | SpliceListener)[];
   /** TLS on every listener that does not say otherwise: `wss:`. Default: plain. */
@@ -145,7 +146,8 @@ function readLimits(root: Fields, problems: string[]): unknown {
 /** Who may be reached by whom: a listener that others can reach must not reach everybody by mistake. */
 function checkListener(listener: unknown, at: string, problems: string[]): void {
   if (typeof listener !== 'object' || listener === null) return;
-  const { address, protocol, allowedHostnames, anyTarget } = listener as Fields;
+  const { address, protocol, allowedHostnames, anyTarget, localTargets } = listener as Fields;
+  if (localTargets !== undefined) problems.push(`unknown option ${at}.localTargets`);
   if (protocol !== splice.name) {
     problems.push(`${at}.protocol must be ${choice([splice.name])}, not ${shown(protocol)}`);
   }
@@ -181,6 +183,6 @@ const NAMED_LIMITS = {
 /** The default of the limit `messageBytes`. */
 const MESSAGE_BYTES = 16 * 1024 * 1024;
 
-const LISTENER_KEYS: readonly string[] = [...splice.keys, 'proxyProtocol'];
+const LISTENER_KEYS: readonly string[] = [...splice.keys.filter((key) => key !== 'localTargets'), 'proxyProtocol'];
 const START_KEYS = ['trustProxy', 'reusePort', 'ioThreads', 'ioUring', 'onError', 'onLog', 'logLevel'];
 const KEYS = ['bind', 'tls', 'limits', ...Object.keys(NAMED_LIMITS), ...LISTENER_KEYS, ...START_KEYS];
