@@ -118,13 +118,7 @@ test('what is no URL of a WebSocket fails with 4005 and its path', async (t) => 
     ],
     ...['127.0.0.1', '/path', 'ws:127.0.0.1', 'ws://127.0.0.1:0/', 'ws://127.0.0.1:65536/', 'ws://127.0.0.1:-1/'],
     ...['ws://127.0.0.1:x/', 'ws://[::1/', 'ws://[zz]/', 'ws://a b/', 'ws://127.0.0.1/\r\nX: y'],
-    ...[
-      'ws://127.0.0.1/\0',
-      'javascript:alert(1)',
-      'file:///etc/passwd',
-      'unix:/run/x',
-      `ws://127.0.0.1/${'x'.repeat(10_000)}`,
-    ],
+    ...['ws://127.0.0.1/\0', 'javascript:alert(1)', 'file:///etc/passwd', 'unix:/run/x'],
   ];
   for (const url of wrong) {
     const { error } = await mux.ask('connect', { url });
@@ -136,7 +130,16 @@ test('what is no URL of a WebSocket fails with 4005 and its path', async (t) => 
 test('wrong parameters fail with 4000 and the id', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t)];
   const url = target.url();
-  for (const params of [[], 'x', 5, { url: 5 }, { url: [] }, { url, timeout: 'x' }, { url, timeout: 1.5 }]) {
+  for (const params of [
+    [],
+    'x',
+    5,
+    { url: 5 },
+    { url: url + 'x'.repeat(10_000) },
+    { url: [] },
+    { url, timeout: 'x' },
+    { url, timeout: 1.5 },
+  ]) {
     const { error } = await mux.ask('connect', params);
     t.is(error?.code, 4000, JSON.stringify(params));
     t.regex(error.message, /^Error parsing payload as JSON/);
