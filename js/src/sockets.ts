@@ -23,14 +23,7 @@ export * from './sockets/transfer.js';
 export { get_error };
 
 /** All functions and constants in one object. */
-export type Sockets = typeof calls &
-  typeof constants &
-  typeof events &
-  typeof http &
-  typeof transfer & {
-    /** The text of the last failed call in this thread. */
-    get_error: typeof get_error;
-  };
+export type Sockets = Omit<typeof import('./sockets.js'), 'sockets' | 'InternalError'>;
 
 /** All functions and constants. */
 export const sockets: Sockets = { ...calls, ...constants, ...events, ...http, ...transfer, get_error };

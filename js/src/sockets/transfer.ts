@@ -25,6 +25,18 @@ export interface ReceiveOptions {
   bytes?: boolean;
 }
 
+/** What is received: bytes. */
+export interface ReceiveBytes extends ReceiveOptions {
+  /** A `Uint8Array`. */
+  bytes: true;
+}
+
+/** What is received: text. */
+export interface ReceiveText extends ReceiveOptions {
+  /** No `Uint8Array`. */
+  bytes?: false;
+}
+
 /**
  * Takes a connection. Waits for one, unless the descriptor is non-blocking: then `null` is that there is none. The new
  * descriptor is blocking.
@@ -100,8 +112,8 @@ export function sendto(fd: number, data: SocketData, flags: number, address: str
  * const bytes = recv(fd, 4096, 0, { bytes: true });
  * ```
  */
-export function recv(fd: number, bufsize: number, flags: number | undefined, options: Bytes): Uint8Array | null;
-export function recv(fd: number, bufsize: number, flags?: number, options?: Text): string | null;
+export function recv(fd: number, bufsize: number, flags: number | undefined, options: ReceiveBytes): Uint8Array | null;
+export function recv(fd: number, bufsize: number, flags?: number, options?: ReceiveText): string | null;
 export function recv(fd: number, bufsize: number, flags?: number, options?: ReceiveOptions): string | Uint8Array | null;
 export function recv(fd: number, bufsize: number, flags = 0, options?: ReceiveOptions): string | Uint8Array | null {
   const native = calls('recv');
@@ -116,9 +128,9 @@ export function recvfrom(
   fd: number,
   bufsize: number,
   flags: number | undefined,
-  options: Bytes,
+  options: ReceiveBytes,
 ): Datagram<Uint8Array> | null;
-export function recvfrom(fd: number, bufsize: number, flags?: number, options?: Text): Datagram | null;
+export function recvfrom(fd: number, bufsize: number, flags?: number, options?: ReceiveText): Datagram | null;
 export function recvfrom(
   fd: number,
   bufsize: number,
@@ -140,12 +152,6 @@ export function recvfrom(
   );
   return datagram === null ? null : { ...datagram, data: shown(datagram.data) };
 }
-
-/** Options that ask for bytes. */
-export type Bytes = ReceiveOptions & { bytes: true };
-
-/** Options that do not. */
-export type Text = ReceiveOptions & { bytes?: false };
 
 function shown<T>(received: T | ArrayBuffer): T | Uint8Array {
   return received instanceof ArrayBuffer ? new Uint8Array(received) : received;
