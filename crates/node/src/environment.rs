@@ -30,6 +30,7 @@ use crate::token_words::{self, TokenWords};
 #[derive(Debug)]
 pub(crate) struct Environment {
     /// Of no other thread, before or after.
+    #[cfg(unix)]
     number: usize,
     slot: &'static Slot,
     line: OnceCell<Arc<Line>>,
@@ -79,6 +80,7 @@ struct Hook {
 impl Environment {
     fn new() -> Rc<Self> {
         Rc::new_cyclic(|this: &Weak<Self>| Self {
+            #[cfg(unix)]
             number: ADDON.new_number(),
             slot: ADDON.slots().take(this.as_ptr().cast()),
             line: OnceCell::new(),

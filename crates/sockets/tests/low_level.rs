@@ -32,18 +32,18 @@ fn done<T>(result: Result<Turn<T>, Fault>) -> T {
 }
 
 fn tcp(table: &Table) -> u32 {
-    table
-        .socket(OWNER, libc::AF_INET, libc::SOCK_STREAM, 0)
-        .unwrap()
+    let made = table.socket(OWNER, libc::AF_INET, libc::SOCK_STREAM, 0);
+    made.expect("the system has TCP")
 }
 
 /// A listener of ours, and its port.
 fn listening(table: &Table) -> (u32, u16) {
     let listener = tcp(table);
-    table.bind(listener, "127.0.0.1", 0).unwrap();
-    table.listen(listener, 8).unwrap();
-    let port = table.own_address(listener).unwrap().port;
-    (listener, port)
+    let listens = table
+        .bind(listener, "127.0.0.1", 0)
+        .and_then(|()| table.listen(listener, 8));
+    let own = listens.and_then(|()| table.own_address(listener));
+    (listener, own.expect("loopback is there").port)
 }
 
 fn received(table: &Table, number: u32, most: usize) -> Result<Turn<Vec<u8>>, Fault> {

@@ -212,6 +212,7 @@ impl<'s> Js<'s> {
     }
 
     /// Whether it is an `ArrayBuffer` that was given away.
+    #[cfg(unix)]
     pub(crate) fn is_detached(self, value: Value<'_>) -> Outcome<bool> {
         let mut answer = false;
         // SAFETY: see the impl block.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
-use socket2::Socket;
+use socket2::{SockRef, Socket};
 
 use super::address::Family;
 use super::fault::Fault;
@@ -33,23 +33,22 @@ struct Slot {
 /// What a number stands for. The system's descriptor is closed when the last call that works on it returns.
 #[derive(Debug)]
 pub(super) struct Descriptor {
-    kind: Kind,
+    system: OwnedFd,
     /// Whether calls return at once. The system's descriptor never blocks.
     returns_at_once: AtomicBool,
     /// With whom it is closed.
     owner: usize,
+    /// What there is to know of a socket; nothing of anything else.
+    socket: Option<Traits>,
 }
 
-#[derive(Debug)]
-enum Kind {
-    Socket {
-        socket: Socket,
-        family: Family,
-        is_stream: bool,
-    },
-    #[cfg(target_os = "linux")]
-    Epoll(OwnedFd),
+#[derive(Clone, Copy, Debug)]
+struct Traits {
+    family: Family,
+    is_stream: bool,
 }
+
+const NO_SOCKET: Fault = Fault::System(libc::ENOTSOCK);
 
 impl Descriptor {
     pub(super) fn socket(
@@ -59,57 +58,42 @@ impl Descriptor {
         is_stream: bool,
     ) -> Result<Self, Fault> {
         socket.set_nonblocking(true)?;
-        let kind = Kind::Socket {
-            socket,
-            family,
-            is_stream,
-        };
         Ok(Self {
-            kind,
+            system: socket.into(),
             returns_at_once: AtomicBool::new(false),
             owner,
+            socket: Some(Traits { family, is_stream }),
         })
     }
 
     #[cfg(target_os = "linux")]
-    pub(super) fn epoll(owner: usize, descriptor: OwnedFd) -> Self {
+    pub(super) fn epoll(owner: usize, system: OwnedFd) -> Self {
         Self {
-            kind: Kind::Epoll(descriptor),
+            system,
             returns_at_once: AtomicBool::new(false),
             owner,
+            socket: None,
         }
     }
 
-    pub(super) fn as_socket(&self) -> Result<&Socket, Fault> {
-        match &self.kind {
-            Kind::Socket { socket, .. } => Ok(socket),
-            #[cfg(target_os = "linux")]
-            Kind::Epoll(_) => Err(Fault::System(libc::ENOTSOCK)),
-        }
+    pub(super) fn as_socket(&self) -> Result<SockRef<'_>, Fault> {
+        self.socket
+            .map(|_| SockRef::from(&self.system))
+            .ok_or(NO_SOCKET)
     }
 
     pub(super) fn family(&self) -> Result<Family, Fault> {
-        match &self.kind {
-            Kind::Socket { family, .. } => Ok(*family),
-            #[cfg(target_os = "linux")]
-            Kind::Epoll(_) => Err(Fault::System(libc::ENOTSOCK)),
-        }
+        self.socket.map(|socket| socket.family).ok_or(NO_SOCKET)
     }
 
     /// Whether its bytes have no bounds of messages.
     pub(super) fn is_stream(&self) -> bool {
-        matches!(
-            self.kind,
-            Kind::Socket {
-                is_stream: true,
-                ..
-            }
-        )
+        self.socket.is_some_and(|socket| socket.is_stream)
     }
 
     #[cfg(target_os = "linux")]
     pub(super) fn is_epoll(&self) -> bool {
-        matches!(self.kind, Kind::Epoll(_))
+        self.socket.is_none()
     }
 
     pub(super) fn returns_at_once(&self) -> bool {
@@ -123,11 +107,7 @@ impl Descriptor {
 
 impl AsFd for Descriptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.kind {
-            Kind::Socket { socket, .. } => socket.as_fd(),
-            #[cfg(target_os = "linux")]
-            Kind::Epoll(descriptor) => descriptor.as_fd(),
-        }
+        self.system.as_fd()
     }
 }
 
@@ -160,16 +140,17 @@ impl Table {
         places.find(number).map(Arc::clone).ok_or(UNKNOWN)
     }
 
+    #[cfg(target_os = "linux")]
     pub(super) fn has(&self, number: u32) -> bool {
         self.0.read().find(number).is_some()
     }
 
     fn take_all_of(&self, owner: usize) -> Vec<Arc<Descriptor>> {
         let mut places = self.0.write();
-        let owned = |slot: &Slot| slot.open.as_ref().is_some_and(|open| open.owner == owner);
+        let is_of = |slot: &Slot| slot.open.as_ref().is_some_and(|open| open.owner == owner);
         let numbers: Vec<u32> = (0..)
             .zip(&places.all)
-            .filter(|(_, slot)| owned(slot))
+            .filter(|(_, slot)| is_of(slot))
             .map(|(at, slot)| number_of(at, slot.generation))
             .collect();
         numbers
@@ -280,7 +261,7 @@ mod tests {
         let table = Table::default();
         let [one, other] = [1, 2].map(|owner| table.add(descriptor(owner)).unwrap());
         assert_eq!(table.close_all_of(1), 1);
-        assert_eq!((table.has(one), table.has(other)), (false, true));
+        assert!(table.get(one).is_err() && table.get(other).is_ok());
         assert_eq!(table.close_all_of(1), 0);
     }
 

@@ -111,7 +111,7 @@ impl Table {
             let spare = room.spare_capacity_mut();
             let most = most.min(spare.len());
             let spare = spare.get_mut(..most).unwrap_or_default();
-            match take(socket, spare, flags) {
+            match take(&socket, spare, flags) {
                 Ok((count, told)) => {
                     let count = count.min(most);
                     // SAFETY: the system has written `count` bytes behind the length, and there is room for as many.

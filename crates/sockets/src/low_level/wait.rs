@@ -72,13 +72,13 @@ impl Table {
             .iter()
             .zip(entries.iter())
             .map(|(descriptor, (_, events))| {
-                let events = PollFlags::from_bits_retain(events.cast_unsigned());
-                PollFd::from_borrowed_fd(descriptor.as_fd(), events)
+                PollFd::from_borrowed_fd(descriptor.as_fd(), flags_of(*events))
             })
             .collect();
         let ready = poll_until(&mut all, Instant::now() + time)?;
         for ((_, events), polled) in entries.iter_mut().zip(&all) {
-            *events = polled.revents().bits().cast_signed();
+            // their type has a sign on some systems
+            *events = i16::from_ne_bytes(polled.revents().bits().to_ne_bytes());
         }
         Ok(if ready > 0 || whole {
             Turn::Done(())
@@ -86,6 +86,12 @@ impl Table {
             Turn::Waiting
         })
     }
+}
+
+fn flags_of(events: i16) -> PollFlags {
+    #[cfg(target_os = "linux")]
+    let events = events.cast_unsigned();
+    PollFlags::from_bits_retain(events)
 }
 
 /// How long to wait for now, and whether that is all.
