@@ -73,10 +73,12 @@ fn told<'s, T>(
 }
 
 /// Where there is nothing to tell but that it worked.
+#[inline(never)]
 fn done(js: Js<'_>, result: Result<(), Fault>) -> Answer<'_> {
     told(js, result, |()| js.number(0.0).map(Some))
 }
 
+#[inline(never)]
 fn show_place<'s>(js: Js<'s>, object: Value<'s>, place: &Place) -> Outcome<()> {
     js.set(object, c"address", js.string(&place.address)?)?;
     js.set(object, c"port", js.number(f64::from(place.port))?)

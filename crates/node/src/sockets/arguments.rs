@@ -1,4 +1,5 @@
-//! The numbers that the functions of `millrace/sockets` are given. Nothing wraps: what does not fit is a `TypeError`.
+//! The numbers that the functions of `millrace/sockets` are given. Nothing wraps: what does not fit is a `TypeError`. None is
+//! inlined: the addon would have each of them thirty times, beside a call of the system that takes much longer.
 
 use super::table;
 use crate::arguments::{is_undefined, wrong};
@@ -9,6 +10,7 @@ use crate::numbers;
 
 /// A number that may be a descriptor: any integer of at most 32 bits. One that no descriptor can have becomes another
 /// that none has.
+#[inline(never)]
 pub(super) fn descriptor(call: &Call<'_, Environment>, at: usize, name: &str) -> Outcome<u32> {
     let given = call.arguments[at];
     if let Some(number) = call.js.as_number(given)? {
@@ -23,6 +25,7 @@ pub(super) fn descriptor(call: &Call<'_, Environment>, at: usize, name: &str) ->
 }
 
 /// An integer of 32 bits.
+#[inline(never)]
 pub(super) fn int(call: &Call<'_, Environment>, at: usize, name: &str) -> Outcome<i32> {
     let given = call.arguments[at];
     if let Some(number) = call.js.as_number(given)?
@@ -34,6 +37,7 @@ pub(super) fn int(call: &Call<'_, Environment>, at: usize, name: &str) -> Outcom
 }
 
 /// A port, which addresses of `of` may not have: then it may be left out.
+#[inline(never)]
 pub(super) fn port(call: &Call<'_, Environment>, at: usize, of: u32) -> Outcome<u16> {
     let given = call.arguments[at];
     if is_undefined(call.js, given)? && !table().has_ports(of) {
@@ -54,6 +58,7 @@ pub(super) fn port(call: &Call<'_, Environment>, at: usize, of: u32) -> Outcome<
 }
 
 /// How many bytes to receive.
+#[inline(never)]
 pub(super) fn size(call: &Call<'_, Environment>, at: usize) -> Outcome<usize> {
     let given = call.arguments[at];
     if let Some(number) = call.js.as_number(given)?
