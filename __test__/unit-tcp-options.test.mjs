@@ -81,7 +81,10 @@ for (const [given, message] of [
   [{ framing: 'line', password: 'x' }, `${AT}.password is for listeners with protocol 'resp'`],
   [{ protocol: 'http', framing: 'line' }, `${AT}.framing is for listeners with protocol 'tcp'`],
   [{ protocol: undefined, lengthBytes: 4 }, `${AT}.lengthBytes is for listeners with protocol 'tcp'`],
-  [{ protocol: 'udp', framing: 'line' }, `${AT}.protocol must be 'http', 'resp', 'tcp', 'sockety' or 'splice', not "udp"`],
+  [
+    { protocol: 'udp', framing: 'line' },
+    `${AT}.protocol must be 'http', 'resp', 'tcp', 'sockety' or 'splice', not "udp"`,
+  ],
 ]) {
   test(`told of ${message.slice(AT.length + 1)}, given ${describe(given)}`, (t) => {
     t.throws(() => parse(given), { instanceOf: TypeError, message });

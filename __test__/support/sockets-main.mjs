@@ -101,6 +101,19 @@ const scenarios = {
     process.exit(7);
   },
 
+  /** Signals come while it waits; the time that is left is waited for. */
+  signals() {
+    process.on('SIGUSR2', () => {});
+    const epoll = sockets.epoll_create1();
+    const { fd } = listening();
+    say('waits');
+    const start = performance.now();
+    const events = sockets.epoll_wait(epoll, 4, 400);
+    const [{ revents }] = sockets.poll([{ fd, events: sockets.POLLIN }], 400);
+    say({ events, revents, took: performance.now() - start });
+    process.exit(0);
+  },
+
   /** Workers that come and go leave nothing. */
   async churn() {
     const round = async () => {
