@@ -1,5 +1,6 @@
 /** The native functions, what their answers mean, and waiting. */
 
+import { constants } from 'node:os';
 import { type NativeSockets, nativeSockets } from '../binding.js';
 import { EINVAL, failed, type InternalError, lastText, RESOLVER_TEXTS } from './error.js';
 
@@ -27,7 +28,7 @@ export function epollCalls(syscall: string): Required<NativeSockets> {
 
 function absent(syscall: string): InternalError {
   const what = native === undefined ? 'low-level sockets are' : 'epoll is';
-  return failed(syscall, ENOSYS, `${what} not available on ${process.platform}`);
+  return failed(syscall, constants.errno.ENOSYS, `${what} not available on ${process.platform}`);
 }
 
 /** Functions that answer with a number below zero have failed. */
@@ -94,6 +95,3 @@ export function waitingFor<T>(timeout: number, call: (left: number) => T | undef
     return answer;
   });
 }
-
-/** As on Linux, where the platform has no number of its own. */
-const ENOSYS = 38;

@@ -43,8 +43,8 @@ impl Table {
             match outcome {
                 Ok(count) => {
                     sent += count;
-                    let all = sent >= bytes.len() || !descriptor.is_stream();
-                    if all || !waits(&descriptor, flags) {
+                    let over = sent >= bytes.len() || count == 0 || !descriptor.is_stream();
+                    if over || !waits(&descriptor, flags) {
                         return Ok((Turn::Done(()), sent));
                     }
                 }
