@@ -10,6 +10,7 @@ import { Example, ended } from './support/example.mjs';
 import { handshake } from './support/http.mjs';
 import { blocksOf, ROOT } from './support/markdown.mjs';
 import { open, ownServer } from './support/server.mjs';
+import { TcpClient } from './support/tcp.mjs';
 import { remove } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -31,7 +32,7 @@ async function unpack(guide) {
   const own = path.join(folder, guide);
   await mkdir(own);
   for (const { file, code } of await blocksOf(`docs/${guide}.md`)) {
-    const anyPort = code.replace('127.0.0.1:8080', '127.0.0.1:0').replace('listen(8080,', 'listen(0,');
+    const anyPort = code.replace('127.0.0.1:8080', '127.0.0.1:0').replace(/listen\((8080|7000),/, 'listen(0,');
     if (file !== undefined) await writeFile(path.join(own, file), anyPort);
   }
   return own;
@@ -143,4 +144,23 @@ test('apps: on the calling thread, and in workers', async (t) => {
   const workers = await Example.start(path.join(guide, 'server.mjs'), [], {}, listening);
   t.teardown(() => workers.kill());
   t.is(await (await fetch(workers.url)).text(), 'hello');
+});
+
+test('TCP servers: lines in capitals, and a file', async (t) => {
+  const guide = await unpack('tcp-server');
+  await writeFile(path.join(guide, 'README.md'), 'read me '.repeat(500_000));
+  const start = async (name) => {
+    const server = await Example.start(path.join(guide, name), [], {}, /^listening on (\d+)\n/m);
+    t.teardown(() => server.kill());
+    return TcpClient.connect(t, `127.0.0.1:${server.url}`);
+  };
+  const echo = await start('echo.mjs');
+  echo.write('one\ntwo\nthr');
+  t.is(await echo.line(), 'ONE');
+  t.is(await echo.line(), 'TWO');
+  echo.write('ee\n');
+  t.is(await echo.line(), 'THREE');
+  const files = await start('files.mjs');
+  files.write('readme\n');
+  t.is((await files.rest()).length, 4_000_000);
 });
