@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 
 import { MillraceError } from '../errors.js';
 import { addressInfo, addressOf } from '../listen-address.js';
-import { nothing, quiet } from '../quiet.js';
+import { nothing } from '../quiet.js';
 import { print, readable } from '../report.js';
 import { type Keeper, TCPConnection } from './connection.js';
 import { checkCallbacks, checkListen, parseServer, type ServerPlan, type TCPServerOptions } from './options.js';
@@ -94,12 +94,13 @@ export class TCPServer {
     const { onConnection, onData, onEnd, onDrain, onClose, onError } = this;
     checkCallbacks({ onConnection, onData, onEnd, onDrain, onClose, onError });
     if (this.#state !== 'idle') {
-      return quiet(Promise.reject(new MillraceError('ERR_MILLRACE_LISTENING', 'the server listens already')));
+      return Promise.reject(new MillraceError('ERR_MILLRACE_LISTENING', 'the server listens already'));
     }
     this.#state = 'starting';
     const listening = this.#listen(port, host);
-    this.#starting = quiet(listening);
-    return listening;
+    this.#starting = listening.catch(nothing);
+    // another promise: if nobody waits for it, its failure is still told
+    return listening.then((server) => server);
   }
 
   async #listen(port: number, host: string): Promise<this> {
@@ -137,7 +138,7 @@ export class TCPServer {
    */
   close(): Promise<void> {
     if (this.#state === 'listening') this.#closing = this.#close();
-    else if (this.#state === 'starting') this.#closing = this.#starting.then(() => this.close(), nothing);
+    else if (this.#state === 'starting') this.#closing = this.#starting.then(() => this.close());
     return this.#closing;
   }
 
