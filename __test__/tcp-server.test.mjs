@@ -249,10 +249,14 @@ test('an address that cannot be had is a rejection, after which the server can l
   await other.close();
   await other.close();
   const listening = other.listen(0, '127.0.0.1');
-  const closing = other.close();
+  const closings = [other.close(), other.close()];
   t.is(await listening, other);
+  await Promise.all(closings);
+  t.deepEqual([other.listening, other.port], [false, 0], 'closed as soon as it listened');
+  const failing = other.listen(server.port, '127.0.0.1');
+  const closing = other.close();
+  await t.throwsAsync(failing, { code: 'ERR_MILLRACE_ADDRESS_IN_USE' });
   await closing;
-  t.false(other.listening, 'closed as soon as it listened');
 });
 
 test('two servers of one thread do not know each other', async (t) => {

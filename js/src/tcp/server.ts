@@ -138,7 +138,9 @@ export class TCPServer {
    */
   close(): Promise<void> {
     if (this.#state === 'listening') this.#closing = this.#close();
-    else if (this.#state === 'starting') this.#closing = this.#starting.then(() => this.close());
+    else if (this.#state === 'starting') {
+      this.#closing = this.#starting.then(() => (this.#state === 'idle' ? undefined : this.close()));
+    }
     return this.#closing;
   }
 
