@@ -16,6 +16,7 @@ import { blocksOf, ROOT } from './support/markdown.mjs';
 import { parse_http_request } from './support/millrace-sockets.mjs';
 import { only } from './support/platforms.mjs';
 import { open, ownServer } from './support/server.mjs';
+import { TcpClient } from './support/tcp.mjs';
 import { remove } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -39,7 +40,7 @@ async function unpack(guide) {
   for (const { file, code } of await blocksOf(`docs/${guide}.md`)) {
     const anyPort = code
       .replace('127.0.0.1:8080', '127.0.0.1:0')
-      .replace('listen(8080,', 'listen(0,')
+      .replace(/listen\((8080|7000),/, 'listen(0,')
       .replace("'127.0.0.1', 8080)", "'127.0.0.1', 0)");
     if (file !== undefined) await writeFile(path.join(own, file), anyPort);
   }
@@ -188,4 +189,23 @@ test('sockets: the parts of a request are as the comments say', async (t) => {
     const expected = said === 'empty' ? '' : said;
     t.is(shown.map((value) => (typeof value === 'string' ? value : inspect(value))).join(' '), expected);
   }
+});
+
+test('TCP servers: lines in capitals, and a file', async (t) => {
+  const guide = await unpack('tcp-server');
+  await writeFile(path.join(guide, 'README.md'), 'read me '.repeat(500_000));
+  const start = async (name) => {
+    const server = await Example.start(path.join(guide, name), [], {}, /^listening on (\d+)\n/m);
+    t.teardown(() => server.kill());
+    return TcpClient.connect(t, `127.0.0.1:${server.url}`);
+  };
+  const echo = await start('echo.mjs');
+  echo.write('one\ntwo\nthr');
+  t.is(await echo.line(), 'ONE');
+  t.is(await echo.line(), 'TWO');
+  echo.write('ee\n');
+  t.is(await echo.line(), 'THREE');
+  const files = await start('files.mjs');
+  files.write('readme\n');
+  t.is((await files.rest()).length, 4_000_000);
 });

@@ -182,7 +182,7 @@ export interface NativeWorker {
   /** Those that wait for the rest of their answer. */
   requests(): number;
   /** Tells the protocol of a socket something of its own, in the order of `send`. False: the socket is gone, or too much waits. */
-  tell(socketId: number, operation: number, fields: Uint8Array, payload?: Uint8Array): boolean;
+  tell(socketId: number, operation: number, fields: Uint8Array, payload?: Data): boolean;
   /** As `tell` for each record in so many bytes; returns where those are that could not be told, if there are any. */
   tellMany(records: Uint8Array, bytes: number): number[] | undefined;
   /** Copies bytes, for `tellShared`, until `forgetBytes`; returns their number. Undefined: too many are kept already. */

@@ -1,5 +1,6 @@
 /** What is sent on one connection: whole, in parts, and what is written of it. Knows no answers. */
 
+import { DONE, quiet } from '../quiet.js';
 import {
   OPERATION_SOCKETY_BEGIN,
   OPERATION_SOCKETY_CUT,
@@ -19,7 +20,6 @@ import { FileTransfer } from './file-transfer.js';
 import type { Link } from './link.js';
 import { Pace } from './pace.js';
 import { Producer } from './producer.js';
-import { DONE, quiet } from './quiet.js';
 import type { Parts } from './request.js';
 import { Sending } from './sending.js';
 import { UUID } from './uuid.js';
