@@ -156,6 +156,7 @@ impl Session for Target {
             goodbye: Goodbye::Answered,
             feeds_worker: false,
             half_close: false,
+            reads_on: true,
             encoding: self.leg.terms.encoding,
         }
     }
