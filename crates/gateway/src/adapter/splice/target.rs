@@ -209,6 +209,10 @@ impl Session for Target {
                 cx.hold_input(false);
                 Ok(())
             }
+            Wake::Room => {
+                self.leg.targets.look();
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
