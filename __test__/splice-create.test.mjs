@@ -16,6 +16,9 @@ import { unixTests } from './support/platforms.mjs';
 import { inEach } from './support/runtimes.mjs';
 import { echoTarget, reach, Session } from './support/splice-ws.mjs';
 
+/** What the thread of a multiplexer does. */
+const BUSY = 1;
+const DONE = 2;
 const LOCAL = '127.0.0.1:0';
 
 /** One that is stopped with the test. */
@@ -104,25 +107,31 @@ test('two in one process have nothing in common', async (t) => {
   t.is((await second.echo(index, 'still here')).text, 'still here');
 });
 
-test('in a thread of its own', async (t) => {
+test('it relays while its thread is busy: no JavaScript runs for traffic', async (t) => {
   const entry = JSON.stringify(new URL('../js/dist/splice.mjs', import.meta.url).href);
   const code = `
-    const { parentPort } = require('node:worker_threads');
+    const { parentPort, workerData: state } = require('node:worker_threads');
     import(${entry}).then(async ({ createSplice }) => {
       const server = await createSplice({ bind: '127.0.0.1:0', privateTargets: true, ioThreads: 1 });
-      parentPort.once('message', () => server.stop());
       parentPort.postMessage(server.addresses[0]);
+      Atomics.store(state, 0, ${BUSY});
+      Atomics.wait(state, 0, ${BUSY});
+      await server.stop();
     });
   `;
-  const [target, thread] = [await echoTarget(t), new Worker(code, { eval: true })];
+  const state = new Int32Array(new SharedArrayBuffer(4));
+  const [target, thread] = [await echoTarget(t), new Worker(code, { eval: true, workerData: state })];
   t.teardown(() => thread.terminate());
+  const exited = once(thread, 'exit');
   const [address] = await within(once(thread, 'message'), 'its address');
+  await until(() => Atomics.load(state, 0) === BUSY, 'the thread to be busy');
   const session = await Session.open(t, address);
   const { index } = await reach(session, target);
   t.is((await session.echo(index, 'hello')).text, 'hello');
-  thread.postMessage('stop');
+  Atomics.store(state, 0, DONE);
+  Atomics.notify(state, 0);
   t.is((await within(session.closed, 'the end of the session')).code, 1001);
-  const [status] = await within(once(thread, 'exit'), 'the end of the thread');
+  const [status] = await within(exited, 'the end of the thread');
   t.is(status, 0, 'nothing holds it any more');
 });
 
