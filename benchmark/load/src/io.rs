@@ -1,5 +1,5 @@
 //! The event loop: opens connections, performs handshakes, cuts the stream into frames, answers
-//! pings and closes, and hands text messages to a scenario; or, without handshakes and frames, the
+//! pings and closes, and hands messages to a scenario; or, without handshakes and frames, the
 //! bytes as they come. It never measures and never judges content.
 
 use std::io;
@@ -275,6 +275,8 @@ impl Io {
             rest = &rest[used..];
             if frame.opcode == frame::TEXT {
                 self.hear(handler, id, frame.payload)?;
+            } else if frame.opcode == frame::BINARY {
+                handler.binary(self, id, frame.payload)?;
             } else {
                 self.answer_control(id, frame)?;
             }
