@@ -243,7 +243,7 @@ export const scenarios = [
   },
   {
     name: 'splice',
-    title: 'splice: messages through a multiplexer to targets and back',
+    title: 'messages through a multiplexer to targets and back',
     kind: 'rows',
     generator: true,
     handler: 'splice',

@@ -13,35 +13,41 @@ function matrix(part) {
   return [...one, { part, clients: 128, targets: 1, size: 64 }, ...several];
 }
 
+/** As the original's clients wrote. */
+const apart = sizes.map((size) => ({ part: 'apart', clients: 128, targets: 1, size }));
+
 /**
- * `part`: `round-trip`, a message outstanding for each target, which comes back; `flow`, one way, counted by the target.
+ * `part`: `round-trip`, a message outstanding for each target, which comes back; `flow`, one way, counted by the target;
+ * `apart`, the same with a write of its own for each message.
  * `size`: bytes of a message with its index, as in the original's benchmark.
  */
-export const rows = [...matrix('round-trip'), ...matrix('flow')].map((row) => ({
+export const rows = [...matrix('round-trip'), ...matrix('flow'), ...apart].map((row) => ({
   ...row,
   name: `${row.part}-${row.clients}x${row.targets}-${row.size}`,
 }));
 
 /** What the generator is told. `direct`: its connections are the targets', as many as lanes through the multiplexer. */
 export function loadArgs(row, direct, target) {
-  const load = row.part === 'flow' ? 'splice-flow' : 'splice';
+  const load = { 'round-trip': ['splice'], flow: ['splice-flow'], apart: ['splice-flow', '--apart'] }[row.part];
   const lanes = direct
     ? [`--connections=${row.clients * row.targets}`, '--upstreams=0']
     : [`--connections=${row.clients}`, `--upstreams=${row.targets}`, `--upstream-port=${target.port}`];
-  return [load, ...lanes, `--size=${row.size}`, ...(direct ? [] : [`--upstream-pid=${target.pid}`])];
+  return [...load, ...lanes, `--size=${row.size}`, ...(direct ? [] : [`--upstream-pid=${target.pid}`])];
 }
 
+const isFlow = ({ part }) => part !== 'round-trip';
+
 /** The handler of the target. */
-export const targetHandler = (row) => (row.part === 'flow' ? 'count' : 'echo');
+export const targetHandler = (row) => (isFlow(row) ? 'count' : 'echo');
 
 /** The figures of a window, with what the table has beside what the generator reports. */
 export function figuresOf(row, report, direct, options) {
   const figures = { ...report };
   figures.payload_mibit = (report.per_second * (row.size - INDEX) * 8) / 2 ** 20;
   // a round trip is relayed twice; a direct connection relays nothing
-  if (!direct) figures.relayed_us = row.part === 'flow' ? report.cpu_us : report.cpu_us / 2;
+  if (!direct) figures.relayed_us = isFlow(row) ? report.cpu_us : report.cpu_us / 2;
   // a flow has no answers to its messages
-  if (row.part === 'flow') for (const name of ['p50_us', 'p99_us', 'p999_us', 'max_us']) delete figures[name];
+  if (isFlow(row)) for (const name of ['p50_us', 'p99_us', 'p999_us', 'max_us']) delete figures[name];
   figures.generator_is_the_limit = !direct && othersAreTheLimit(report, options);
   return figures;
 }

@@ -27,6 +27,8 @@ test('through the multiplexer and directly there are as many lanes', (t) => {
   ]);
   t.deepEqual(loadArgs(several, true, target), ['splice', '--connections=128', '--upstreams=0', '--size=128']);
   t.is(loadArgs(row('flow-32x1-32'), false, target)[0], 'splice-flow');
+  t.deepEqual(loadArgs(row('apart-128x1-32'), true, target).slice(0, 2), ['splice-flow', '--apart']);
+  t.is(targetHandler(row('apart-128x1-32')), 'count');
   t.is(targetHandler(several), 'echo');
   t.is(targetHandler(row('flow-32x1-32')), 'count');
 });
@@ -37,6 +39,7 @@ test('a round trip is relayed twice, a message one way once, one of a direct con
   const figures = (name, direct) => figuresOf(row(name), { ...report, upstream_share: 0.2 }, direct, options);
   t.is(figures('round-trip-128x1-64', false).relayed_us, 4);
   t.is(figures('flow-128x1-64', false).relayed_us, 8);
+  t.is(figures('apart-128x1-128', false).relayed_us, 8);
   t.is(figures('round-trip-128x1-64', true).relayed_us, undefined);
   t.is(figures('flow-128x1-64', false).p99_us, undefined);
   // what the target gets, without the index

@@ -9,6 +9,7 @@ use lexopt::prelude::*;
 
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::scenario::splice_flow::Writes;
 use crate::scenario::splice_sessions;
 use crate::scenario::study_args::{self, StudyArgs};
 
@@ -72,6 +73,8 @@ pub struct Args {
     pub upstream_pid: Option<u32>,
     /// Targets of each session; none: the server is the target itself.
     pub upstreams: usize,
+    /// How messages go one way through a multiplexer.
+    pub writes: Writes,
     /// Open loop: messages per second over all connections.
     pub rate: Option<u64>,
     /// Measured windows.
@@ -134,6 +137,7 @@ scenarios: echo headline fanout fanout-slow channels http splice splice-flow
   --upstreams N     splice, splice-flow: targets of each session; 0: none, the
                     server is the target (1)
   --upstream-port N their port, on the server's address
+  --apart           splice-flow: a write for each message, not for up to 32
   --upstream-pid N  their process, to tell its share of a core
   --rate N          echo, headline: open loop, so many messages a second
   --windows N       measured windows (5)
@@ -185,6 +189,7 @@ impl Args {
             upstream_port: 0,
             upstream_pid: None,
             upstreams: 1,
+            writes: Writes::Together,
             rate: None,
             windows: 5,
             length: Duration::from_secs(seconds),
@@ -285,6 +290,7 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Long("path") => args.path = parser.value()?.string()?,
             Long("body") => args.body = body(parser.value()?.string()?)?,
             Long("upstreams") => args.upstreams = parser.value()?.parse()?,
+            Long("apart") => args.writes = Writes::Apart,
             Long("upstream-port") => args.upstream_port = parser.value()?.parse()?,
             Long("upstream-pid") => args.upstream_pid = Some(parser.value()?.parse()?),
             Long("rate") => args.rate = Some(parser.value()?.parse()?),

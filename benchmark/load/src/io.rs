@@ -273,12 +273,10 @@ impl Io {
         }
         while let Some((frame, used)) = frame::take(rest)? {
             rest = &rest[used..];
-            if frame.opcode == frame::TEXT {
-                self.hear(handler, id, frame.payload)?;
-            } else if frame.opcode == frame::BINARY {
-                handler.binary(self, id, frame.payload)?;
-            } else {
-                self.answer_control(id, frame)?;
+            match frame.opcode {
+                frame::TEXT => self.hear(handler, id, frame.payload)?,
+                frame::BINARY => handler.binary(self, id, frame.payload)?,
+                _ => self.answer_control(id, frame)?,
             }
         }
         self.keep(id, rest)?;

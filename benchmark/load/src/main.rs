@@ -113,7 +113,7 @@ fn load(args: &Args) -> Result<(), Failure> {
             run.windows(&mut splice, Unit::Message)
         }
         Command::SpliceFlow => {
-            let mut flow = SpliceFlow::new(sessions(&run), args.size);
+            let mut flow = SpliceFlow::new(sessions(&run), args.size, args.writes);
             flow.open(&mut run.io, &run.deadline)?;
             run.windows(&mut flow, Unit::Message)
         }

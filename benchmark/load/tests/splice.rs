@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use millrace_load::io::{Ending, Handler, Io};
 use millrace_load::scenario::splice::Splice;
-use millrace_load::scenario::splice_flow::SpliceFlow;
+use millrace_load::scenario::splice_flow::{SpliceFlow, Writes};
 use millrace_load::scenario::splice_sessions::Sessions;
 use millrace_load::stamp;
 use millrace_load::window::Windowed;
@@ -138,7 +138,7 @@ fn a_direct_connection_has_no_index() {
 
 /// A session of one target, and two writes of messages under way.
 fn flow(io: &mut Io, size: usize) -> SpliceFlow {
-    let mut flow = SpliceFlow::new(sessions(1, 1), size);
+    let mut flow = SpliceFlow::new(sessions(1, 1), size, Writes::Together);
     flow.binary(io, 0, &connected(0)).expect("connected");
     flow.start(io).expect("it can start");
     flow.stop();
@@ -158,6 +158,10 @@ fn one_way_counts_what_the_target_says_it_had() {
     assert_eq!(small.meter().incoming, 32);
     small.binary(&mut io, 0, &count(64, 64 * 62)).unwrap();
     assert_eq!(small.outstanding(), 0);
+    let mut apart = SpliceFlow::new(sessions(1, 0), SIZE, Writes::Apart);
+    apart.start(&mut io).unwrap();
+    apart.binary(&mut io, 0, &count(32, 32 * 62)[2..]).unwrap();
+    assert_eq!(apart.outstanding(), 64);
     // what is under way is bounded in bytes too
     let large = flow(&mut io, 4098);
     assert!(large.outstanding() * 4098 <= 64 * 1024);

@@ -12,14 +12,24 @@ use crate::window::{Deadline, Meter, Windowed};
 pub struct SpliceFlow {
     sessions: Sessions,
     lanes: Vec<Lane>,
-    /// Messages of one write; the last of them asks the target for its count. Two such are under way.
+    /// Messages that are sent at a time; the last of them asks the target for its count. Two such are under way.
     batch: u32,
     /// Bytes that the target gets of each.
     relayed: u64,
     frames: Vec<u8>,
+    writes: Writes,
     running: bool,
     outstanding: u64,
     meter: Meter,
+}
+
+/// How messages are written that are sent at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    /// In one write.
+    Together,
+    /// Each in a write of its own, as by a client that knows nothing of the next one.
+    Apart,
 }
 
 #[derive(Debug)]
@@ -32,7 +42,7 @@ struct Lane {
 
 impl SpliceFlow {
     /// Messages of `size` bytes, the index included.
-    pub fn new(sessions: Sessions, size: usize) -> Self {
+    pub fn new(sessions: Sessions, size: usize, writes: Writes) -> Self {
         let lane = |lane| Lane {
             plain: sessions.template(lane, b'f', size),
             asking: sessions.template(lane, b'q', size),
@@ -45,6 +55,7 @@ impl SpliceFlow {
             batch: u32::try_from(UNDER_WAY / size / 2).map_or(MOST, |batch| batch.clamp(1, MOST)),
             relayed: u64::try_from(Sessions::relayed(size)).unwrap_or(0),
             frames: Vec::new(),
+            writes,
             running: false,
             outstanding: 0,
             meter: Meter::default(),
@@ -60,14 +71,24 @@ impl SpliceFlow {
         let id = self.sessions.connection(lane);
         let lane = &mut self.lanes[lane];
         self.frames.clear();
-        for number in lane.sent..lane.sent + self.batch - 1 {
-            self.frames.extend_from_slice(lane.plain.number(number));
+        let last = lane.sent + self.batch - 1;
+        for number in lane.sent..=last {
+            let frame = if number == last {
+                lane.asking.number(number)
+            } else {
+                lane.plain.number(number)
+            };
+            match self.writes {
+                Writes::Together => self.frames.extend_from_slice(frame),
+                Writes::Apart => io.send(id, frame)?,
+            }
         }
         lane.sent += self.batch;
-        self.frames
-            .extend_from_slice(lane.asking.number(lane.sent - 1));
         self.outstanding += u64::from(self.batch);
-        io.send(id, &self.frames)
+        match self.writes {
+            Writes::Together => io.send(id, &self.frames),
+            Writes::Apart => Ok(()),
+        }
     }
 
     fn hear(&mut self, io: &mut Io, id: usize, message: &[u8]) -> Result<(), Failure> {
@@ -132,5 +153,5 @@ impl Windowed for SpliceFlow {
 
 /// Bytes that one lane has under way at most.
 const UNDER_WAY: usize = 64 * 1024;
-/// Messages of one write at most.
+/// Messages that are sent at a time at most.
 const MOST: u32 = 32;
