@@ -1,15 +1,22 @@
 // The programs in the guides: they run, and do what the text around them says. A block whose first line names a file
 // is a whole file; any other is a fragment, which `docs-code.test.mjs` checks.
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises';
+import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { inspect } from 'node:util';
 import test from 'ava';
 
+import { within } from './support/deadline.mjs';
 import { Example, ended } from './support/example.mjs';
 import { handshake } from './support/http.mjs';
 import { blocksOf, ROOT } from './support/markdown.mjs';
+import { parse_http_request } from './support/millrace-sockets.mjs';
+import { only } from './support/platforms.mjs';
 import { open, ownServer } from './support/server.mjs';
+import { TcpClient } from './support/tcp.mjs';
 import { remove } from './support/teardown.mjs';
 import { connect } from './support/ws-client.mjs';
 
@@ -31,7 +38,10 @@ async function unpack(guide) {
   const own = path.join(folder, guide);
   await mkdir(own);
   for (const { file, code } of await blocksOf(`docs/${guide}.md`)) {
-    const anyPort = code.replace('127.0.0.1:8080', '127.0.0.1:0').replace('listen(8080,', 'listen(0,');
+    const anyPort = code
+      .replace('127.0.0.1:8080', '127.0.0.1:0')
+      .replace(/listen\((8080|7000),/, 'listen(0,')
+      .replace("'127.0.0.1', 8080)", "'127.0.0.1', 0)");
     if (file !== undefined) await writeFile(path.join(own, file), anyPort);
   }
   return own;
@@ -143,4 +153,59 @@ test('apps: on the calling thread, and in workers', async (t) => {
   const workers = await Example.start(path.join(guide, 'server.mjs'), [], {}, listening);
   t.teardown(() => workers.kill());
   t.is(await (await fetch(workers.url)).text(), 'hello');
+});
+
+only(
+  test,
+  process.platform === 'linux',
+  'epoll is of Linux',
+)('sockets: an echo server with epoll', async (t) => {
+  const script = path.join(await unpack('sockets'), 'server.mjs');
+  const server = await Example.start(script, [], {}, /^listening on (tcp:\/\/\S+:\d+)\n/m);
+  t.teardown(() => server.kill());
+  const clients = Array.from({ length: 3 }, () => net.connect(Number(server.port), '127.0.0.1'));
+  for (const client of clients) t.teardown(() => client.destroy());
+  for (const [index, client] of clients.entries()) {
+    client.write(`hello ${index}`);
+    const [answer] = await within(once(client, 'data'), 'the echo');
+    t.is(String(answer), `hello ${index}`);
+  }
+  // one that ends, and one that is gone, cost nobody anything
+  clients[0].end();
+  await within(once(clients[0], 'close'), 'the end');
+  clients[1].resetAndDestroy();
+  clients[2].write('again');
+  const [answer] = await within(once(clients[2], 'data'), 'the echo');
+  t.is(String(answer), 'again');
+});
+
+test('sockets: the parts of a request are as the comments say', async (t) => {
+  const { code } = (await blocksOf('docs/sockets.md')).find((block) => block.code.includes('parse_http_request('));
+  const claims = [...code.matchAll(/^console\.log\((.*)\); \/\/ (.*)$/gm)];
+  t.is(claims.length, 4);
+  const request = parse_http_request(JSON.parse(`"${/parse_http_request\('(.*)'\)/.exec(code)[1]}"`));
+  for (const [, values, said] of claims) {
+    const shown = values.split(', ').map((name) => request[name.replace('request.', '')]);
+    const expected = said === 'empty' ? '' : said;
+    t.is(shown.map((value) => (typeof value === 'string' ? value : inspect(value))).join(' '), expected);
+  }
+});
+
+test('TCP servers: lines in capitals, and a file', async (t) => {
+  const guide = await unpack('tcp-server');
+  await writeFile(path.join(guide, 'README.md'), 'read me '.repeat(500_000));
+  const start = async (name) => {
+    const server = await Example.start(path.join(guide, name), [], {}, /^listening on (\d+)\n/m);
+    t.teardown(() => server.kill());
+    return TcpClient.connect(t, `127.0.0.1:${server.url}`);
+  };
+  const echo = await start('echo.mjs');
+  echo.write('one\ntwo\nthr');
+  t.is(await echo.line(), 'ONE');
+  t.is(await echo.line(), 'TWO');
+  echo.write('ee\n');
+  t.is(await echo.line(), 'THREE');
+  const files = await start('files.mjs');
+  files.write('readme\n');
+  t.is((await files.rest()).length, 4_000_000);
 });

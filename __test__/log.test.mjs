@@ -59,6 +59,18 @@ for (const runtime of RUNTIMES) {
   });
 }
 
+test('a gateway without a log takes no lines from one that has one', async (t) => {
+  const run = logged(t, { logLevel: 'debug', beside: true });
+  const address = await run.address();
+  // the first connection of the process is that of the gateway without a log
+  const other = await connect(t, (await run.prints(/^Beside it (\S+)\n/m))[1]);
+  const client = await connect(t, address);
+  client.close(4001);
+  t.deepEqual((await line(run, 'closed')).fields, { socket: 1, code: 4001, by_peer: true });
+  t.is(shortOf(run).filter((one) => one === 'debug millrace::connection opened').length, 1);
+  other.destroy();
+});
+
 test('the default level leaves connections out; rules let one target speak', async (t) => {
   const plain = logged(t, {});
   const client = await connect(t, await plain.address());

@@ -64,3 +64,55 @@ test('a draft outlives the servers and connections that it was sent on', async (
     await server.close();
   }
 });
+
+/** What a draft's data is kept by, where it is sent the first time. */
+async function keeperOf(client) {
+  const producer = Draft.for('first').data(noise(100_000))();
+  let keeper;
+  producer.fixed.isKept = (worker) => {
+    keeper = worker;
+    return false;
+  };
+  await client.send(producer).response();
+  return keeper;
+}
+
+test.serial('data is kept from the second message on', async (t) => {
+  const { to, received } = await collecting(t);
+  const client = await to().ready();
+  const keeper = await keeperOf(client);
+  const { keepBytes } = keeper;
+  const kept = [];
+  keeper.keepBytes = (bytes) => {
+    kept.push(bytes.length);
+    return keepBytes.call(keeper, bytes);
+  };
+  t.teardown(() => {
+    keeper.keepBytes = keepBytes;
+  });
+  const draft = Draft.for('often').data(noise(200_000)).optimize();
+  for (let round = 0; round < 4; round++) {
+    await client.send(draft()).response();
+    // this one is sent once
+    await client.send(Draft.for('once').data(noise(300_000))()).response();
+    t.deepEqual(kept, round === 0 ? [] : [200_000]);
+  }
+  t.is(received.length, 9);
+});
+
+test.serial('beyond 64 MiB nothing more is kept, and messages go in parts', async (t) => {
+  const { to, received } = await collecting(t);
+  const client = await to().ready();
+  const keeper = await keeperOf(client);
+  const data = noise(1_048_576);
+  const numbers = [];
+  for (let number = keeper.keepBytes(data); number !== undefined; number = keeper.keepBytes(data)) numbers.push(number);
+  t.true(numbers.length > 32 && numbers.length <= 64, `${numbers.length} MiB`);
+  const draft = Draft.for('beyond').data(data).optimize();
+  for (let round = 0; round < 3; round++) await client.send(draft()).response();
+  t.true(received.slice(1).every((one) => one.equals(data)));
+  for (const number of numbers) keeper.forgetBytes(number);
+  const free = keeper.keepBytes(data);
+  t.not(free, undefined);
+  keeper.forgetBytes(free);
+});

@@ -1,9 +1,9 @@
 // What TypeScript makes of the splice client. Compiled, not run.
 import { WebSocket as Ws } from 'ws';
 // biome-ignore lint/correctness/useImportExtensions: the built file, as users get it
-import { connect, type Splice, type SpliceOptions, SpliceSocket } from '../js/dist/splice-client.mjs';
+import { type ConnectOptions, connect, type Splice, SpliceSocket } from '../js/dist/splice-client.mjs';
 
-const options: SpliceOptions = { reconnect: { min: 100, max: 1000 }, protocols: ['a'], WebSocket: Ws };
+const options: ConnectOptions = { reconnect: { min: 100, max: 1000 }, protocols: ['a'], WebSocket: Ws };
 const mux: Splice = connect(new URL('wss://a.example'), options);
 void connect('ws://a', { reconnect: true });
 // @ts-expect-error there is no such option

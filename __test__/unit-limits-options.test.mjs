@@ -34,7 +34,7 @@ test('a listener is told the limits of its own protocol', (t) => {
 
 for (const [listener, message] of [
   [{ limits: { keysBytes: 5 } }, "keysBytes is for listeners with protocol 'resp'"],
-  [{ protocol: 'resp', limits: { bodyBytes: 5 } }, "bodyBytes is for listeners with protocol 'http'"],
+  [{ protocol: 'resp', limits: { bodyBytes: 5 } }, "bodyBytes is for listeners with protocol 'http' or 'splice'"],
   [{ protocol: 'resp', limits: { staticCheckMs: 5 } }, "staticCheckMs is for listeners with protocol 'http'"],
   [{ protocol: 'resp', limits: { answerTimeoutMs: 5 } }, "answerTimeoutMs is for listeners with protocol 'http'"],
   [{ protocol: 'resp', limits: { keysBytes: 0 } }, 'keysBytes must be a whole number from 1 to 1099511627776, not 0'],

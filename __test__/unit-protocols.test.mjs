@@ -58,7 +58,7 @@ test('the problems that protocols find are told with all others', (t) => {
 test('an option of other protocols is told with those that have it', (t) => {
   t.is(
     messageOf({ address: ':1', protocol: 'silent', origins: '*' }),
-    "options.bind[0].origins is for listeners with protocol 'http' or 'echo'",
+    "options.bind[0].origins is for listeners with protocol 'http', 'splice' or 'echo'",
   );
   t.is(
     messageOf({ address: ':1', loud: 'yes' }),
@@ -67,7 +67,7 @@ test('an option of other protocols is told with those that have it', (t) => {
   t.is(
     messageOf({ address: '127.0.0.1:1', protocol: 'resp', loud: 'yes', origins: '*' }),
     'invalid options:\n' +
-      "  options.bind[0].origins is for listeners with protocol 'http' or 'echo'\n" +
+      "  options.bind[0].origins is for listeners with protocol 'http', 'splice' or 'echo'\n" +
       "  options.bind[0].loud is for listeners with protocol 'echo' or 'silent'",
   );
   t.is(messageOf({ address: ':1', loud: undefined }), 'accepted');

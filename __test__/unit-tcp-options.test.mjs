@@ -77,11 +77,14 @@ for (const [given, message] of [
   [{ framing: 'none', lengthBytes: 4 }, `${AT}.lengthBytes is for framing 'length'`],
   [{ framing: 'none', allowHttp: false }, `${AT}.allowHttp is for framing 'line'`],
   [{ framing: 'length', allowHttp: true }, `${AT}.allowHttp is for framing 'line'`],
-  [{ framing: 'line', origins: '*' }, `${AT}.origins is for listeners with protocol 'http'`],
+  [{ framing: 'line', origins: '*' }, `${AT}.origins is for listeners with protocol 'http' or 'splice'`],
   [{ framing: 'line', password: 'x' }, `${AT}.password is for listeners with protocol 'resp'`],
   [{ protocol: 'http', framing: 'line' }, `${AT}.framing is for listeners with protocol 'tcp'`],
   [{ protocol: undefined, lengthBytes: 4 }, `${AT}.lengthBytes is for listeners with protocol 'tcp'`],
-  [{ protocol: 'udp', framing: 'line' }, `${AT}.protocol must be 'http', 'resp', 'tcp' or 'sockety', not "udp"`],
+  [
+    { protocol: 'udp', framing: 'line' },
+    `${AT}.protocol must be 'http', 'resp', 'tcp', 'sockety' or 'splice', not "udp"`,
+  ],
 ]) {
   test(`told of ${message.slice(AT.length + 1)}, given ${describe(given)}`, (t) => {
     t.throws(() => parse(given), { instanceOf: TypeError, message });

@@ -10,7 +10,14 @@ import { Failure, fail, ROOT } from './process.mjs';
  * The public entries, as they are named in package.json's `exports`, and which export is the ES module's default one.
  * The CommonJS modules have none: runtimes disagree on what an ES module then gets by importing the whole of them.
  */
-const ENTRIES = { index: undefined, http: 'express', sockety: undefined };
+const ENTRIES = {
+  index: undefined,
+  http: 'express',
+  sockets: 'sockets',
+  sockety: undefined,
+  splice: undefined,
+  tcp: undefined,
+};
 
 /** An entry whose ES module is no wrapper, for browsers. */
 const BROWSER_ENTRY = 'splice-client';

@@ -83,11 +83,16 @@ export function fragments(opcode, payloads) {
 /** What a server did that RFC 6455 forbids. */
 export class Violation extends Error {}
 
-/** Takes a server's bytes in any pieces, gives whole frames. */
+/** Takes a server's bytes in any pieces, gives whole frames; with `masked` those of a client, unmasked. */
 export class FrameParser {
   #chunks = [];
   #have = 0;
   #fragmented = false;
+  #masked;
+
+  constructor({ masked = false } = {}) {
+    this.#masked = masked;
+  }
 
   /** Returns the frames completed by `chunk`; throws a Violation at the first forbidden bit. */
   push(chunk) {
@@ -111,8 +116,9 @@ export class FrameParser {
   #one() {
     let head = this.#peek(2);
     if (!head) return undefined;
-    if (head[1] & 0x80) throw new Violation('server frame is masked');
-    if (head[0] & 0x70) throw new Violation(`server frame has reserved bits (${(head[0] >> 4) & 7})`);
+    if (!(head[1] & 0x80) === this.#masked)
+      throw new Violation(this.#masked ? 'client frame is not masked' : 'server frame is masked');
+    if (head[0] & 0x70) throw new Violation(`frame has reserved bits (${(head[0] >> 4) & 7})`);
     let length = head[1] & 0x7f;
     let start = 2;
     if (length === 126) {
@@ -131,6 +137,7 @@ export class FrameParser {
     const opcode = head[0] & 0xf;
     const fin = (head[0] & 0x80) !== 0;
     this.#judge(opcode, fin, length);
+    if (this.#masked) start += 4;
     const all = this.#peek(start + length);
     if (!all) return undefined;
     const payload = all.subarray(start, start + length);
@@ -138,7 +145,11 @@ export class FrameParser {
     if (all.length === start + length) this.#chunks.shift();
     else this.#chunks[0] = all.subarray(start + length);
     if (opcode < CLOSE) this.#fragmented = !fin;
-    return { opcode, fin, payload };
+    if (!this.#masked) return { opcode, fin, payload };
+    const mask = all.subarray(start - 4, start);
+    const plain = Buffer.from(payload);
+    applyMask(plain, mask);
+    return { opcode, fin, payload: plain, mask };
   }
 
   #judge(opcode, fin, length) {

@@ -1,12 +1,13 @@
 // A server that prints every line of its log as JSON, run by log.test.mjs in any runtime. Its options are the first
-// argument; `onLog` is set unless `print` is, and throws if `throws` is. Lines of the standard input are commands:
+// argument; `onLog` is set unless `print` is, and throws if `throws` is; `beside` starts a gateway without a log,
+// too. Lines of the standard input are commands:
 // `stop`, and `block <file>`, which holds this thread until the file is there.
 import { existsSync, writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
-import { start } from './millrace.mjs';
+import { createGateway, start } from './millrace.mjs';
 
-const { print, throws, ...options } = JSON.parse(process.argv[2]);
+const { print, throws, beside, ...options } = JSON.parse(process.argv[2]);
 const onLog = (line) => {
   console.log(`LOG ${JSON.stringify(line)}`);
   if (throws) throw new Error('onLog broke');
@@ -33,4 +34,8 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
     process.exit(0);
   }
 });
+if (beside) {
+  const { addresses } = await createGateway().start({ bind: '127.0.0.1:0', handlers: {}, ioThreads: 1 });
+  console.log(`Beside it ${addresses[0]}`);
+}
 for (const address of server.addresses) console.log(`Listening on ws://${address}`);

@@ -1,7 +1,10 @@
 // A small multiplexer that speaks wsplice's protocol, for what a real one does not do at will: lose its connections, name
 // its events as another, answer and relay in one go. It knows no bounds and trusts everybody. Also targets for both.
 import { once } from 'node:events';
+import net from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
+
+import { ownServer, worker } from './server.mjs';
 
 const CONTROL = 0xffff;
 
@@ -38,6 +41,46 @@ export async function multiplexer(t, { closedName = 'onSocketDisconnect', firstI
     for (const client of server.clients) client.terminate();
   };
   return { url, calls, lose, clients: server.clients };
+}
+
+/** Starts a server with a splice listener, behind a relay; `lose` cuts the connections through that. */
+export async function listener(t, { closedName } = {}) {
+  const { addresses } = await ownServer(t, {
+    workerPath: worker('text-only'),
+    threads: 1,
+    ioThreads: 1,
+    bind: {
+      address: '127.0.0.1:0',
+      protocol: 'splice',
+      privateTargets: true,
+      limits: { targetsPerSession: 1000 },
+      ...(closedName && { eventName: closedName }),
+    },
+  });
+  const there = new URL(`tcp://${addresses[0]}`);
+  const ends = new Set();
+  const relay = net.createServer((here) => {
+    const connection = net.connect(there.port, there.hostname);
+    for (const [from, to] of [
+      [here, connection],
+      [connection, here],
+    ]) {
+      ends.add(from);
+      from.on('error', () => undefined);
+      from.on('close', () => ends.delete(from) && to.destroy());
+      from.pipe(to);
+    }
+  });
+  relay.listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  const lose = () => {
+    for (const end of ends) end.destroy();
+  };
+  t.teardown(() => {
+    lose();
+    relay.close();
+  });
+  return { url: `ws://127.0.0.1:${relay.address().port}`, lose };
 }
 
 class Session {

@@ -6,6 +6,7 @@
  * --host localhost  (or HOST) 0.0.0.0 lets other machines in, a phone for instance
  * --threads 4       worker threads
  * --sockety-port 7000   where console.mjs connects (or SOCKETY_PORT); 0 picks a free one. Without it, nowhere
+ * --line-port 7001   where `nc localhost 7001` takes part (or LINE_PORT); 0 picks a free one. Without it, nowhere
  * --cert, --key     PEM files: https: and wss:, over HTTP/2; consoles speak TLS then, too
  * --backplane URL   with --node 1 --nodes 2: one of several that work together, see ../cluster
  */
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     host: { type: 'string', default: process.env.HOST ?? 'localhost' },
     threads: { type: 'string', default: '4' },
     'sockety-port': { type: 'string' },
+    'line-port': { type: 'string' },
     cert: { type: 'string' },
     key: { type: 'string' },
     backplane: { type: 'string' },
@@ -33,15 +35,17 @@ const { values } = parseArgs({
 });
 const { backplane, cert, host, key, 'sockety-port': socketyPort = process.env.SOCKETY_PORT } = values;
 const tls = cert !== undefined && key !== undefined ? { cert, key } : undefined;
+const { 'line-port': linePort = process.env.LINE_PORT } = values;
 /** @type {import('millrace').Listener[]} */
-const consoles = [];
+const others = [];
 if (socketyPort !== undefined) {
   // 'raw': what is published arrives as browsers get it, the text alone.
-  consoles.push({ address: `${host}:${socketyPort}`, protocol: 'sockety', publishForm: 'raw' });
+  others.push({ address: `${host}:${socketyPort}`, protocol: 'sockety', publishForm: 'raw' });
 }
+if (linePort !== undefined) others.push({ address: `${host}:${linePort}`, protocol: 'tcp', framing: 'line' });
 
 const chat = await start({
-  bind: [`${host}:${values.port}`, ...consoles],
+  bind: [`${host}:${values.port}`, ...others],
   workerPath: new URL('./worker.mjs', import.meta.url),
   threads: Number(values.threads),
   workerArg: { node: Number(values.node), nodes: Number(values.nodes) },
@@ -57,8 +61,11 @@ const chat = await start({
   process.exit(1);
 });
 
-const [port, consolePort] = chat.addresses.map((address) => address.split(':').at(-1));
-if (consolePort !== undefined) console.log(`For consoles: node examples/chat/console.mjs lobby Anna ${consolePort}`);
+const [port, ...otherPorts] = chat.addresses.map((address) => address.split(':').at(-1));
+if (socketyPort !== undefined) {
+  console.log(`For consoles: node examples/chat/console.mjs lobby Anna ${otherPorts.shift()}`);
+}
+if (linePort !== undefined) console.log(`For terminals: nc ${host} ${otherPorts.shift()}`);
 console.log(`Chat example: ${tls ? 'https' : 'http'}://${host === '0.0.0.0' ? 'localhost' : host}:${port}`);
 
 let stopping = false;

@@ -1,17 +1,20 @@
 // @ts-check
 /**
- * The chat's worker: runs in each of Millrace's worker threads and answers what browsers and consoles send.
+ * The chat's worker: runs in each of Millrace's worker threads and answers what browsers, consoles and `nc` send.
  *
- * A connection's whole state is its token, `{alias, room}` as JSON. A worker keeps nothing of its
+ * A connection's whole state is its token, `{alias, room, lines}` as JSON. A worker keeps nothing of its
  * own: when one dies, `handleClose` runs on another with the same token, and the room is told.
  */
-import { MillraceError, send, setToken, subscribe, unsubscribe } from 'millrace';
+import { close, MillraceError, send, setToken, subscribe, unsubscribe } from 'millrace';
 import { FastReply, ResponseDraft } from 'millrace/sockety';
+import { GREETING, linesOf, readLine } from './lines.mjs';
 import { problem, REQUEST_BYTES, readRequest } from './protocol.mjs';
 import { enter, history, leave, memberId, ROOM_SIZE, record, setPlace } from './rooms.mjs';
 
 /**
- * @typedef {{ alias: string, room: string }} Membership  who a connection is, and where
+ * @typedef {{ alias?: string | undefined, room?: string | undefined, lines?: boolean | undefined }} Membership
+ *   who a connection is, and where, unless it has not joined; whether it reads lines instead of JSON
+ * @typedef {Membership & { alias: string, room: string }} Member  one that has joined
  * @typedef {{ membership?: Membership | undefined, problem?: import('./protocol.mjs').Problem }} Outcome
  *   where it is after a request, and why the request was refused
  */
@@ -22,13 +25,33 @@ export function handleStart(place) {
 }
 
 /**
+ * Whoever comes by raw TCP sits at a terminal.
+ * @param {number} socketId
+ * @param {string} _ip
+ * @param {Record<string, string>} _headers
+ * @param {import('millrace').OpenRequest} request
+ */
+export function handleOpen(socketId, _ip, _headers, { transport }) {
+  if (transport !== 'tcp') return true;
+  send(socketId, GREETING);
+  return { token: JSON.stringify({ lines: true }) };
+}
+
+/**
  * @param {string} text
  * @param {number} socketId
  * @param {Uint8Array} [token]
  */
 export function handleTextMessage(text, socketId, token) {
-  const { problem } = perform(readRequest(text), socketId, readToken(token));
-  if (problem !== undefined) reply(socketId, problem);
+  const membership = readToken(token);
+  const request = membership?.lines ? readLine(text, membership) : readRequest(text);
+  if (request.type === 'nothing') return;
+  if (request.type === 'quit') {
+    close(socketId);
+    return;
+  }
+  const { problem } = perform(request, socketId, membership);
+  if (problem !== undefined) reply(socketId, problem, membership);
 }
 
 /**
@@ -67,9 +90,10 @@ export async function handleSocketyMessage(message, socketId) {
 /**
  * @param {Uint8Array} _data
  * @param {number} socketId
+ * @param {Uint8Array} [token]
  */
-export function handleBinaryMessage(_data, socketId) {
-  reply(socketId, problem('bad-json', 'Send text.'));
+export function handleBinaryMessage(_data, socketId, token) {
+  reply(socketId, problem('bad-json', 'Send text.'), readToken(token));
 }
 
 /**
@@ -78,7 +102,7 @@ export function handleBinaryMessage(_data, socketId) {
  */
 export function handleClose(socketId, token) {
   const membership = readToken(token);
-  if (membership !== undefined) leaveRoom(socketId, membership);
+  if (hasJoined(membership)) leaveRoom(socketId, membership);
 }
 
 /**
@@ -91,7 +115,7 @@ export function handleClose(socketId, token) {
 function perform(request, socketId, membership) {
   if (request.type === 'error') return { membership, problem: request };
   if (request.type === 'join') return join(socketId, request, membership);
-  if (membership === undefined) return { problem: problem('not-joined', 'Join a room first.') };
+  if (!hasJoined(membership)) return { membership, problem: problem('not-joined', 'Join a room first.') };
   if (request.type === 'message') say(socketId, request.body, membership);
   else broadcast(membership.room, { type: 'typing', from: memberId(socketId), alias: membership.alias }, socketId);
   return { membership };
@@ -99,45 +123,51 @@ function perform(request, socketId, membership) {
 
 /**
  * @param {number} socketId
- * @param {Membership} request
- * @param {Membership | undefined} membership where the connection was until now
+ * @param {{ alias: string, room: string }} request
+ * @param {Membership | undefined} before where the connection was until now
  * @returns {Outcome}
  */
-function join(socketId, { alias, room }, membership) {
-  if (membership !== undefined) leaveRoom(socketId, membership);
+function join(socketId, { alias, room }, before) {
+  if (hasJoined(before)) leaveRoom(socketId, before);
+  const membership = { alias, room, lines: before?.lines };
   // The token goes first: whatever happens from here on, handleClose knows the room to tidy.
-  if (!setMembership(socketId, JSON.stringify({ alias, room }))) return {};
+  if (!setMembership(socketId, membership)) return {};
   // Subscribed before the list is read: what happens in between arrives twice, never not at all,
   // and the page knows the second by its version or id.
-  subscribe(socketId, channelOf(room));
+  subscribe(socketId, channelOf(room, membership));
   const presence = enter(room, { id: memberId(socketId), alias });
   if (presence === undefined) {
-    unsubscribe(socketId, channelOf(room));
-    setMembership(socketId, NO_MEMBERSHIP);
-    return { problem: problem('room-full', `This room has its ${ROOM_SIZE} members.`) };
+    unsubscribe(socketId, channelOf(room, membership));
+    const nowhere = { lines: membership.lines };
+    setMembership(socketId, nowhere);
+    return { membership: nowhere, problem: problem('room-full', `This room has its ${ROOM_SIZE} members.`) };
   }
   const { version, members } = presence;
   const [id, timestamp] = [memberId(socketId), Date.now()];
-  reply(socketId, { type: 'joined', id, alias, room, members, version, history: history(room), timestamp });
+  const joined = { type: 'joined', id, alias, room, members, version, history: history(room), timestamp };
+  reply(socketId, joined, membership);
   broadcast(room, { type: 'user-joined', id, alias, version, timestamp }, socketId);
-  return { membership: { alias, room } };
+  return { membership };
 }
 
 /**
  * @param {number} socketId
  * @param {string} body
- * @param {Membership} membership
+ * @param {Member} member
  */
-function say(socketId, body, { alias, room }) {
-  broadcast(room, { type: 'chat-message', ...record(room, { from: memberId(socketId), alias, body }) });
+function say(socketId, body, { alias, room, lines }) {
+  const message = { type: 'chat-message', ...record(room, { from: memberId(socketId), alias, body }) };
+  // A page shows what comes back; in a terminal a line stands where it was typed.
+  broadcast(room, message, undefined, lines ? socketId : undefined);
 }
 
 /**
  * @param {number} socketId
- * @param {Membership} membership
+ * @param {Member} member
  */
-function leaveRoom(socketId, { alias, room }) {
-  unsubscribe(socketId, channelOf(room));
+function leaveRoom(socketId, member) {
+  const { alias, room } = member;
+  unsubscribe(socketId, channelOf(room, member));
   const id = memberId(socketId);
   const version = leave(room, id);
   if (version === undefined) return;
@@ -146,12 +176,12 @@ function leaveRoom(socketId, { alias, room }) {
 
 /**
  * @param {number} socketId
- * @param {string} token
+ * @param {Membership} membership
  * @returns {boolean} false: the client went away while its message waited here
  */
-function setMembership(socketId, token) {
+function setMembership(socketId, membership) {
   try {
-    setToken(socketId, token);
+    setToken(socketId, JSON.stringify(membership));
     return true;
   } catch (error) {
     if (error instanceof MillraceError && error.code === 'ERR_MILLRACE_SOCKET_NOT_FOUND') return false;
@@ -162,23 +192,37 @@ function setMembership(socketId, token) {
 /**
  * @param {number} socketId
  * @param {object} message
+ * @param {Membership | undefined} membership
  */
-function reply(socketId, message) {
-  send(socketId, JSON.stringify(message));
+function reply(socketId, message, membership) {
+  if (membership?.lines) for (const line of linesOf(message)) send(socketId, line);
+  else send(socketId, JSON.stringify(message));
+}
+
+/**
+ * Each room has two channels, one for each form of its messages.
+ * @param {string} room
+ * @param {object} message
+ * @param {number} [except]
+ * @param {number} [exceptOfLines]
+ */
+function broadcast(room, message, except, exceptOfLines = except) {
+  send(channelOf(room), JSON.stringify({ ...message, room }), except === undefined ? undefined : { except });
+  const options = exceptOfLines === undefined ? undefined : { except: exceptOfLines };
+  for (const line of linesOf(message)) send(channelOf(room, { lines: true }), line, options);
 }
 
 /**
  * @param {string} room
- * @param {object} message
- * @param {number} [except]
+ * @param {Membership} [membership] for whom it is
  */
-function broadcast(room, message, except) {
-  send(channelOf(room), JSON.stringify({ ...message, room }), except === undefined ? undefined : { except });
+function channelOf(room, membership) {
+  return `${membership?.lines ? 'chat-lines' : 'chat'}/${room}`;
 }
 
-/** @param {string} room */
-function channelOf(room) {
-  return `chat/${room}`;
+/** @param {Membership | undefined} membership @returns {membership is Member} */
+function hasJoined(membership) {
+  return membership?.alias !== undefined;
 }
 
 /** @param {Uint8Array} [token] @returns {Membership | undefined} */
@@ -186,7 +230,6 @@ function readToken(token) {
   return token?.length ? JSON.parse(decoder.decode(token)) : undefined;
 }
 
-const NO_MEMBERSHIP = '';
 const refusal = new ResponseDraft().data();
 /**
  * Where each console is once its last request is done. A connection never changes its worker.

@@ -23,6 +23,72 @@ export interface Binding extends NativeState {
   bind(id: number): NativeGateway;
   /** How much there is now, in all threads, of what is made for one. */
   counts(): { environments: number; gateways: number; workers: number };
+  /** Headers are names and values in turn. `null`: there is nothing; `false`: it is no request. */
+  parseHttpRequest(data: Data): NativeRequest | null | false;
+  /** Not on Windows. */
+  sockets?(): NativeSockets;
+}
+
+/** What `parseHttpRequest` finds. */
+export interface NativeRequest {
+  method: string;
+  target: string;
+  version: string;
+  headers: string[];
+  body: string;
+}
+
+/**
+ * The functions of `millrace/sockets`, which check their arguments. A negative number is an error's, `undefined`: the call
+ * waits, and is to be made again; `null`: it would wait; `false`: the address is none.
+ */
+export interface NativeSockets {
+  constants(): Record<string, number>;
+  errorText(errno: number): string;
+  isDetached(buffer: unknown): boolean;
+  socket(domain: number, type: number, protocol: number): number;
+  bind(fd: number, address: string, port: number | undefined): number | false;
+  listen(fd: number, backlog: number): number;
+  shutdown(fd: number, how: number): number;
+  setNonblocking(fd: number): number;
+  close(fd: number): number;
+  setOption(fd: number, level: number, name: number, value: number): number;
+  option(fd: number, level: number, name: number): [number] | number;
+  ownAddress(fd: number): NativeAddress | number;
+  peerAddress(fd: number): NativeAddress | number;
+  isConnected(fd: number): boolean | number;
+  hostAddress(name: string): string | number;
+  accept(fd: number): (NativeAddress & { fd: number }) | null | undefined | number;
+  connect(fd: number, address: string, port: number | undefined, again: boolean): number | false | undefined;
+  /** Without the first `from` bytes. An array: so many went, and there are more. */
+  send(fd: number, data: string | ArrayBuffer | ArrayBufferView, flags: number, from: number): number | [number];
+  sendTo(
+    fd: number,
+    data: string | ArrayBuffer | ArrayBufferView,
+    flags: number,
+    address: string,
+    port: number | undefined,
+  ): number | false | undefined;
+  receive(fd: number, size: number, flags: number, bytes: boolean): string | ArrayBuffer | null | undefined | number;
+  receiveFrom(
+    fd: number,
+    size: number,
+    flags: number,
+    bytes: boolean,
+  ): (NativeAddress & { data: string | ArrayBuffer }) | null | undefined | number;
+  /** `entries`: descriptor and events in turn; returns what happened at each. */
+  poll(entries: number[], timeout: number): number[] | undefined | number;
+  /** Those for epoll are on Linux only. */
+  epollCreate?(flags: number): number;
+  epollControl?(epfd: number, op: number, fd: number, events: number): number;
+  /** Descriptor and events in turn. */
+  epollWait?(epfd: number, maxevents: number, timeout: number): number[] | undefined | number;
+}
+
+/** An address and its port. */
+export interface NativeAddress {
+  address: string;
+  port: number;
 }
 
 /** A gateway's functions, bound to it and to this thread. They check their arguments. */
@@ -116,11 +182,11 @@ export interface NativeWorker {
   /** Those that wait for the rest of their answer. */
   requests(): number;
   /** Tells the protocol of a socket something of its own, in the order of `send`. False: the socket is gone, or too much waits. */
-  tell(socketId: number, operation: number, fields: Uint8Array, payload?: Uint8Array): boolean;
+  tell(socketId: number, operation: number, fields: Uint8Array, payload?: Data): boolean;
   /** As `tell` for each record in so many bytes; returns where those are that could not be told, if there are any. */
   tellMany(records: Uint8Array, bytes: number): number[] | undefined;
-  /** Copies bytes, for `tellShared`, until `forgetBytes`; returns their number. */
-  keepBytes(bytes: Uint8Array): number;
+  /** Copies bytes, for `tellShared`, until `forgetBytes`; returns their number. Undefined: too many are kept already. */
+  keepBytes(bytes: Uint8Array): number | undefined;
   forgetBytes(number: number): void;
   /** As `tell`, with kept bytes as the payload, which are not copied again. */
   tellShared(socketId: number, operation: number, fields: Uint8Array, number: number): boolean;
@@ -169,6 +235,17 @@ let loaded: Binding | undefined;
 export function binding(): Binding {
   loaded ??= load();
   return loaded;
+}
+
+/**
+ * The functions of `millrace/sockets`, where there are any.
+ *
+ * @throws {MillraceError} as `binding`
+ */
+export function nativeSockets(): NativeSockets | undefined {
+  const addon = binding();
+  if (addon.sockets === undefined && process.platform !== 'win32') throw tooOld('function sockets');
+  return addon.sockets?.();
 }
 
 function load(): Binding {

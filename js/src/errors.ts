@@ -31,6 +31,7 @@ export const ERROR_CODES = {
   ERR_MILLRACE_INVALID_OPTION: 'An option has a value that the gateway cannot work with; the message says which.',
   ERR_MILLRACE_INVALID_TLS:
     'A certificate, a key or an authority cannot be read or used, or `reloadTls` was called where no listener speaks TLS; the message says which. Nothing was changed.',
+  ERR_MILLRACE_LISTENING: 'The TCP server listens already, or is being closed.',
   ERR_MILLRACE_NOT_AN_OBJECT:
     'A text message to a virtual socket with user data is no JSON object; it was sent unchanged.',
   ERR_MILLRACE_NOT_RUNNING:

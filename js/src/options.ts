@@ -136,13 +136,20 @@ export interface StartPlan {
  */
 export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   const problems: string[] = [];
+  const plan = readStartOptions(options, first, problems);
+  throwAll(problems);
+  return plan;
+}
+
+/** Checks options as `parseStartOptions` does, but adds the problems to those that there are. */
+export function readStartOptions(options: unknown, first: boolean, problems: string[]): StartPlan {
   const root = readObject(options, 'options', START_KEYS, problems);
   const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
   const reusePort = readFlag(root['reusePort'], 'options.reusePort', problems);
   const tls = readTls(root['tls'], 'options.tls', problems);
   const proxy = readProxy(root, 'options', {}, problems);
   const protocols: Defaults = { http: readHttp(root, 'options', {}, problems) };
-  const plan: StartPlan = {
+  return {
     listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, reusePort, tls, proxy, protocols }, problems),
     workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
     gateway: gatewayPlan(root, limits, problems),
@@ -155,9 +162,12 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
       level: readLogLevel(root['logLevel'], problems),
     },
   };
+}
+
+/** @throws {TypeError} naming every problem, if there are some */
+export function throwAll(problems: readonly string[]): void {
   if (problems.length === 1) throw new TypeError(problems[0]);
   if (problems.length > 1) throw new TypeError(`invalid options:\n  ${problems.join('\n  ')}`);
-  return plan;
 }
 
 /**

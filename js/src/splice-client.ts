@@ -10,17 +10,17 @@ import type {
   SpliceErrorEvent,
   SpliceEvents,
   SpliceSocketEvents,
-  SpliceTarget,
+  TypedEventTarget,
 } from './splice-client/events.js';
-import type { SpliceOptions, SpliceSocketOptions, WebSocketClass, WebSocketLike } from './splice-client/options.js';
+import type { ConnectOptions, OpenOptions, WebSocketClass, WebSocketLike } from './splice-client/options.js';
 
 export type * from './splice-client/events.js';
 export type * from './splice-client/options.js';
 
-type TargetClass<Events> = new () => SpliceTarget<Events>;
+type TargetClass<Events> = new () => TypedEventTarget<Events>;
 
 /** A connection to a multiplexer. */
-export interface Splice extends SpliceTarget<SpliceEvents> {
+export interface Splice extends TypedEventTarget<SpliceEvents> {
   /** The multiplexer's URL. */
   readonly url: string;
   /** That of the connection to the multiplexer, as a `WebSocket` has it: 0 to 3. 0 between two connections, too. */
@@ -31,7 +31,7 @@ export interface Splice extends SpliceTarget<SpliceEvents> {
    * @throws {DOMException} `SyntaxError` for a URL that is not one of a WebSocket, or `millrace:` for the gateway itself, or has a
    * fragment; for subprotocols that are not tokens or repeated
    */
-  open(url: string | URL, options?: SpliceSocketOptions): SpliceSocket;
+  open(url: string | URL, options?: OpenOptions): SpliceSocket;
   /**
    * Closes the connection to the multiplexer, with the targets, which get the same code and reason. It is not made again.
    *
@@ -72,7 +72,7 @@ interface Control {
   id: number;
   type: string;
   method: string;
-  params: Clean & { index: number; clean?: boolean };
+  params: Problem & Clean & { index: number; clean?: boolean };
   result?: { index: number; protocol?: string };
   error?: Problem;
 }
@@ -215,7 +215,7 @@ export class SpliceSocket extends (EventTarget as TargetClass<SpliceSocketEvents
  * prices.onmessage = ({ data }) => console.log(data);
  * ```
  */
-export function connect(url: string | URL, options: SpliceOptions = {}): Splice {
+export function connect(url: string | URL, options: ConnectOptions = {}): Splice {
   const { reconnect, protocols = [] } = options;
   const { min = 500, max = 30_000 } = Object(reconnect) as { min?: number; max?: number };
   const Class = options.WebSocket ?? (globalThis as unknown as { WebSocket: WebSocketClass }).WebSocket;
@@ -239,7 +239,7 @@ export function connect(url: string | URL, options: SpliceOptions = {}): Splice 
       return (ws?.readyState as 0 | 1 | 2 | 3) ?? (timer ? CONNECTING : CLOSED);
     }
 
-    open(to: string | URL, { protocols, headers, timeout }: SpliceSocketOptions = {}): SpliceSocket {
+    open(to: string | URL, { protocols, headers, timeout }: OpenOptions = {}): SpliceSocket {
       const url = target(to);
       const link: Link = {
         url,
@@ -273,8 +273,8 @@ export function connect(url: string | URL, options: SpliceOptions = {}): Splice 
       clearTimeout(timer);
       timer = undefined;
       for (const link of sockets.keys()) {
-        if (link.state === OPEN) link.state = CLOSING;
-        if (!ws) setTimeout(end, 0, link, {});
+        if (!link.state) setTimeout(end, 0, link, {});
+        link.state = CLOSING;
       }
       ws?.close(code, reason);
     }
@@ -352,7 +352,7 @@ export function connect(url: string | URL, options: SpliceOptions = {}): Splice 
       calls.get(id)?.(message);
       calls.delete(id);
     } else if (method === 'warn') {
-      mux.dispatchEvent(Object.assign(new Event(method), params));
+      mux.dispatchEvent(problemEvent(method, params));
     } else if (/^onSocket(Disconnect|Closed)$/.test(method)) {
       const link = targets.get(params.index);
       if (!link) return;
@@ -436,7 +436,7 @@ export function connect(url: string | URL, options: SpliceOptions = {}): Splice 
     sockets.delete(link);
     if (targets.get(link.index) === link) targets.delete(link.index);
     link.state = CLOSED;
-    if (problem) socket.dispatchEvent(Object.assign(new Event('error'), problem));
+    if (problem) socket.dispatchEvent(problemEvent('error', problem));
     socket.dispatchEvent(closeEvent(clean?.code ?? 1006, clean?.reason ?? '', !!clean));
   }
 }
@@ -445,6 +445,10 @@ export function connect(url: string | URL, options: SpliceOptions = {}): Splice 
 function deliver(link: Link, what: () => void): void {
   if (link.early) link.early.push(what);
   else what();
+}
+
+function problemEvent(type: string, { code, message }: Problem): Event {
+  return Object.assign(new Event(type), { code, message });
 }
 
 function closeEvent(code: number, reason: string, wasClean: boolean): Event {

@@ -110,6 +110,19 @@ const ACTIONS = {
     millrace.send(socketId, 'last');
     message.connection.close();
   },
+  // more at once than an inbox takes; says what became of each
+  flood: async (message) => {
+    const requests = Array.from({ length: 6 }, () => {
+      const request = message.respond(response().stream()());
+      request.stream.end(bytesOf(80_000));
+      return request;
+    });
+    requests.push(message.respond(response().data()({ data: bytesOf(2_500_000) })));
+    const outcomes = await Promise.allSettled(requests.map((request) => request.sent()));
+    const told = outcomes.map(({ reason }) => reason?.code ?? 'sent');
+    const ids = requests.map(({ id }) => String(id));
+    message.respond(response().data()({ data: JSON.stringify({ told, ids }) }));
+  },
   mismatch: async (message) => {
     const file = sockety.FileTransfer.stream(Readable.from([bytesOf(4)]), 3, 'x');
     const failure = await message

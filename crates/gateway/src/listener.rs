@@ -56,6 +56,27 @@ pub(crate) struct Peer {
     pub(crate) certificate: Option<Arc<[u8]>>,
 }
 
+impl Peer {
+    /// The fields of an event that tells a protocol's own code of its connection: the id of its listener or of the terms that it
+    /// was dialled with, the peer's port (0 on a unix socket), whether it is encrypted (4 bytes each, little-endian), and the
+    /// peer's address (nothing on a unix socket).
+    pub(crate) fn fields(&self) -> Box<[u8]> {
+        let numbers = [
+            self.listener.id,
+            u32::from(self.port),
+            u32::from(self.listener.is_encrypted),
+        ];
+        let mut fields: Vec<u8> = numbers
+            .iter()
+            .flat_map(|number| number.to_le_bytes())
+            .collect();
+        if let Some(address) = self.address {
+            fields.extend_from_slice(address.to_string().as_bytes());
+        }
+        fields.into()
+    }
+}
+
 /// An accepted connection dealt to another shard.
 #[derive(Debug)]
 pub(crate) struct Incoming {

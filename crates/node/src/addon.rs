@@ -1,5 +1,5 @@
 //! The one static of the process: the gateways by id, what looks after lost rings, and the slots and counts of what is
-//! made for JavaScript threads. It exists because every JavaScript thread loads the same image; threads find a gateway by
+//! made for JavaScript threads, their low-level sockets included. It exists because every JavaScript thread loads the same image; threads find a gateway by
 //! an id they were handed, never by being the only one.
 
 use std::collections::HashMap;
@@ -25,6 +25,8 @@ pub(crate) struct Addon {
     slots: Slots,
     untouched: OnceLock<Vec<u8>>,
     counts: Counts,
+    #[cfg(unix)]
+    sockets: millrace_sockets::Table,
     /// The last number given to something that functions work on.
     newest: AtomicUsize,
 }
@@ -79,6 +81,8 @@ impl Addon {
             slots: Slots::default(),
             untouched: OnceLock::new(),
             counts: Counts::default(),
+            #[cfg(unix)]
+            sockets: millrace_sockets::Table::default(),
             newest: AtomicUsize::new(0),
         }
     }
@@ -101,6 +105,12 @@ impl Addon {
     /// Of what is made for JavaScript threads.
     pub(crate) fn counts(&self) -> &Counts {
         &self.counts
+    }
+
+    /// The low-level sockets of all threads.
+    #[cfg(unix)]
+    pub(crate) fn sockets(&self) -> &millrace_sockets::Table {
+        &self.sockets
     }
 
     /// A number that nothing else in this process has or had.

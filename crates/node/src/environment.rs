@@ -29,6 +29,9 @@ use crate::token_words::{self, TokenWords};
 /// after that finds nothing in its slot.
 #[derive(Debug)]
 pub(crate) struct Environment {
+    /// Of no other thread, before or after.
+    #[cfg(unix)]
+    number: usize,
     slot: &'static Slot,
     line: OnceCell<Arc<Line>>,
     /// Whether the runtime loses rings.
@@ -77,6 +80,8 @@ struct Hook {
 impl Environment {
     fn new() -> Rc<Self> {
         Rc::new_cyclic(|this: &Weak<Self>| Self {
+            #[cfg(unix)]
+            number: ADDON.new_number(),
             slot: ADDON.slots().take(this.as_ptr().cast()),
             line: OnceCell::new(),
             rings_again: Cell::new(false),
@@ -209,6 +214,12 @@ impl Environment {
         if left == 0 { line.release(js) } else { Ok(()) }
     }
 
+    /// By which it is told from all others.
+    #[cfg(unix)]
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
     pub(crate) fn scratch(&self) -> &Scratch {
         &self.scratch
     }
@@ -257,6 +268,8 @@ impl Environment {
         }
         self.sources.end(js);
         self.shells.end(js);
+        #[cfg(unix)]
+        ADDON.sockets().close_all_of(self.number);
         let class = self.error_class.take();
         let words = self.token_words.get().map(|(kept, _)| *kept);
         for reference in class.into_iter().chain(words) {

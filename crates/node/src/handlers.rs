@@ -132,6 +132,7 @@ impl HandlerThread {
     /// The worker has ended: nothing is kept for it any more.
     pub(crate) fn retire(&self, js: Js<'_>) {
         self.end();
+        self.kept_bytes.weigh(js);
         if let Some(drain) = self.drain.take() {
             js.forget(drain);
         }

@@ -1,45 +1,76 @@
-//! Bytes that a worker's thread hands over once and sends many times, by numbers. Owns them until JavaScript lets go of them.
+//! Bytes that a worker's thread hands over once and sends many times, by numbers. Owns them until JavaScript lets go of them, and
+//! what the runtime knows of their memory.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use millrace_gateway::SharedBytes;
 
+use crate::js::Js;
+
 /// Those of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct KeptBytes {
-    kept: RefCell<HashMap<u32, SharedBytes>>,
+    /// With their lengths.
+    kept: RefCell<HashMap<u32, (SharedBytes, usize)>>,
     last: Cell<u32>,
+    /// All their lengths.
+    size: Cell<usize>,
+    /// What of it the runtime was told.
+    told: Cell<usize>,
 }
 
 impl KeptBytes {
-    /// Copies bytes; their number.
-    pub(crate) fn keep(&self, bytes: &[u8]) -> u32 {
+    /// Copies bytes; their number. `None`: there are too many already.
+    pub(crate) fn keep(&self, bytes: &[u8]) -> Option<u32> {
+        let size = self.size.get().checked_add(bytes.len());
+        let size = size.filter(|size| *size <= MOST_KEPT)?;
         let mut kept = self.kept.borrow_mut();
         let mut number = self.last.get().wrapping_add(1);
         while kept.contains_key(&number) {
             number = number.wrapping_add(1);
         }
-        kept.insert(number, SharedBytes::new(bytes));
+        kept.insert(number, (SharedBytes::new(bytes), bytes.len()));
         self.last.set(number);
-        number
+        self.size.set(size);
+        Some(number)
     }
 
     /// What was sent with them still has them.
     pub(crate) fn forget(&self, number: u32) {
-        self.kept.borrow_mut().remove(&number);
+        if let Some((_, length)) = self.kept.borrow_mut().remove(&number) {
+            self.size.update(|size| size - length);
+        }
     }
 
     /// Forgets all of them.
     pub(crate) fn clear(&self) {
         self.kept.borrow_mut().clear();
+        self.size.set(0);
     }
 
     /// `None`: no bytes have that number.
     pub(crate) fn get(&self, number: u32) -> Option<SharedBytes> {
-        self.kept.borrow().get(&number).cloned()
+        let kept = self.kept.borrow();
+        kept.get(&number).map(|(shared, _)| shared.clone())
+    }
+
+    /// Tells the runtime how much there is, as only what it collects lets go of them.
+    pub(crate) fn weigh(&self, js: Js<'_>) {
+        js.count_memory(self.change());
+    }
+
+    /// How much more there is than the runtime was told, or less. It is told now.
+    fn change(&self) -> i64 {
+        let size = self.size.get();
+        let told = self.told.replace(size);
+        let signed = |size| i64::try_from(size).unwrap_or_default();
+        signed(size) - signed(told)
     }
 }
+
+/// Bytes that are kept at most.
+const MOST_KEPT: usize = 64 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -48,13 +79,31 @@ mod tests {
     #[test]
     fn numbers_that_are_kept_are_given_once() {
         let kept = KeptBytes::default();
-        let first = kept.keep(b"first");
+        let first = kept.keep(b"first").unwrap();
         kept.last.set(first.wrapping_sub(1));
-        let second = kept.keep(b"second");
+        let second = kept.keep(b"second").unwrap();
         assert_ne!(first, second);
         assert_eq!(kept.get(first), Some(SharedBytes::new(b"first")));
         kept.forget(first);
         assert_eq!(kept.get(first), None);
         assert_eq!(kept.get(second), Some(SharedBytes::new(b"second")));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_weighed() {
+        let kept = KeptBytes::default();
+        let most = vec![0; MOST_KEPT];
+        let first = kept.keep(&most[1..]).unwrap();
+        assert_eq!(kept.keep(b"xy"), None);
+        let second = kept.keep(b"x").unwrap();
+        assert_eq!(kept.change(), i64::try_from(MOST_KEPT).unwrap());
+        kept.forget(second);
+        kept.forget(second);
+        assert_eq!(kept.change(), -1);
+        kept.forget(first);
+        assert!(kept.keep(b"xy").is_some());
+        assert_eq!(kept.change(), 3 - i64::try_from(MOST_KEPT).unwrap());
+        kept.clear();
+        assert_eq!((kept.change(), kept.change()), (-2, 0));
     }
 }

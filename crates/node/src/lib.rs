@@ -23,6 +23,7 @@ mod failure;
 mod forward;
 mod handlers;
 mod hot;
+mod http_request;
 mod js;
 mod kept_bytes;
 mod log;
@@ -35,6 +36,8 @@ mod ring_again;
 mod scratch;
 mod shells;
 mod slot;
+#[cfg(unix)]
+mod sockets;
 mod sources;
 mod stats;
 mod tell;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use tracing::Dispatch;
+use tracing::subscriber::NoSubscriber;
 
 use crate::arguments;
 use crate::bound::Bound;
@@ -42,11 +43,13 @@ pub(crate) fn open_log<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>>
         listener
     })?;
     if let Some(sink) = sink {
+        let beside = Dispatch::new(NoSubscriber::new());
         let dispatch = Dispatch::new(Arc::clone(&sink));
         call.own.log().replace(Some(Logging {
             sink,
             dispatch,
             number,
+            _beside: beside,
         }));
     }
     Ok(None)

@@ -20,6 +20,9 @@ pub(crate) struct Logging {
     pub(crate) dispatch: Dispatch,
     /// The number with which it rings in its environment.
     pub(crate) number: usize,
+    /// Logs nothing. Where there is one dispatch only, `tracing` asks the thread that comes to a line first whether anybody
+    /// wants it, for good; and that may be one of a gateway without a log.
+    pub(crate) _beside: Dispatch,
 }
 
 /// What is logged: targets by prefix, each with the most talkative level.

@@ -13,8 +13,11 @@ use crate::bind;
 use crate::entry::{Call, define, raise};
 use crate::environment::{self, Environment};
 use crate::failure::Outcome;
+use crate::http_request::parse_http_request;
 use crate::js::{Js, Type, Value};
 use crate::numbers;
+#[cfg(unix)]
+use crate::sockets;
 
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
@@ -45,7 +48,10 @@ fn define_module(js: Js<'_>, exports: Value<'_>, environment: &Rc<Environment>) 
         c"createGateway" => create_gateway,
         c"bind" => bind::bind,
         c"counts" => counts,
+        c"parseHttpRequest" => parse_http_request,
     });
+    #[cfg(unix)]
+    define!(js, exports, environment, { c"sockets" => sockets::sockets });
     Ok(())
 }
 

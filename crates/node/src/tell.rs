@@ -35,18 +35,24 @@ pub(crate) fn tell<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'
     js.boolean(told).map(Some)
 }
 
-/// `keepBytes(bytes): number`: copies them, for `tellShared`, until `forgetBytes`.
+/// `keepBytes(bytes): number | undefined`: copies them, for `tellShared`, until `forgetBytes`; undefined: too many are kept already.
 pub(crate) fn keep_bytes<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
     let (js, [bytes, ..]) = (call.js, call.arguments);
-    let kept = js.with_bytes(bytes, |bytes| call.own.kept_bytes().keep(bytes))?;
+    let all = call.own.kept_bytes();
+    let kept = js.with_bytes(bytes, |bytes| all.keep(bytes))?;
     let number = kept.ok_or_else(|| arguments::wrong(js, bytes, "bytes", "bytes"))?;
-    js.number(f64::from(number)).map(Some)
+    all.weigh(js);
+    number
+        .map(|number| js.number(f64::from(number)))
+        .transpose()
 }
 
 /// `forgetBytes(number)`: what was sent with them still has them.
 pub(crate) fn forget_bytes<'s>(call: &Call<'s, HandlerThread>) -> Outcome<Option<Value<'s>>> {
     let number = arguments::whole(call.js, call.arguments[0], "number")?;
-    call.own.kept_bytes().forget(number);
+    let all = call.own.kept_bytes();
+    all.forget(number);
+    all.weigh(call.js);
     Ok(None)
 }
 

@@ -1,8 +1,15 @@
-//! System calls on sockets that the event loop does not offer. Owns no socket, knows no protocol; what
-//! the operating system lacks is an error here, and the caller does without.
+//! System calls on sockets that the event loop does not offer: many sends in one, and the low-level sockets
+//! of `millrace/sockets`. Knows no protocol but the form of an HTTP request, and nothing of JavaScript; what the
+//! operating system lacks is an error here or not there at all, and the caller does without.
 
+mod http_request;
+#[cfg(unix)]
+mod low_level;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 mod send_ring;
 
+pub use http_request::{BadRequest, HttpRequest};
+#[cfg(unix)]
+pub use low_level::{Fault, Place, Table, Turn, constants, error_text, host_address};
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub use send_ring::{SendRing, Sent};

@@ -5,14 +5,15 @@ import { parseArgs } from 'node:util';
 /** The user asked for something that there is not: one line, exit code 2. */
 export class UsageError extends Error {}
 
-/** The options of a command: whether each takes a value. */
-export type OptionTable = Record<string, 'text' | 'flag'>;
+/** The options of a command: whether each takes a value; of `'either'` one only behind `=`. */
+export type OptionTable = Record<string, 'text' | 'flag' | 'either'>;
 
 /** What was given. */
 export interface Given {
   positionals: string[];
   /** Every value of each option, in order. */
   values: Map<string, string[]>;
+  /** What was given without a value. */
   flags: Set<string>;
 }
 
@@ -22,7 +23,7 @@ export function readArguments(command: string, args: string[], table: OptionTabl
   const options = Object.fromEntries(
     Object.entries(table).map(([name, kind]) => [
       name,
-      { type: kind === 'flag' ? ('boolean' as const) : ('string' as const) },
+      { type: kind === 'text' ? ('string' as const) : ('boolean' as const) },
     ]),
   );
   // not strict: the messages for what is wrong are our own, and the same in every runtime
@@ -32,7 +33,7 @@ export function readArguments(command: string, args: string[], table: OptionTabl
     if (token.kind !== 'option') continue;
     const kind = table[token.name];
     if (kind === undefined) throw new UsageError(`${command}: unknown option ${token.rawName}${seeHelp(command)}`);
-    if (kind === 'flag') {
+    if (kind === 'flag' || (kind === 'either' && token.value === undefined)) {
       if (token.value !== undefined) throw new UsageError(`${command}: ${token.rawName} takes no value`);
       given.flags.add(token.name);
     } else if (token.value === undefined || (!token.inlineValue && /^-./.test(token.value))) {

@@ -4,8 +4,9 @@
 import { VERSION } from '../addon.js';
 import { UsageError } from './arguments.js';
 import { bench } from './bench.js';
-import { BENCH_HELP, HELP, SERVE_HELP } from './help.js';
+import { BENCH_HELP, HELP, SERVE_HELP, SPLICE_HELP } from './help.js';
 import { serve } from './serve.js';
+import { splice } from './splice.js';
 import { line } from './terminal.js';
 
 /** A command: resolves to the exit code. */
@@ -16,6 +17,7 @@ interface Command {
 
 const COMMANDS = new Map<string, Command>([
   ['serve', { help: SERVE_HELP, run: serve }],
+  ['splice', { help: SPLICE_HELP, run: splice }],
   ['bench', { help: BENCH_HELP, run: bench }],
 ]);
 
@@ -36,7 +38,7 @@ async function main(args: string[]): Promise<number> {
     return OK;
   }
   const problem = name === undefined ? 'a command is missing' : `there is no ${readable(name)}`;
-  throw new UsageError(`${problem}: it is serve, bench, --help or --version`);
+  throw new UsageError(`${problem}: it is serve, splice, bench, --help or --version`);
 }
 
 /** Asked for before `--`, whatever else there is. */

@@ -152,7 +152,7 @@ function readName(value: unknown, at: string, problems: string[]): SpliceEventNa
 }
 
 /** Whether only this machine can reach a listener. */
-function isLocal(address: unknown): boolean {
+export function isLocal(address: unknown): boolean {
   return typeof address === 'string' && /^(?:127\.|localhost:|\[::1\]:|unix:)/i.test(address);
 }
 

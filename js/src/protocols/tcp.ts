@@ -54,6 +54,11 @@ export const tcp = {
     if (framing === 'length') return { framing, lengthBytes };
     return framing === 'line' && allowHttp !== undefined ? { framing, allowHttp } : { framing: framing ?? 'none' };
   },
+  worker(host) {
+    // loaded here, because most workers never get an event of a stream
+    const own: typeof import('../tcp/worker.js') = require('../tcp/worker.js');
+    return own.tcpWorker(host);
+  },
 } as const satisfies ProtocolModule<TcpPlan>;
 
 const FRAMINGS: readonly string[] = ['line', 'length', 'none'] satisfies TcpFraming[];

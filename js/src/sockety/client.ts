@@ -5,6 +5,7 @@ import { isIP } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 
 import type { DialFailed } from '../binding.js';
+import { nothing } from '../quiet.js';
 import { Connection } from './connection.js';
 import { SocketyError } from './errors.js';
 import {
@@ -14,7 +15,6 @@ import {
   parseConnect,
   type SecureConnectOptions,
 } from './options.js';
-import { nothing } from './quiet.js';
 import { Shared } from './shared.js';
 
 /**

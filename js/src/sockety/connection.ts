@@ -1,13 +1,14 @@
 /** One connection that speaks Sockety: what is sent on it, what is waited for, and what came. Owns no socket. */
 
 import { EventEmitter } from 'node:events';
-
+import { DONE, nothing, quiet } from '../quiet.js';
 import {
   OPERATION_SOCKETY_CUT,
   OPERATION_SOCKETY_FILE,
   OPERATION_SOCKETY_NOTE,
   OPERATION_SOCKETY_SAVE,
 } from '../worker/kinds.generated.js';
+import type { PeerInfo } from '../worker/peer.js';
 import type { RecordBuffer, SocketEvent } from '../worker/record.js';
 import { Answers } from './answers.js';
 import type { ConnectionEvents } from './connection-events.js';
@@ -26,11 +27,10 @@ import {
   readRefused,
 } from './fields.js';
 import { Kept } from './kept.js';
-import type { Link, PeerInfo } from './link.js';
+import type { Link } from './link.js';
 import { Contents, Message, Response } from './message.js';
-import { isWhole, Outbound } from './outbound.js';
+import { Outbound } from './outbound.js';
 import { Heartbeat, type Producer, Series } from './producer.js';
-import { DONE, nothing, quiet } from './quiet.js';
 import { Request } from './request.js';
 import { UUID } from './uuid.js';
 import { Waiters } from './waiters.js';
@@ -128,7 +128,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     checkProducer(producer);
     const outbound = this.#check();
     const id = UUID.randomBytes();
-    return isWhole(producer)
+    return outbound.isWhole(producer)
       ? new Request(this, id, outbound.sendWhole(producer, id, true), undefined)
       : new Request(this, id, 0, outbound.sendParts(producer, id, true));
   }
@@ -151,7 +151,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     checkProducer(producer);
     const outbound = this.#check();
     const id = UUID.randomBytes();
-    return isWhole(producer)
+    return outbound.isWhole(producer)
       ? outbound.whenWritten(outbound.sendWhole(producer, id, false), id, undefined)
       : outbound.sendParts(producer, id, false).sent;
   }

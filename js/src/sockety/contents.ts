@@ -6,12 +6,12 @@
 import { Readable } from 'node:stream';
 
 import type { NativeWorker } from '../binding.js';
+import { nothing, quiet } from '../quiet.js';
 import { ENOUGH, FIRST_CREDIT, WINDOW } from '../worker/incoming.js';
 import { TURN_ABORTED } from '../worker/kinds.generated.js';
 import type { TransferEnd, Transfers } from '../worker/transfers.js';
 import type { DiskSaves } from './disk-saves.js';
 import { SocketyError } from './errors.js';
-import { nothing, quiet } from './quiet.js';
 import { type Savable, type Saver, save } from './saving.js';
 
 /** Where contents come from: a transfer of the native side. */

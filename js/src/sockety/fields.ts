@@ -4,7 +4,6 @@
  */
 
 import type { RecordBuffer, SocketEvent } from '../worker/record.js';
-import type { PeerInfo } from './link.js';
 
 /** What a message or a response announces. */
 export interface Head {
@@ -35,18 +34,6 @@ export function hasContents({ dataSize, data, stream, files }: Head): boolean {
 export interface FileHead {
   readonly name: string;
   readonly size: number;
-}
-
-/** Reads the fields of a connection's event: by whose terms it is there, and who is at its other end. */
-export function readOpened(fields: Buffer): { terms: number; peer: PeerInfo } {
-  const remoteAddress = fields.length > OPENED_BYTES ? fields.toString('latin1', OPENED_BYTES) : undefined;
-  const port = fields.readUInt32LE(4);
-  const peer = {
-    remoteAddress,
-    remotePort: remoteAddress === undefined ? undefined : port,
-    encrypted: fields.readUInt32LE(8) === 1,
-  };
-  return { terms: fields.readUInt32LE(0), peer };
 }
 
 /** Reads the fields of a message's event. */
@@ -226,8 +213,5 @@ function long(words: Uint32Array, at: number): number {
 function word(words: Uint32Array, at: number): number {
   return words[at] as number;
 }
-
-/** Three numbers; the address follows. */
-const OPENED_BYTES = 12;
 
 const NO_FILES: readonly FileHead[] = [];

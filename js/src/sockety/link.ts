@@ -1,4 +1,4 @@
-/** What a connection has once its socket is there: the thread that it belongs to, and who is at its other end. Types only. */
+/** What a connection has once its socket is there: the thread that it belongs to. Types only. */
 
 import type { NativeGateway } from '../binding.js';
 import type { Replies } from '../worker/replies.js';
@@ -14,13 +14,4 @@ export interface Link extends Omit<Origin, 'kept' | 'saves'> {
   readonly socketId: number;
   /** The most data that is collected for `dataBuffer`, in bytes. */
   readonly maxDataSize: number;
-}
-
-/** Who is at the other end. */
-export interface PeerInfo {
-  /** Undefined on a unix socket. */
-  readonly remoteAddress: string | undefined;
-  /** Undefined on a unix socket. */
-  readonly remotePort: number | undefined;
-  readonly encrypted: boolean;
 }

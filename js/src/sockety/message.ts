@@ -1,5 +1,6 @@
 /** Messages and responses that came: what they say, their contents, and answers to them. Sends nothing itself. */
 
+import { nothing, quiet } from '../quiet.js';
 import type { Connection } from './connection.js';
 import { Content, MessageDataStream, MessageFileStream, MessageStream, type Origin } from './contents.js';
 import { Draft, ResponseDraft } from './draft.js';
@@ -7,7 +8,6 @@ import { SocketyError } from './errors.js';
 import type { Head } from './fields.js';
 import { packer } from './msgpack.js';
 import type { Producer, ResponseFactory } from './producer.js';
-import { nothing, quiet } from './quiet.js';
 import type { Request } from './request.js';
 import { UUID } from './uuid.js';
 

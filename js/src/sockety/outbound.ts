@@ -1,5 +1,6 @@
 /** What is sent on one connection: whole, in parts, and what is written of it. Knows no answers. */
 
+import { DONE, quiet } from '../quiet.js';
 import {
   OPERATION_SOCKETY_BEGIN,
   OPERATION_SOCKETY_CUT,
@@ -19,7 +20,6 @@ import { FileTransfer } from './file-transfer.js';
 import type { Link } from './link.js';
 import { Pace } from './pace.js';
 import { Producer } from './producer.js';
-import { DONE, quiet } from './quiet.js';
 import type { Parts } from './request.js';
 import { Sending } from './sending.js';
 import { UUID } from './uuid.js';
@@ -53,6 +53,13 @@ export class Outbound {
       this.#tell(OPERATION_SOCKETY_NOTE, NO_FIELDS);
     };
     this.#written = new Written(note, () => this.#whole.firstHeld);
+  }
+
+  /** Whether a message is sent at once, in one piece. To be asked once for each. */
+  isWhole({ data, fixed, files, hasStream }: Producer): boolean {
+    if (files.length > 0 || hasStream) return false;
+    if (data === undefined || data.length <= WHOLE_BYTES) return true;
+    return fixed?.isKept(this.#link.worker) ?? false;
   }
 
   /** Sends a message that `isWhole`. Returns its number, by which it is written. */
@@ -221,14 +228,8 @@ function keeping(producer: Producer): Producer {
   return new Producer(action, parentId, { data: Buffer.from(data), fixed, files: undefined, hasStream: false });
 }
 
-/** Whether a message is sent at once, in one piece. */
-export function isWhole({ data, fixed, files, hasStream }: Producer): boolean {
-  if (files.length > 0 || hasStream) return false;
-  return data === undefined || fixed !== undefined || data.length <= WHOLE_BYTES;
-}
-
 const NO_FIELDS = Buffer.alloc(0);
 const ONCE = Buffer.from([1, 0, 0, 0]);
 
-/** Longer data goes in parts, as fast as the peer takes it. */
+/** Longer data goes in parts, as fast as the peer takes it, unless it is kept. */
 const WHOLE_BYTES = 64 * 1024;

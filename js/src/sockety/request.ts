@@ -1,9 +1,8 @@
 /** What was sent, as its sender sees it: its id, whether it is on its way, and answers to it. */
 
 import type { Writable } from 'node:stream';
-
+import { quiet } from '../quiet.js';
 import type { Response } from './message.js';
-import { quiet } from './quiet.js';
 import { UUID } from './uuid.js';
 
 /** What a request asks of its connection. Ids are the bytes of a UUID. */

@@ -4,7 +4,7 @@
  */
 
 import { Writable } from 'node:stream';
-
+import { quiet } from '../quiet.js';
 import { TURN_ABORTED, TURN_ROOM } from '../worker/kinds.generated.js';
 import { Outgoing } from '../worker/outgoing.js';
 import type { Origin } from './contents.js';
@@ -13,7 +13,6 @@ import { closed, SocketyError } from './errors.js';
 import { FileTransfer, slices } from './file-transfer.js';
 import type { Pace } from './pace.js';
 import type { Producer } from './producer.js';
-import { quiet } from './quiet.js';
 
 /** See the module. */
 export class Sending {

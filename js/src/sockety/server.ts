@@ -1,9 +1,10 @@
 /** A server of Sockety: what it listens on, and its connections. Owns no gateway. */
 
-import { promises as dns } from 'node:dns';
 import { EventEmitter } from 'node:events';
-import { type AddressInfo, isIP } from 'node:net';
+import type { AddressInfo } from 'node:net';
 
+import { addressInfo, addressOf } from '../listen-address.js';
+import { nothing, quiet } from '../quiet.js';
 import { loadTls } from '../tls.js';
 import { Connection } from './connection.js';
 import { SocketyError } from './errors.js';
@@ -17,7 +18,6 @@ import {
   type ServerPlan,
 } from './options.js';
 import type { Heartbeat, Producer, Series } from './producer.js';
-import { nothing, quiet } from './quiet.js';
 import { Shared, type TermsOwner } from './shared.js';
 
 /** What a server tells, and with what. */
@@ -141,7 +141,7 @@ export class Server extends EventEmitter<ServerEvents> {
     }
     if (this.#isRef) this.#shared.hold();
     try {
-      const [address, tls] = await Promise.all([addressOf(plan), this.#tls(), this.#shared.enter()]);
+      const [address, tls] = await Promise.all([placeOf(plan), this.#tls(), this.#shared.enter()]);
       const { config } = this.#plan.terms;
       this.#listener = this.#shared.listen({ ...config, address, tls, backlog: plan.backlog }, this.#owner);
     } catch (error) {
@@ -177,9 +177,7 @@ export class Server extends EventEmitter<ServerEvents> {
     const address = this.#listener?.address;
     if (address === undefined) return null;
     if (address.startsWith(UNIX)) return address.slice(UNIX.length);
-    const at = address.lastIndexOf(':');
-    const host = address.slice(0, at).replace(/^\[|\]$/g, '');
-    return { address: host, family: isIP(host) === 6 ? 'IPv6' : 'IPv4', port: Number(address.slice(at + 1)) };
+    return addressInfo(address);
   }
 
   /**
@@ -270,13 +268,8 @@ function refused(): Connection {
   return connection;
 }
 
-/** As the native side takes it. Names have the first address that the system gives, as in Node.js. */
-async function addressOf({ to }: ListenPlan): Promise<string> {
-  if ('path' in to) return `${UNIX}${to.path}`;
-  const { host, port } = to;
-  if (host === undefined || host === '::') return `:${port}`;
-  const { address, family } = await dns.lookup(host);
-  return family === 6 ? `[${address}]:${port}` : `${address}:${port}`;
+function placeOf({ to }: ListenPlan): Promise<string> {
+  return 'path' in to ? Promise.resolve(`${UNIX}${to.path}`) : addressOf(to.host, to.port);
 }
 
 const UNIX = 'unix:';

@@ -2,6 +2,7 @@
 
 import type { NativeGateway } from '../binding.js';
 import type { ProtocolEvent, ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
+import { DONE } from '../quiet.js';
 import {
   EVENT_SOCKETY_ABORT,
   EVENT_SOCKETY_BEGAN,
@@ -19,13 +20,12 @@ import {
   EVENT_SOCKETY_TIMEOUT,
   EVENT_SOCKETY_WRITTEN,
 } from '../worker/kinds.generated.js';
+import { type PeerInfo, readOpened } from '../worker/peer.js';
 import { Tells } from '../worker/tells.js';
 import { Connection } from './connection.js';
 import { errorOfEnd, noChannel, notSent, SocketyError } from './errors.js';
-import { readFile, readHead, readLong, readOpened, readRefused } from './fields.js';
-import type { PeerInfo } from './link.js';
+import { readFile, readHead, readLong, readRefused } from './fields.js';
 import { type Message, Response } from './message.js';
-import { DONE } from './quiet.js';
 
 /** Whom the connections of a gateway belong to: the handlers of a worker module, or servers and clients. */
 export interface ConnectionOwner {

@@ -51,7 +51,7 @@ export interface SpliceEvents {
 }
 
 /** An `EventTarget` whose events have types. */
-export interface SpliceTarget<Events> extends EventTarget {
+export interface TypedEventTarget<Events> extends EventTarget {
   /** Adds a listener, as that of `EventTarget`. */
   addEventListener<K extends keyof Events>(type: K, listener: (event: Events[K]) => unknown, options?: Listening): void;
   /** Adds a listener of any event. */

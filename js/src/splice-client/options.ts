@@ -28,7 +28,7 @@ export interface WebSocketLike {
 export type WebSocketClass = new (url: string, protocols?: string | string[]) => WebSocketLike;
 
 /** Options of `connect`. */
-export interface SpliceOptions {
+export interface ConnectOptions {
   /** Subprotocols to offer to the multiplexer itself. */
   protocols?: string | string[];
   /**
@@ -41,7 +41,7 @@ export interface SpliceOptions {
 }
 
 /** Options of a multiplexer's `open`. */
-export interface SpliceSocketOptions {
+export interface OpenOptions {
   /** Subprotocols to offer to the target. */
   protocols?: string | string[];
   /** Headers for the handshake with the target, which no browser could set. */

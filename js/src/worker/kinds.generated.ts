@@ -91,6 +91,10 @@ export const EVENT_SOCKETY_FILE_SENT = 15;
 export const EVENT_SOCKETY_FILE_SAVED = 16;
 /** A client of splice wants a target: by this number, with this URL and these headers. */
 export const EVENT_SPLICE_CONNECT = 17;
+/** A connection of raw TCP is there, as a stream: by whose terms, and who its peer is. */
+export const EVENT_TCP_OPENED = 18;
+/** All that was written to a stream of raw TCP before its last note has left. */
+export const EVENT_TCP_WRITTEN = 19;
 
 // What a worker tells a socket's protocol beside messages and closes.
 /** A message or a response of Sockety with its data. */
@@ -113,6 +117,10 @@ export const OPERATION_SOCKETY_SAVE = 8;
 export const OPERATION_SOCKETY_SEND_SHARED = 9;
 /** Whether a client of splice gets the target that it wants, or which one. */
 export const OPERATION_SPLICE_ANSWER = 10;
+/** Bytes for a stream of raw TCP. Fields, whatever they are, are a note: to be told when these bytes, and all that was written before, have left. */
+export const OPERATION_TCP_WRITE = 11;
+/** To end a stream of raw TCP when all that was written has left. */
+export const OPERATION_TCP_CLOSE = 12;
 
 /** The handlers that the native side knows of, and their bits. */
 export const HANDLERS = {

@@ -240,6 +240,10 @@ events! {
         SocketyFileSaved = 16;
         /// A client of splice wants a target: by this number, with this URL and these headers.
         SpliceConnect = 17 => SPLICE_CONNECT = 1 << 8 => "handleSpliceConnect";
+        /// A connection of raw TCP is there, as a stream: by whose terms, and who its peer is.
+        TcpOpened = 18;
+        /// All that was written to a stream of raw TCP before its last note has left.
+        TcpWritten = 19;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;
@@ -269,6 +273,11 @@ operations! {
         SocketySendShared = 9;
         /// Whether a client of splice gets the target that it wants, or which one.
         SpliceAnswer = 10;
+        /// Bytes for a stream of raw TCP. Fields, whatever they are, are a note: to be told when these bytes, and all that was
+        /// written before, have left.
+        TcpWrite = 11;
+        /// To end a stream of raw TCP when all that was written has left.
+        TcpClose = 12;
         /// Of the protocol that tests have.
         #[cfg(test)]
         Probe = 0xffff;

@@ -22,6 +22,8 @@ pub enum Step {
     End,
     /// It will never be complete.
     Abort,
+    /// Nor this one, which the worker does not know: the shard had no room for a piece of it.
+    Lost,
     /// The worker wants to be told when few bytes of it are left to be written.
     WantRoom,
     /// The worker has room for so many more bytes of what comes the other way.
@@ -66,12 +68,13 @@ const SHARDS: u64 = 64;
 pub(crate) const FIRST_CREDIT: usize = 64 * 1024;
 
 impl Step {
-    /// Bytes of it that wait in a shard's inbox.
-    pub(crate) fn bytes(&self) -> usize {
+    /// Bytes of it that wait in a shard's inbox; `None`: it has none, and there are few of its kind for each transfer.
+    pub(crate) fn bytes(&self) -> Option<usize> {
         match self {
-            Self::Whole(whole) => whole.body.len(),
-            Self::Piece(piece) => piece.len(),
-            _ => 0,
+            Self::Whole(whole) => Some(whole.body.len()),
+            Self::Piece(piece) => Some(piece.len()),
+            Self::Begin(_) => Some(0),
+            Self::End | Self::Abort | Self::Lost | Self::WantRoom | Self::Pull(_) => None,
         }
     }
 }
@@ -84,6 +87,7 @@ impl fmt::Debug for Step {
             Self::Piece(piece) => f.debug_tuple("Piece").field(piece).finish(),
             Self::End => f.write_str("End"),
             Self::Abort => f.write_str("Abort"),
+            Self::Lost => f.write_str("Lost"),
             Self::WantRoom => f.write_str("WantRoom"),
             Self::Pull(bytes) => f.debug_tuple("Pull").field(bytes).finish(),
         }

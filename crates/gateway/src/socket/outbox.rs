@@ -196,6 +196,11 @@ impl Outbox {
         self.bytes - self.written + self.chunk.len()
     }
 
+    /// Bytes of the chunk.
+    pub(crate) fn chunk_bytes(&self) -> usize {
+        self.chunk.len()
+    }
+
     /// Whether everything is written.
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty() && self.chunk.is_empty()

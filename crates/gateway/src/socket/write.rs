@@ -58,6 +58,26 @@ impl Env {
         }
     }
 
+    /// Writes what the kernel takes of much that another connection's session has appended. What follows from that waits for the
+    /// end of the turn: no session is called within the call of another.
+    pub(crate) fn write_ahead(&self, connection: &Shared, io: &mut Io) {
+        if io.is_behind() || !io.outbox.wants_flush() {
+            return;
+        }
+        let (ledger, outbox) = (self.hub.ledger(), &mut io.outbox);
+        let written = io.stream.as_mut().and_then(|stream| {
+            connection.with_waker(|waker| {
+                write_out(stream, outbox, &mut Context::from_waker(waker), ledger)
+            })
+        });
+        // an error comes again when the turn ends
+        if let Some(Ok(wrote)) = written
+            && !io.stream.as_ref().is_some_and(Stream::is_carried)
+        {
+            self.count_written(wrote);
+        }
+    }
+
     /// The session is told when what it asked about is written.
     #[inline(never)]
     fn look_whether_written(&self, connection: &Shared, io: &mut Io, wrote: usize) {

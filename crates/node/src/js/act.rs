@@ -117,6 +117,16 @@ impl<'s> Js<'s> {
         })
     }
 
+    /// Has the runtime count so many bytes more, or fewer, of memory that is not its own and that what it collects lets go of.
+    pub(crate) fn count_memory(self, change: i64) {
+        let mut total = 0;
+        if change != 0 {
+            // SAFETY: see the impl block. A failure means that the environment is going away, and nothing is collected any more.
+            let _going_away =
+                unsafe { sys::napi_adjust_external_memory(self.env, change, &raw mut total) };
+        }
+    }
+
     /// Runs `work` in a handle scope of its own.
     pub(crate) fn scoped<R>(self, work: impl FnOnce(Js<'_>) -> Outcome<R>) -> Outcome<R> {
         let mut scope = ptr::null_mut();

@@ -211,6 +211,15 @@ impl<'s> Js<'s> {
         })))
     }
 
+    /// Whether it is an `ArrayBuffer` that was given away.
+    #[cfg(unix)]
+    pub(crate) fn is_detached(self, value: Value<'_>) -> Outcome<bool> {
+        let mut answer = false;
+        // SAFETY: see the impl block.
+        check(unsafe { sys::napi_is_detached_arraybuffer(self.env, value.raw, &raw mut answer) })?;
+        Ok(answer)
+    }
+
     fn bytes_of(self, value: Value<'_>) -> Outcome<Option<(*const u8, usize)>> {
         let (mut data, mut length) = (ptr::null_mut::<c_void>(), 0_usize);
         let mut buffer = ptr::null_mut();

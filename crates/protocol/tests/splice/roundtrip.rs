@@ -1,8 +1,8 @@
 //! What one side writes the other reads, and nothing else.
 
 use millrace_protocol::splice::{
-    Allowlist, CONTROL, Call, CallError, ClosedName, Gone, Host, Incoming, Method, Prefix, Problem, Target,
-    append_closed, append_connected, append_error, append_warning, decode_call,
+    Allowlist, CONTROL, Call, CallError, ClosedName, Gone, Host, Incoming, Method, Prefix, Problem,
+    Target, append_closed, append_connected, append_error, append_warning, decode_call,
 };
 use proptest::prelude::*;
 

@@ -23,7 +23,7 @@ pub(crate) fn page(source: &str) -> Result<String, SourceError> {
         "\n# Error codes\n\n\
          A bad argument throws a `TypeError` that names the argument and what was given, before anything is changed.\n\
          Everything else that goes wrong is a `MillraceError` with one of these codes in its `code`. Codes are stable,\n\
-         messages are not.\n\n\
+         messages are not. [Sockety](sockety.md) and [low-level sockets](sockets.md) have errors of their own.\n\n\
          | code | means |\n|---|---|\n",
     );
     for ErrorCode { code, meaning } in parse(source)? {

@@ -168,13 +168,13 @@ impl TakesSteps for Pending {
         match step {
             Step::Whole(whole) if !state.begun => state.begin(Outcome::Whole(whole)),
             Step::Begin(head) if !state.begun => state.begin(Outcome::Begin(head)),
-            Step::Abort if !state.begun => state.begin(Outcome::Abort),
+            Step::Abort | Step::Lost if !state.begun => state.begin(Outcome::Abort),
             Step::Piece(piece) if state.end.is_none() => {
                 state.buffered += piece.len();
                 state.pieces.push_back(*piece);
             }
             Step::End => state.end = state.end.or(Some(true)),
-            Step::Abort => state.end = state.end.or(Some(false)),
+            Step::Abort | Step::Lost => state.end = state.end.or(Some(false)),
             Step::WantRoom => {
                 state.wants_room = true;
                 return self.tell_room(state);

@@ -60,7 +60,8 @@ pub(super) enum Progress {
     Going,
     /// The message has come to its end, and its channel is free.
     Finished,
-    /// It was given up because what came is not what was announced. The worker is to be told, by what it knows it by.
+    /// It was given up because what came is not what was announced, or not all of it came. The worker is to be told, by what it
+    /// knows it by.
     Failed(Box<[u8]>),
 }
 
@@ -132,6 +133,7 @@ impl Down {
                 self.give_up(channel, sender, cx);
                 return Some(Progress::Finished);
             }
+            Step::Lost => return Some(Progress::Failed(self.give_up(channel, sender, cx))),
             Step::Pull(_) | Step::Whole(_) | Step::Begin(_) => Ok(()),
         };
         Some(self.settle(channel, done, sender, cx))
@@ -290,6 +292,9 @@ fn piece(
                     taken = sender.file(channel, *index, rest, out)?;
                     Ok(())
                 })?;
+                if taken == 0 {
+                    return Err(SendError::NotInProgress(channel)); // nobody reads it any more
+                }
                 rest = rest.get(taken..).unwrap_or_default();
             }
             Ok(())

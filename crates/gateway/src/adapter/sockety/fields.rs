@@ -3,25 +3,7 @@
 
 use millrace_protocol::sockety::{FileListBuf, Head, Id, Subject};
 
-use crate::contract::{Peer, TransferId};
-
-/// The fields of `Event::SocketyOpened`: the id of its listener or of the terms that it was dialled with, the peer's port (0 on a unix
-/// socket), whether it is encrypted (4 bytes each), and the peer's address (nothing on a unix socket).
-pub(super) fn of_opened(peer: &Peer) -> Box<[u8]> {
-    let numbers = [
-        peer.listener.id,
-        u32::from(peer.port),
-        u32::from(peer.listener.is_encrypted),
-    ];
-    let mut fields: Vec<u8> = numbers
-        .iter()
-        .flat_map(|number| number.to_le_bytes())
-        .collect();
-    if let Some(address) = peer.address {
-        fields.extend_from_slice(address.to_string().as_bytes());
-    }
-    fields.into()
-}
+use crate::contract::TransferId;
 
 /// Bits of the first word of a message's fields.
 pub(super) const RESPONSE: u32 = 1;

@@ -112,7 +112,7 @@ impl Streams for Listener {
     }
 
     fn session(&self, _socket: SocketId, peer: &Peer) -> Box<dyn Session> {
-        Box::new(Sockety::new(&self.0, fields::of_opened(peer)))
+        Box::new(Sockety::new(&self.0, peer.fields()))
     }
 }
 

@@ -13,7 +13,7 @@ use super::dial::{Failure, Order, Switched, Way};
 use super::local::Inner;
 use super::say::fail;
 use super::target::{Connected, Target};
-use super::targets::{Note, Targets};
+use super::targets::{Note, TOO_MANY, Targets};
 use super::terms::Counted;
 use crate::contract::{Context, Dial, Event, Instruction, Operation, Reached};
 
@@ -239,6 +239,5 @@ const REFUSED: u8 = 0;
 const REWRITTEN: u8 = 2;
 const FAILED: u8 = 3;
 
-const TOO_MANY: &str = "too many targets";
 const HANDLER_FAILED: &str = "handleSpliceConnect failed";
 const HANDLER_HEADERS: &str = "handleSpliceConnect gave headers that a handshake cannot have";

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use hyper::StatusCode;
+
 use super::local::Inner;
 use super::session::Splice;
 use super::terms::Terms;
 use crate::contract::Opened;
 use crate::contract::{Acceptance, Transport};
 use crate::http::upgrade::{self, Offered};
-use crate::http::{Answer, Answering, Asked, Claim, Client, Endpoint, Exchange, HttpService, open};
+use crate::http::{
+    Answer, Answering, Asked, Claim, Client, Endpoint, Exchange, HttpService, open, plain,
+};
 
 /// See the module.
 #[derive(Debug)]
@@ -44,6 +48,10 @@ impl Endpoint for Sessions {
 impl Sessions {
     /// 101, or the error that fits.
     async fn open(&self, exchange: &Exchange, request: &Asked) -> Option<Answer> {
+        if !upgrade::is_meant(request) {
+            // as the program wsplice answers
+            return Some(plain(StatusCode::BAD_REQUEST, NO_UPGRADE));
+        }
         let offered = match upgrade::offered(request) {
             Ok(offered) => offered,
             Err(answer) => return Some(*answer),
@@ -75,3 +83,5 @@ fn begin(opened: Opened, acceptance: &Acceptance, client: &Client, offered: &Off
     }));
     response
 }
+
+const NO_UPGRADE: &str = "bad \"Upgrade\" header";

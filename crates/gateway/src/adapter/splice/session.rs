@@ -86,12 +86,12 @@ impl Relay {
             .targets
             .find(index)
             .filter(|place| place.closing == Closing::No);
-        let unwritten = place.and_then(|place| Some((place.link, cx.unwritten_of(place.link)?)));
-        let Some((link, unwritten)) = unwritten else {
+        let queued = place.and_then(|place| Some((place.link, cx.queued_of(place.link)?)));
+        let Some((link, queued)) = queued else {
             return warn(Problem::NoSuchTarget, cx);
         };
         let most = self.terms.limits.target_queue_bytes;
-        if unwritten > 0 && unwritten.saturating_add(payload.len()) > most {
+        if queued > 0 && queued.saturating_add(payload.len()) > most {
             self.targets.count_for(index, HostStats::drop_one);
             self.targets.closes(index, Closing::Dropped);
             return cx.close_link(link, close::TRY_AGAIN_LATER, FULL);

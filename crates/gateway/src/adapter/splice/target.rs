@@ -4,13 +4,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use millrace_protocol::splice::{append_connected, is_text_index};
+use millrace_protocol::splice::{Problem, append_connected, is_text_index};
 use millrace_protocol::websocket::{
     Decoder, Input, Item, Kind, Opcode, append_masked_close, append_part, close, header,
 };
 
 use super::say::append_control_message;
-use super::targets::{Closing, End, Targets};
+use super::targets::{Closing, End, Note, TOO_MANY, Targets};
 use super::terms::{Counted, Terms};
 use crate::contract::{
     CloseMode, CloseReason, Context, Env, Goodbye, Link, Liveness, Session, Taken, Traits, Wake,
@@ -79,8 +79,16 @@ impl Leg {
         let client = self.targets.client().ok_or(CloseReason::GOING_AWAY)?;
         let ascii = self.call.web_socket;
         let place = (cx.link(), &self.call.stats);
-        let index = self.targets.place(self.call.dial, place, ascii);
-        let index = index.ok_or(CloseReason::GOING_AWAY)?;
+        let Some(index) = self.targets.place(self.call.dial, place, ascii) else {
+            let failed = Note::Failed {
+                id: self.call.id,
+                problem: Problem::DialFailed,
+                text: TOO_MANY.to_owned(),
+            };
+            // nobody hears it where the session is over
+            self.targets.failed(self.call.dial, failed);
+            return Err(CloseReason::GOING_AWAY);
+        };
         self.index = Some(index);
         self.call.stats.open();
         let reply = connected_reply(&self.call, index);

@@ -32,7 +32,7 @@ struct Inner {
     slots: Vec<Option<Slot>>,
     /// Free indices below the length of that, the lowest first.
     free: BinaryHeap<Reverse<u16>>,
-    /// Those whose index is taken.
+    /// Those whose index is taken: by a target, or until the client is told that it is gone.
     placed: usize,
     /// Those that are being reached.
     dials: AHashMap<u64, Dialled>,
@@ -199,21 +199,25 @@ impl Targets {
         self.masks.borrow_mut().next()
     }
 
-    /// It is gone: its index is free, and the client is told.
+    /// It is gone. The client is told, and its index is another's only then.
     pub(super) fn gone(&self, index: u16, end: End) {
         let mut inner = self.inner.borrow_mut();
-        let slot = inner.slots.get_mut(usize::from(index));
-        if slot.and_then(Option::take).is_some() {
-            inner.placed -= 1;
-            inner.free.push(Reverse(index));
+        if let Some(slot) = inner.slots.get_mut(usize::from(index)) {
+            *slot = None;
         }
         drop(inner);
         self.note(Note::Gone { index, end });
     }
 
-    /// What the session is to say next.
+    /// What the session says next. The index of a target that is gone is free from here on.
     pub(super) fn next_note(&self) -> Option<Note> {
-        self.inner.borrow_mut().notes.pop_front()
+        let mut inner = self.inner.borrow_mut();
+        let note = inner.notes.pop_front();
+        if let Some(Note::Gone { index, .. }) = note {
+            inner.placed -= 1;
+            inner.free.push(Reverse(index));
+        }
+        note
     }
 
     /// This target waits until the client's outbox has room.
@@ -286,6 +290,9 @@ impl Inner {
         found
     }
 }
+
+/// Why a target has no place.
+pub(super) const TOO_MANY: &str = "too many targets";
 
 #[cfg(test)]
 mod tests {

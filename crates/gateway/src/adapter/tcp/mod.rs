@@ -4,6 +4,7 @@
 mod encodings;
 mod options;
 mod session;
+mod stream;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::contract::{
 use encodings::Forms;
 use options::TcpOptions;
 use session::{Tcp, Terms};
+use stream::Stream;
 
 /// See the module.
 #[derive(Debug)]
@@ -57,6 +59,7 @@ impl TcpProtocol {
             encoding: self.0.of(options.framing),
             message_bytes: config.limits.message_bytes,
             allow_http: options.allow_http,
+            as_stream: options.as_stream,
         }))
     }
 
@@ -66,6 +69,7 @@ impl TcpProtocol {
         let options = TcpOptions {
             framing: millrace_protocol::framing::Framing::Line,
             allow_http: false,
+            as_stream: false,
         };
         let listener = self.listener(options, &peer.listener.config);
         listener.session(socket, peer)
@@ -84,7 +88,8 @@ impl Streams for Listener {
         Some(Transport::Tcp)
     }
 
-    fn session(&self, _socket: SocketId, _peer: &Peer) -> Box<dyn Session> {
-        Box::new(Tcp::new(&self.0))
+    fn session(&self, _socket: SocketId, peer: &Peer) -> Box<dyn Session> {
+        let stream = self.0.as_stream.then(|| Stream::new(peer));
+        Box::new(Tcp::new(&self.0, stream))
     }
 }

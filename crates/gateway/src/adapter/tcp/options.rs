@@ -10,6 +10,8 @@ pub(super) struct TcpOptions {
     pub(super) framing: Framing,
     /// Whether a connection may begin with the first line of an HTTP request.
     pub(super) allow_http: bool,
+    /// Whether the protocol's own code in JavaScript has the connections, as streams.
+    pub(super) as_stream: bool,
 }
 
 impl TcpOptions {
@@ -31,10 +33,15 @@ impl TcpOptions {
             Framing::Line => options.flag("allowHttp")?.unwrap_or_default(),
             Framing::Length(_) | Framing::None => true,
         };
+        let as_stream = match framing {
+            Framing::None => options.flag("asStream")?.unwrap_or_default(),
+            Framing::Line | Framing::Length(_) => false,
+        };
         options.finish()?;
         Ok(Self {
             framing,
             allow_http,
+            as_stream,
         })
     }
 }
@@ -62,6 +69,8 @@ mod tests {
         let line = read(of("line"));
         assert_eq!((line.framing, line.allow_http), (Framing::Line, false));
         assert!(read(of("line").flag("allowHttp", true)).allow_http);
+        assert!(!read(of("none")).as_stream);
+        assert!(read(of("none").flag("asStream", true)).as_stream);
     }
 
     #[test]
@@ -84,6 +93,10 @@ mod tests {
             (
                 of("none").flag("allowHttp", true),
                 "allowHttp is no option of this protocol",
+            ),
+            (
+                of("line").flag("asStream", true),
+                "asStream is no option of this protocol",
             ),
         ] {
             let error = TcpOptions::read(&options).err().unwrap();

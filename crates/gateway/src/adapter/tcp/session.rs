@@ -9,8 +9,10 @@ use millrace_protocol::framing::{DecodeError, Decoder, Framing, Text, is_http_re
 
 use crate::contract::{
     CloseMode, CloseReason, Context, Encoding, Event, Flow, Goodbye, Liveness, Session, Taken,
-    Traits,
+    Traits, Wake,
 };
+
+use super::stream::Stream;
 
 /// What every connection of a listener has in common.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(super) struct Terms {
     pub(super) message_bytes: usize,
     /// Whether a connection may begin with the first line of an HTTP request.
     pub(super) allow_http: bool,
+    /// Whether the protocol's own code in JavaScript has the connections.
+    pub(super) as_stream: bool,
 }
 
 /// See the module.
@@ -29,14 +33,17 @@ pub(super) struct Tcp {
     decoder: Decoder,
     /// Nothing complete has come.
     is_new: bool,
+    /// Where the protocol's own code in JavaScript has it.
+    stream: Option<Stream>,
 }
 
 impl Tcp {
-    pub(super) fn new(terms: &Arc<Terms>) -> Self {
+    pub(super) fn new(terms: &Arc<Terms>, stream: Option<Stream>) -> Self {
         Self {
             terms: Arc::clone(terms),
             decoder: Decoder::new(terms.framing),
             is_new: true,
+            stream,
         }
     }
 
@@ -89,7 +96,7 @@ impl Session for Tcp {
 
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
         let length = bytes.len();
-        if cx.is_closing() {
+        if cx.is_closing() || self.stream.as_ref().is_some_and(Stream::is_closing) {
             // as if it had not come
             return Ok(self.taken(length));
         }
@@ -115,6 +122,13 @@ impl Session for Tcp {
         }
         let _flow = cx.event(Event::End, &[], Cow::Borrowed(&[]));
         Ok(())
+    }
+
+    fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
+        match &mut self.stream {
+            Some(stream) => stream.wake(&why, cx),
+            None => Ok(()),
+        }
     }
 
     fn unfinished(&self) -> usize {

@@ -13,15 +13,18 @@ impl Context<'_> {
         }
     }
 
-    /// Bytes that another connection has not written yet; `None`: nothing can be written to it any more.
-    pub(crate) fn unwritten_of(&self, link: Link) -> Option<usize> {
+    /// Bytes that wait in another connection's outbox, as they are [charged](crate::socket::outbox::Outbox::charge), and those that
+    /// are to be written when the turn ends; `None`: nothing can be written to it any more.
+    pub(crate) fn queued_of(&self, link: Link) -> Option<usize> {
         let other = self.env.find(link.slot, link.socket)?;
         // a session writes to no connection whose session is being called, its own among them
         let io = other.io.try_borrow().ok()?;
-        io.phase.is_open().then(|| io.outbox.unwritten())
+        io.phase
+            .is_open()
+            .then(|| io.outbox.charge() + io.outbox.chunk_bytes())
     }
 
-    /// Writes to another connection, whatever waits there: who writes looks [first](Self::unwritten_of). As replies, it counts
+    /// Writes to another connection, whatever waits there: who writes looks [first](Self::queued_of). As replies, it counts
     /// against no limit of the outbox. False: it is not open.
     pub(crate) fn write_to(&mut self, link: Link, encode: impl FnOnce(&mut Vec<u8>)) -> bool {
         let Some(other) = self.env.find(link.slot, link.socket) else {
@@ -36,6 +39,7 @@ impl Context<'_> {
         let env = self.env;
         io.outbox.lend(|| env.spare_buffer());
         io.outbox.append_control(env.hub().ledger(), encode);
+        env.write_ahead(&other, &mut io);
         drop(io);
         env.mark_dirty(&other);
         true

@@ -12,3 +12,4 @@ mod sockety_assembly;
 mod sockety_contents;
 mod sockety_down;
 mod sockety_files;
+mod sockety_lost;

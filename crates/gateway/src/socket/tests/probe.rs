@@ -55,7 +55,7 @@ impl Probe {
             Step::Piece(piece) => cx.send_part(|out| out.extend_from_slice(&piece)),
             Step::WantRoom => cx.room(id),
             Step::Pull(bytes) => say(cx, &format!("pulled {bytes}")),
-            Step::End | Step::Abort => {
+            Step::End | Step::Abort | Step::Lost => {
                 cx.close_transfer(id);
                 self.transfer = None;
                 say(cx, &format!("{step:?}"));

@@ -11,7 +11,7 @@ use crate::close::CloseReason;
 use crate::event::{Step, TransferId};
 use crate::frame::SharedBytes;
 
-const TURN: u32 = 8;
+pub(super) const TURN: u32 = 8;
 
 /// Events, by number.
 const BEGAN: u32 = 8;
@@ -21,9 +21,15 @@ const BEGIN: u32 = 4;
 
 const SEND_SHARED: u32 = 9;
 
-const STREAM: u32 = 1 << 2;
+pub(super) const STREAM: u32 = 1 << 2;
 
-fn begin_as(harness: &Harness, number: u8, flags: u32, data_size: u64, files: &[(&str, u64)]) {
+pub(super) fn begin_as(
+    harness: &Harness,
+    number: u8,
+    flags: u32,
+    data_size: u64,
+    files: &[(&str, u64)],
+) {
     let mut fields = [
         &flags.to_le_bytes()[..],
         &[number; 16],
@@ -43,7 +49,7 @@ fn begin_as(harness: &Harness, number: u8, flags: u32, data_size: u64, files: &[
 }
 
 /// The transfers of messages that have begun since the last look, by their messages' ids.
-fn begun(harness: &Harness) -> Vec<(u8, Vec<TransferId>)> {
+pub(super) fn begun(harness: &Harness) -> Vec<(u8, Vec<TransferId>)> {
     let mut records = harness.handle_records();
     records.retain(|record| record.kind != EVENT || event(record).0 != READY);
     let told = records.iter().map(|record| {
@@ -89,7 +95,7 @@ fn refused(harness: &Harness) -> Vec<u8> {
 }
 
 /// What the peer was sent, after its header.
-fn written(harness: &Harness) -> Vec<u8> {
+pub(super) fn written(harness: &Harness) -> Vec<u8> {
     [&[0xe3][..], &harness.written_bytes()].concat()
 }
 

@@ -1,0 +1,71 @@
+// @ts-check
+/**
+ * The chat as lines of plain text, for `nc`: what a line asks for, and what happens in a room as somebody reads it. Knows no
+ * sockets; what a request may say is checked by protocol.mjs, as for everybody else.
+ */
+import { readRequest } from './protocol.mjs';
+
+export const GREETING = 'Welcome to the chat. What is your name?';
+
+/** Where a newcomer is let in. */
+const FIRST_ROOM = 'lobby';
+
+/** Whatever steers a terminal, or turns the direction of reading. */
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+/**
+ * @param {string} line
+ * @param {{ alias?: string | undefined }} membership nobody without a name has joined
+ * @returns {import('./protocol.mjs').Request | import('./protocol.mjs').Problem | { type: 'quit' } | { type: 'nothing' }}
+ */
+export function readLine(line, { alias }) {
+  const [, command, argument = ''] = /^\/(join|quit)\b\s*(.*)$/.exec(line) ?? [];
+  if (command === 'quit') return { type: 'quit' };
+  if (line.trim() === '') return { type: 'nothing' };
+  if (alias === undefined) return asRequest({ type: 'join', alias: line, room: FIRST_ROOM });
+  if (command === 'join') return asRequest({ type: 'join', alias, room: argument });
+  return asRequest({ type: 'message', body: line });
+}
+
+/** @param {object} request */
+function asRequest(request) {
+  return readRequest(JSON.stringify(request));
+}
+
+/**
+ * What is shown of a message that a page would get.
+ * @param {any} event
+ * @returns {string[]} no lines: nothing is shown
+ */
+export function linesOf(event) {
+  switch (event.type) {
+    case 'chat-message':
+      return [printable(`<${event.alias}> ${event.body}`)];
+    case 'user-joined':
+      return [printable(`* ${event.alias} joined`)];
+    case 'user-left':
+      return [printable(`* ${event.alias} left`)];
+    case 'joined':
+      return welcome(event);
+    case 'error':
+      return [printable(`! ${event.message}`)];
+    default:
+      return [];
+  }
+}
+
+/** @param {any} joined */
+function welcome({ id, alias, room, members, history }) {
+  const others = members.filter((/** @type {{ id: number }} */ member) => member.id !== id);
+  const names = others.map((/** @type {{ alias: string }} */ member) => member.alias).join(', ');
+  const said = history.flatMap((/** @type {object} */ message) => linesOf({ type: 'chat-message', ...message }));
+  return [...said, printable(`* You are ${alias} in ${room}, ${names === '' ? 'alone' : `with ${names}`}.`)];
+}
+
+/**
+ * One line, which only says what it says: line ends in it would become blanks anyway.
+ * @param {string} text
+ */
+function printable(text) {
+  return text.replace(/[\t\n]/g, ' ').replace(UNPRINTABLE, '\ufffd');
+}

@@ -1,0 +1,29 @@
+/**
+ * Sockets by hand: TCP, UDP and unix sockets with the calls of the system, `poll`, and `epoll` on Linux. All calls are
+ * synchronous; those that wait keep the calling thread waiting. Descriptors are numbers of Millrace's own. The ES module's
+ * default export is `sockets`. Not on Windows: the module loads there, its constants are `undefined`, and its functions throw
+ * `ENOSYS`, but for `parse_http_request`.
+ *
+ * @module millrace/sockets
+ */
+
+import * as calls from './sockets/calls.js';
+import * as constants from './sockets/constants.js';
+import * as events from './sockets/events.js';
+import * as http from './sockets/http-request.js';
+import { get_error } from './sockets/native.js';
+import * as transfer from './sockets/transfer.js';
+
+export * from './sockets/calls.js';
+export * from './sockets/constants.js';
+export { InternalError } from './sockets/error.js';
+export * from './sockets/events.js';
+export * from './sockets/http-request.js';
+export * from './sockets/transfer.js';
+export { get_error };
+
+/** All functions and constants in one object. */
+export type Sockets = Omit<typeof import('./sockets.js'), 'sockets' | 'InternalError'>;
+
+/** All functions and constants. */
+export const sockets: Sockets = { ...calls, ...constants, ...events, ...http, ...transfer, get_error };

@@ -1,0 +1,15 @@
+/**
+ * The splice multiplexer as a server of its own: many WebSockets of a client in one, compatible with wsplice.
+ *
+ * @module millrace/splice
+ */
+
+export type {
+  SpliceListener,
+  SpliceListenerLimits,
+  SpliceServerOptions,
+  SpliceTerms,
+  SpliceTlsOptions,
+} from './splice/options.js';
+export { createSplice, type SpliceServer } from './splice/server.js';
+export type { Duration, Size } from './splice/units.js';
