@@ -188,7 +188,7 @@ fn what_is_no_call_has_no_id_to_answer_to() {
         r#"{"id":1} {}"#,
         r#"{"id":1,"type":2}"#,
         r#"{"id":1,"method":["connect"]}"#,
-        r#"{'id':1}"#,
+        r"{'id':1}",
     ] {
         let seen = decode_call(document.as_bytes());
         assert_eq!(seen, Err(CallError::Unparsable), "{document}");

@@ -1,5 +1,7 @@
 //! What one side writes the other reads, and nothing else.
 
+use std::fmt::Write as _;
+
 use millrace_protocol::splice::{
     Allowlist, CONTROL, Call, CallError, ClosedName, Gone, Host, Incoming, Method, Prefix, Problem,
     Target, append_closed, append_connected, append_error, append_warning, decode_call,
@@ -12,7 +14,7 @@ fn quoted(text: &str, escaped: bool) -> String {
     for one in text.chars() {
         if escaped || matches!(one, '"' | '\\' | '\0'..='\x1f') {
             for unit in one.encode_utf16(&mut [0; 2]) {
-                out += &format!("\\u{unit:04X}");
+                let _written = write!(out, "\\u{unit:04X}");
             }
         } else {
             out.push(one);

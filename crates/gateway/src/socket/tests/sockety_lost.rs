@@ -21,7 +21,7 @@ fn a_piece_that_finds_the_inbox_full_fails_its_message() {
     let stream = begun(&harness)[0].1[0];
     let mut dirty = ShardSet::default();
     let mut take = |id, step| harness.worker.step(id, step, &mut dirty);
-    let bytes = || Step::Piece(Box::new(Bytes::from_static(&[7; 40_000])));
+    let bytes = || Step::Piece(Box::new(Bytes::from(vec![7; 40_000])));
     take(stream, bytes());
     take(lost[0], bytes());
     take(stream, Step::WantRoom);
