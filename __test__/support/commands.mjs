@@ -8,7 +8,7 @@ import { ROOT } from './markdown.mjs';
 const OURS = ['js/src', 'scripts', '__test__/support', 'examples', 'benchmark/runner', '.ci'];
 
 /** Programs that the pages may use without saying where they come from. */
-const FOREIGN = 'apt-get cd curl docker export git go mkdir nginx pip redis-cli rustup systemctl'.split(' ');
+const FOREIGN = 'apt-get cd curl docker export git go mkdir nc nginx pip redis-cli rustup systemctl'.split(' ');
 
 export class CommandCheck {
   #package;

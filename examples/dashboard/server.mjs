@@ -1,0 +1,95 @@
+// @ts-check
+/**
+ * The dashboard example: `node examples/dashboard/server.mjs`, then open the address it prints. A page watches five
+ * servers over one connection, and can have each of them restarted.
+ *
+ * --port 3004        where the page is served (or PORT); 0 picks a free one
+ * --splice-port 3005 where it connects to; 0 picks a free one
+ * --every 500        milliseconds between two figures of a source
+ * --away 3000        milliseconds that a source is away when it is restarted
+ */
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { start } from 'millrace';
+import { startSources } from './sources.mjs';
+
+const { values } = parseArgs({
+  options: {
+    port: { type: 'string', default: process.env.PORT ?? '3004' },
+    'splice-port': { type: 'string', default: '3005' },
+    every: { type: 'string', default: '500' },
+    away: { type: 'string', default: '3000' },
+  },
+});
+
+const sources = await startSources(Number(values.every));
+// one file, which a browser can load as it is
+const client = await readFile(new URL(import.meta.resolve('millrace/splice-client')));
+
+/** Where sessions are opened; known once it listens. */
+let splicePort = '';
+
+/** @type {import('millrace').WorkerModule} */
+const handlers = {
+  handleOpen(_socketId, _ip, _headers, { transport, path }) {
+    // sessions, and the WebSocket that they open within this gateway
+    return transport === 'splice' || path === '/restart';
+  },
+
+  /** What a page may reach: five names that only this program knows the addresses of, and the socket for restarts. */
+  handleSpliceConnect(url) {
+    if (url === 'millrace:/restart') return true;
+    return sources.find(({ name }) => url === `ws://sources/${name}`)?.url ?? false;
+  },
+
+  /** A page wants a source to be restarted. */
+  handleTextMessage(name) {
+    const source = sources.find((one) => one.name === name && one.url !== undefined);
+    source?.stop();
+    if (source !== undefined) setTimeout(() => stopping || source.start(), Number(values.away));
+  },
+
+  fetch(request) {
+    const { pathname } = new URL(request.url);
+    if (pathname === '/splice-client.mjs') {
+      return new Response(client, { headers: { 'Content-Type': 'text/javascript; charset=utf-8' } });
+    }
+    if (pathname === '/dashboard.json') {
+      return Response.json({ port: splicePort, sources: sources.map(({ name, unit }) => ({ name, unit })) });
+    }
+    return new Response('not found', { status: 404 });
+  },
+};
+
+const page = await start({
+  bind: { address: `127.0.0.1:${values.port}`, static: fileURLToPath(new URL('public', import.meta.url)), origins: [] },
+  handlers,
+  onError: (error) => console.error(error),
+});
+const port = page.addresses[0]?.split(':')[1];
+const splice = await start({
+  bind: {
+    address: `127.0.0.1:${values['splice-port']}`,
+    protocol: 'splice',
+    // of the page, which is on another port
+    origins: [`http://localhost:${port}`, `http://127.0.0.1:${port}`],
+    // handleSpliceConnect decides what is reached, and these sources are on this machine
+    privateTargets: true,
+    localTargets: true,
+  },
+  handlers,
+});
+splicePort = splice.addresses[0]?.split(':')[1] ?? '';
+console.log(`Dashboard example: http://localhost:${port}`);
+
+let stopping = false;
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, async () => {
+    if (stopping) return;
+    stopping = true;
+    for (const source of sources) source.stop();
+    await Promise.all([splice.stop(), page.stop()]);
+    process.exit(0);
+  });
+}
