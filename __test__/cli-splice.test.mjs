@@ -81,15 +81,15 @@ test('several listeners, of IPv6 with --network tcp6', async (t) => {
   const run = new Millrace(t, ['splice', '--listen=127.0.0.1:0', '--listen', 'localhost:0']);
   const [, one, two] = await run.prints(/Listening on ws:\/\/(\S+)\nListening on ws:\/\/(\S+)\n/);
   t.not(one, two);
-  t.is((await ask(one, '/')).status, 426);
-  t.is((await ask(two, '/')).status, 426);
+  t.is((await ask(one, '/')).status, 400);
+  t.is((await ask(two, '/')).status, 400);
   const six = new Millrace(t, ['splice', '--network', 'tcp6', '--listen', 'localhost:0']);
   const [, address] = await six.prints(/Listening on ws:\/\/(\S+)\n/);
   t.regex(address, /^\[::1\]:\d+$/);
-  t.is((await ask(address, '/')).status, 426);
+  t.is((await ask(address, '/')).status, 400);
   const any = new Millrace(t, ['splice', '--network=tcp6', '--listen=:0', '--any-target']);
   const [, port] = await any.prints(/Listening on ws:\/\/\[::\]:(\d+)\n/);
-  t.is((await ask(`[::1]:${port}`, '/')).status, 426);
+  t.is((await ask(`[::1]:${port}`, '/')).status, 400);
   await t.throwsAsync(ask(`127.0.0.1:${port}`, '/'), { code: 'ECONNREFUSED' });
 });
 
@@ -121,7 +121,7 @@ test('events and messages as told, and metrics', async (t) => {
   t.is(metrics.status, 200);
   t.regex(metrics.text, /^millrace_/m);
   t.is((await ask(await running(t, ['--metrics=/m']).address(), '/m')).status, 200);
-  t.is((await ask(await running(t, []).address(), '/metrics')).status, 426);
+  t.is((await ask(await running(t, []).address(), '/metrics')).status, 400);
 });
 
 test('origins are those of the same host unless told otherwise', async (t) => {
@@ -162,7 +162,7 @@ test('a file has the same names, and the command line goes before it', async (t)
   t.is(await codeOf(changed, target.url('localhost')), 0);
   t.false((await changed.echo(0, 'x')).isBinary);
   t.is((await ask(await other.address(), '/metrics')).status, 200);
-  t.is((await ask(await other.address(), '/m')).status, 426);
+  t.is((await ask(await other.address(), '/m')).status, 400);
   changed.control('x'.repeat(1025));
   t.like(await changed.event(), { method: 'warn' });
 });

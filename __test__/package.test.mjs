@@ -121,6 +121,33 @@ for (const [name, command] of Object.entries(runtimes())) {
   });
 }
 
+/** What a program finds in the low-level sockets: all of it in the default export, where there is one, and by its name. */
+const SOCKETS = {
+  'sockets.mjs': `
+import sockets, { AF_INET, parse_http_request, socket } from 'millrace/sockets';
+const { path } = parse_http_request('GET /es HTTP/1.1\\n\\n');
+console.log(sockets.socket === socket && sockets.AF_INET === AF_INET && path);
+`,
+  'sockets.cjs': `
+const { AF_INET, parse_http_request, socket, sockets } = require('millrace/sockets');
+const { path } = parse_http_request('GET /commonjs HTTP/1.1\\n\\n');
+console.log(sockets.socket === socket && sockets.AF_INET === AF_INET && path);
+`,
+};
+
+for (const [name, command] of Object.entries(runtimes())) {
+  test.serial(`${name}: millrace/sockets, as an ES module and in CommonJS`, (t) => {
+    const folder = project(t, tarballs, { files: SOCKETS });
+    for (const [file, said] of [
+      ['sockets.mjs', '/es'],
+      ['sockets.cjs', '/commonjs'],
+    ]) {
+      const { status, output } = runIn(folder, [...command, file]);
+      t.deepEqual([status, output.trim()], [0, said]);
+    }
+  });
+}
+
 test.serial('npx millrace is there, with the version of the package', (t) => {
   const folder = project(t, tarballs);
   const { version } = JSON.parse(readFileSync(path.join(folder, 'node_modules/millrace/package.json'), 'utf8'));
@@ -170,6 +197,22 @@ test.serial('TypeScript, nodenext, in a CommonJS project: compiles', (t) => {
 
 const ASK = "import { stats } from 'millrace';\nstats();\n";
 const ASK_COMMONJS = "require('millrace').stats();\n";
+
+test.serial('the splice client needs no addon, as ES module and as CommonJS', (t) => {
+  const say = 'console.log(typeof connect, SpliceSocket.OPEN);\n';
+  const files = {
+    'client.mjs': `import { connect, SpliceSocket } from 'millrace/splice-client';\n${say}`,
+    'client.cjs': `const { connect, SpliceSocket } = require('millrace/splice-client');\n${say}`,
+  };
+  const folder = project(t, tarballs, { npmArgs: ['--omit=optional'], files });
+  for (const [name, command] of Object.entries(runtimes())) {
+    for (const file of Object.keys(files)) {
+      const { status, output } = runIn(folder, [...command, file]);
+      t.is(status, 0, output);
+      t.is(output.trim(), 'function 1', `${name} ${file}`);
+    }
+  }
+});
 
 test.serial('without the platform package the error names it and how to install it', (t) => {
   const folder = project(t, tarballs, { npmArgs: ['--omit=optional'], files: { 'ask.mjs': ASK } });

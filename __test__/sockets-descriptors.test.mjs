@@ -137,7 +137,7 @@ posix('arguments of the wrong type are named', (t) => {
 
 const descriptors = () => readdirSync('/proc/self/fd').length;
 
-linux('10,000 sockets that are opened and closed leave no descriptor and no memory', (t) => {
+linux('10,000 descriptors that are opened and closed leave none, and no memory', (t) => {
   const round = (count) => {
     for (let index = 0; index < count; index++) {
       const listener = sockets.socket(AF_INET, SOCK_STREAM);

@@ -346,9 +346,9 @@ each('a lost multiplexer closes all sockets', async (t, multiplexer) => {
   const mux = client(t, splice);
   const sockets = [await opened(mux, target.url), await opened(mux, target.url)];
   const events = sockets.map(told);
-  const closed = next(mux, 'close');
+  const ends = [mux, ...sockets].map((one) => next(one, 'close'));
   splice.lose();
-  const { code, wasClean } = await closed;
+  const [{ code, wasClean }] = await Promise.all(ends);
   t.deepEqual([code, wasClean, mux.readyState], [1006, false, 3]);
   t.deepEqual(events, [[['close', 1006, '', false]], [['close', 1006, '', false]]]);
   const late = mux.open(target.url);

@@ -121,6 +121,30 @@ test('a target that never reads keeps up no other, and is closed with 1013', asy
   for (const [number, { data }] of at.inbox.entries()) t.true(data.equals(numbered(64 * 1024, 1, number)), 'no hole');
 });
 
+test('a target that reads more slowly than its client writes gets everything', async (t) => {
+  const { mux } = await serve(t, {}, { limits: { ...PATIENT, targetQueueBytes: 4 * MIB } });
+  const [COUNT, SIZE] = [1500, 64 * 1024];
+  let sum = 0;
+  const onMessage = ({ data }, at) => {
+    if (data.readUInt32BE(4) === sum) sum++;
+    if (sum % 200 !== 0) return;
+    // for a moment, as who has something else to do
+    at.pause();
+    setTimeout(() => at.resume(), 20);
+  };
+  const { index, at } = await reach(mux, await Target.listen(t, { onMessage }));
+  for (let n = 0; n < COUNT; n++) mux.send(index, numbered(SIZE, 1, n));
+  await Promise.race([
+    at.when(() => sum === COUNT, 'all messages in order'),
+    mux.event().then(
+      ({ params }) => t.fail(`${params.code} after ${sum}`),
+      () => {},
+    ),
+  ]);
+  t.is(sum, COUNT);
+  t.deepEqual(mux.events, []);
+});
+
 test('one message always fits into the queue of a target', async (t) => {
   const { mux } = await serve(t, {}, { limits: { ...PATIENT, targetQueueBytes: 1000 } });
   const { index, at } = await reach(mux, await Target.listen(t));
@@ -129,6 +153,24 @@ test('one message always fits into the queue of a target', async (t) => {
   t.true((await at.next()).data.equals(data));
   mux.send(index, 'more');
   t.is(await at.text(), 'more');
+});
+
+test('a target that writes before it reads is read meanwhile', async (t) => {
+  const { mux } = await serve(t, {}, { limits: { ...PATIENT, targetQueueBytes: 64 * MIB } });
+  const target = await Target.listen(t, { accept: false });
+  const connecting = mux.connect(target.url());
+  const at = await target.asked();
+  at.accept();
+  at.pause();
+  const index = await connecting;
+  const COUNT = 24;
+  for (let n = 0; n < COUNT; n++) mux.send(index, numbered(MIB, 1, n));
+  // behind all of them
+  t.is((await mux.ask('none')).error.code, 4003);
+  for (let n = 0; n < COUNT; n++) at.send(numbered(MIB, 2, n));
+  for (let n = 0; n < COUNT; n++) t.true((await mux.from(index)).data.equals(numbered(MIB, 2, n)));
+  at.resume();
+  for (let n = 0; n < COUNT; n++) t.true((await at.next()).data.equals(numbered(MIB, 1, n)));
 });
 
 linuxTests(test)(

@@ -1,6 +1,9 @@
 // Servers of millrace/tcp in each runtime, on the main thread and in worker threads.
 import test from 'ava';
+
+import { until } from './support/deadline.mjs';
 import { inEach } from './support/runtimes.mjs';
+import { ownServer } from './support/server.mjs';
 import { TcpClient } from './support/tcp.mjs';
 
 const SCRIPT = 'tcp-servers';
@@ -56,4 +59,25 @@ inEach(test, 'a worker thread that ends with an open TCP server leaves nothing b
   await process.run(SCRIPT, 'end the thread');
   t.is(await left.rest(), '');
   await process.end();
+});
+
+test('errors that nobody takes are printed, and the server goes on', async (t) => {
+  const process = await ownServer(t);
+  const port = await process.run(SCRIPT, 'open');
+  const fail = async () => {
+    const client = await TcpClient.connect(t, `127.0.0.1:${port}`);
+    client.write('throw');
+    t.is(await client.rest(), '');
+  };
+  await process.run(SCRIPT, 'forget onError');
+  await fail();
+  await until(
+    () => /^millrace: a callback failed: as asked \(ERR_MILLRACE_HANDLER_FAILED\)$/m.test(process.output),
+    'the line',
+  );
+  await process.run(SCRIPT, 'throw in onError');
+  await fail();
+  await until(() => /^millrace: onError failed: of onError/m.test(process.output), 'the lines');
+  t.is(process.output.match(/a callback failed: as asked/g).length, 2);
+  await process.run(SCRIPT, 'close');
 });

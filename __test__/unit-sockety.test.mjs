@@ -1,13 +1,9 @@
 // What messages of Sockety are made of: drafts, files, ids, and the handler that goes by actions.
 import { readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import test from 'ava';
 
 import { Draft, FastReply, FileTransfer, MessageHandler, ResponseDraft, UUID } from './support/millrace-sockety.mjs';
-
-const require = createRequire(import.meta.url);
-const { Connection } = require('../js/dist/sockety/connection.js');
-const { Transfers } = require('../js/dist/worker/transfers.js');
+import { connectionOf, withFiles } from './support/sockety-unit.mjs';
 
 const ID = '00112233-4455-4677-8899-aabbccddeeff';
 
@@ -150,53 +146,6 @@ test('a message handler runs all that fits, in order, and answers with the first
   t.deepEqual(calls, ['use null', 'use null', 'as asked', 'use null', 'use null', 'use null']);
   t.is(handler.optimize(), handler.optimize());
 });
-
-/** A connection over a native side that takes notes. */
-function connectionOf(notes = []) {
-  const note =
-    (name, result) =>
-    (...given) => {
-      notes.push([name, ...given]);
-      return result;
-    };
-  const names = ['hold', 'release', 'pull', 'endAnswer', 'writeAnswer', 'wantRoom'];
-  const worker = Object.fromEntries(names.map((name) => [name, note(name)]));
-  const transfers = new Transfers();
-  const gateway = { close: note('close', true) };
-  const tells = {
-    buffer: Buffer.alloc(1000),
-    tell: note('tell'),
-    pay: () => {},
-    place: (...given) => {
-      notes.push(['tell', ...given]);
-      return 0;
-    },
-  };
-  const link = { worker, transfers, gateway, tells, replies: { flush: () => {} }, socketId: 7, maxDataSize: 1000 };
-  const connection = new Connection().opened(link);
-  connection.becomesReady();
-  return { connection, transfers, notes };
-}
-
-/** A message with files that have begun, by transfers from 100 on. */
-function withFiles(connection, sizes) {
-  const head = {
-    isResponse: false,
-    expectsResponse: false,
-    number: 1,
-    id: UUID.random(),
-    parentId: UUID.random(),
-    dataSize: 0,
-    totalFilesSize: sizes.reduce((sum, size) => sum + size, 0),
-    data: 0,
-    stream: 0,
-    action: 'files',
-    files: sizes.map((size, index) => ({ size, name: `${index}` })),
-  };
-  const message = connection.receive(head, Buffer.alloc(0));
-  for (const index of sizes.keys()) connection.file(1, 100 + index, index);
-  return message;
-}
 
 test('a connection is not read while too much of its contents waits for somebody who reads', async (t) => {
   const { connection, transfers, notes } = connectionOf();

@@ -8,7 +8,7 @@ import { choosePeers } from './runner/peers.mjs';
 import { endAll } from './runner/processes.mjs';
 import { environment, prepare, write } from './runner/results.mjs';
 import { runScenario } from './runner/run-scenario.mjs';
-import { needsGenerator, scenarios } from './runner/scenarios.mjs';
+import { needsGenerator, needsPackages, scenarios } from './runner/scenarios.mjs';
 import { study } from './runner/study.mjs';
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
@@ -33,11 +33,14 @@ async function main() {
   const chosen = scenarios.filter(({ name }) => options.scenarios.includes(name));
   const generated = needsGenerator(options.scenarios);
   const binaries = generated ? await buildLoad() : {};
-  if (generated) await installPeers();
+  const packages = needsPackages(options.scenarios);
+  if (packages) await installPeers();
   else linkMillrace();
   // what runs without the generator has no cores of its own
   if (!generated) options.pin = false;
-  const handlers = generated ? undefined : chosen.map(({ handler }) => handler);
+  // where all is rows, nobody else is worth a word
+  const rowsOnly = chosen.every(({ kind }) => kind === 'rows') && !options.scenarios.includes('study');
+  const handlers = rowsOnly ? chosen.map(({ handler }) => handler) : undefined;
   const { peers, absent } = choosePeers(options, binaries, handlers);
   for (const { name, reason } of absent) console.log(`- ${name}: left out, ${reason}`);
   if (peers.length === 0) {

@@ -41,6 +41,7 @@ export const TOOLS = {
   'python3 with redis': pythonWith('redis'),
   'python3 with prometheus_client': pythonWith('prometheus_client'),
   valgrind: { tried: ['--tool=callgrind', '--callgrind-out-file=/dev/null', 'true'], debian: 'valgrind' },
+  wsplice: { tried: ['--version'], get: 'build it from its source, and name it in WSPLICE', variable: 'WSPLICE' },
   taskset: { debian: 'util-linux' },
   'cargo-deny': { programs: ['cargo'], tried: ['deny', '--version'], get: 'cargo install --locked cargo-deny' },
   actionlint: { get: 'go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12, and put it on the PATH' },

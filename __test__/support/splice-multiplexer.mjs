@@ -53,6 +53,7 @@ export async function listener(t, { closedName } = {}) {
       address: '127.0.0.1:0',
       protocol: 'splice',
       privateTargets: true,
+      origins: '*', // the page of a browser test is another server's
       limits: { targetsPerSession: 1000 },
       ...(closedName && { eventName: closedName }),
     },

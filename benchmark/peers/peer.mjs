@@ -1,6 +1,9 @@
 // What every peer's process does alike: which handler it was asked for, and how it says it is up.
 export const handlerName = option('handler');
-const known = ['echo', 'headline', 'fanout', 'channels', 'http-file', 'http-fetch', 'http-app', 'sockety'];
+const known = [
+  ...['echo', 'headline', 'fanout', 'channels'],
+  ...['http-file', 'http-fetch', 'http-app', 'qjs', 'qjs-fetch', 'sockety', 'splice'],
+];
 if (!known.includes(handlerName)) throw new TypeError(`--handler must be one of ${known}, not ${handlerName}`);
 
 /** The value of `--name=value` on the command line. */

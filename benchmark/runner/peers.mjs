@@ -14,18 +14,24 @@ function node(file, ...args) {
 /** What every server of sockets can do, and what those over HTTP may be able to. */
 const sockets = ['echo', 'headline', 'fanout', 'channels'];
 const http = ['http-file', 'http-fetch', 'http-app'];
+const qjs = ['qjs', 'qjs-fetch'];
+
+/** The programs of node:http beside that of HTTP. */
+const nodeHttp = { sockety: 'sockety/http1-server.mjs', qjs: 'qjs/node.mjs' };
 
 function millrace(threads, ioThreads) {
   const counts = [`--threads=${threads}`, `--io-threads=${ioThreads}`];
   const [overSockets, overHttp] = ['server', 'http-server'].map((name) => node(`millrace/${name}.mjs`, ...counts));
   const overSockety = node('sockety/millrace.mjs', ...counts);
+  const overSplice = node('splice/millrace.mjs', `--io-threads=${ioThreads}`);
   return {
-    handlers: [...sockets, ...http, 'sockety'],
+    handlers: [...sockets, ...http, ...qjs, 'sockety', 'splice'],
     version: () => installedVersion('millrace'),
     absence: () => (existsSync(join(rootFolder, 'js/dist/index.mjs')) ? undefined : 'it is not built: npm run build'),
     command(handler) {
       if (handler === 'sockety') return overSockety(handler);
-      return (http.includes(handler) ? overHttp : overSockets)(handler);
+      if (handler === 'splice') return overSplice(handler);
+      return ([...http, ...qjs].includes(handler) ? overHttp : overSockets)(handler);
     },
   };
 }
@@ -99,7 +105,9 @@ const table = (options, binaries) => ({
     principal: true,
     version: () => 'this commit',
     absence: () => undefined,
-    command: (handler) => [binaries.floor, `--handler=${handler}`],
+    handlers: [...sockets, 'splice', 'count'],
+    // it multiplexes nothing: in `splice` it is the target, reached directly
+    command: (handler) => [binaries.floor, `--handler=${handler === 'splice' ? 'echo' : handler}`],
     note: 'a bare epoll loop in Rust: no JavaScript, no limits, no checks; what the kernel alone costs',
   },
   sockety: {
@@ -108,11 +116,19 @@ const table = (options, binaries) => ({
     command: node('sockety/original.mjs', `--module=${socketyModule()}`),
     note: `the original implementation of Sockety, \`${socketyModule()}\`, in one process`,
   },
+  wsplice: {
+    special: true,
+    handlers: ['splice'],
+    version: () => spawnSync(toolPath('wsplice'), ['--version']).stdout.toString().trim(),
+    absence: () => whatIsMissing(['wsplice']),
+    command: (handler) => node('splice/original.mjs', `--wsplice=${toolPath('wsplice')}`)(handler),
+    note: 'the original wsplice, as it is installed',
+  },
   'node-http': {
-    handlers: [...http, 'sockety'],
+    handlers: [...http, 'qjs', 'sockety'],
     version: () => process.version,
     absence: () => undefined,
-    command: (handler) => node(handler === 'sockety' ? 'sockety/http1-server.mjs' : 'http/node.mjs')(handler),
+    command: (handler) => node(nodeHttp[handler] ?? 'http/node.mjs')(handler),
     note: 'node:http without any package',
   },
   'node-http2': {
@@ -123,10 +139,10 @@ const table = (options, binaries) => ({
     note: 'node:http2 without TLS',
   },
   express: {
-    handlers: ['http-file', 'http-app'],
+    handlers: ['http-file', 'http-app', 'qjs'],
     version: () => installedVersion('express'),
     absence: () => undefined,
-    command: node('http/express.mjs'),
+    command: (handler) => node(handler === 'qjs' ? 'qjs/express.mjs' : 'http/express.mjs')(handler),
   },
   fastify: {
     handlers: ['http-app'],

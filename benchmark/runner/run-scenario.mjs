@@ -2,8 +2,14 @@
 import { mostConnections, obstacle } from './limits.mjs';
 import { participants } from './peers.mjs';
 import { startLoad, startServer } from './processes.mjs';
+import { runRows as qjs } from './qjs.mjs';
 import { connectionsOf, loadArgs } from './scenarios.mjs';
 import { rowByRow } from './sockety.mjs';
+import { runRows as splice } from './splice.mjs';
+import { each, guarded, median, oneWindow, takeTurns } from './turns.mjs';
+
+/** How the rows of a scenario of that kind are measured. */
+const rows = { sockety: rowByRow, splice, qjs };
 
 /** The scenario with all that was found: `peers` by name, `left` out with reasons, `failed`. */
 export async function runScenario(scenario, all, binaries, options) {
@@ -21,7 +27,7 @@ export async function runScenario(scenario, all, binaries, options) {
     return { ...outcome, skipped: reason };
   }
   for (const { name, reason } of without) console.log(`  ${name.padEnd(15)} left out: ${reason}`);
-  const run = { windows: interleaved, once: oneByOne, rows: rowByRow }[scenario.kind];
+  const run = { windows: interleaved, once: oneByOne, rows: rows[scenario.name] }[scenario.kind];
   const { results, note } = await run(scenario, taking, connections, binaries, options);
   const failed = Object.values(results).some(({ error }) => error !== undefined);
   return { ...outcome, peers: results, note, failed };
@@ -49,15 +55,10 @@ async function interleaved(scenario, peers, connections, binaries, options) {
   }
   await each(runs, (run) => begin(run, args));
   // the first round only warms up
-  for (let round = 0; round <= options.windows; round++) {
-    for (const run of runs) {
-      await guarded(run, async () => {
-        const window = await oneWindow(run);
-        if (round > 0) run.windows.push(window);
-      });
-    }
-    process.stdout.write(round === 0 ? '  warm' : ` ${round}`);
-  }
+  await takeTurns(runs, options.windows + 1, (run, window, round) => {
+    if (round > 0) run.windows.push(window);
+    if (run === runs.at(-1)) process.stdout.write(round === 0 ? '  warm' : ` ${round}`);
+  });
   process.stdout.write('\n');
   const results = {};
   for (const run of runs) {
@@ -121,40 +122,6 @@ function told(scenario, peer) {
 function cores(scenario, { name }, options) {
   const two = scenario.cores?.includes(name);
   return two ? [options.serverCore, options.secondCore] : [options.serverCore];
-}
-
-async function oneWindow(run) {
-  run.load.step();
-  return run.load.next();
-}
-
-/** For all at a time: nothing is measured meanwhile. */
-function each(runs, action) {
-  return Promise.all(runs.map((run) => guarded(run, () => action(run))));
-}
-
-/** Keeps the first failure of a run; after it nothing more is done. */
-async function guarded(run, action) {
-  if (run.error !== undefined) return;
-  try {
-    await action();
-  } catch (error) {
-    run.error = error.message;
-  }
-}
-
-/** Field by field over all windows; true if it was ever true. With the spread of the figure that counts. */
-function median(windows, field) {
-  if (windows.length === 0) return undefined;
-  const summary = { ...windows[0], kind: 'median' };
-  for (const [name, first] of Object.entries(summary)) {
-    const column = windows.map((window) => window[name]);
-    if (typeof first === 'number') summary[name] = column.sort((a, b) => a - b)[column.length >> 1];
-    if (typeof first === 'boolean') summary[name] = column.some(Boolean);
-  }
-  const figures = windows.map((window) => window[field]);
-  summary.spread_percent = ((Math.max(...figures) - Math.min(...figures)) / summary[field]) * 100;
-  return summary;
 }
 
 function say(scenario, peer, { figures, error }) {

@@ -1,11 +1,12 @@
 // The scenarios: which handler the server runs, what the generator is told, which figures count.
 //   kind 'windows': peers take turns, window by window; 'once': one whole run per peer; 'rows': a table of
-//   its own, without the generator (sockety.mjs).
+//   its own (sockety.mjs, splice.mjs, qjs.mjs).
 //   load: the generator's scenario. connections: for each server; 'most': as many as this machine allows.
 //   quick: what replaces `args` in a quick run. principal: only for the principal peers (peers.mjs).
 //   only, without: peers that alone take part, or that do not, with the reason.
 //   columns: fields of the generator's report shown in the table. figures: those for the overview and
 //   the plots (the first column if absent). cores: peers whose server gets two cores.
+//   generator: whether rows need it, which all other kinds do. packages: whether rows need those of peers.
 //   half: in an open loop at half of what the slowest of these peers did in a closed one (with `closed`).
 import { join } from 'node:path';
 import { filePath, publicFolder, user, userPath } from '../peers/http/content.mjs';
@@ -35,6 +36,17 @@ const paced = [
   ['cpu_us', 'CPU µs/message'],
   ['server_share', 'server busy'],
   ['switches_per_unit', 'switches'],
+];
+const spliceColumns = [
+  ['per_second', 'per second'],
+  ['payload_mibit', 'payload Mibit/s'],
+  ['relayed_us', 'CPU µs/relayed message'],
+  ['p50_us', 'p50 µs'],
+  ['p99_us', 'p99 µs'],
+  ['p99_ratio', 'p99 / direct'],
+  ['server_share', 'server busy'],
+  ['generator_share', 'clients busy'],
+  ['upstream_share', 'targets busy'],
 ];
 const verdicts = [
   ['got_everything', 'got all'],
@@ -229,11 +241,47 @@ export const scenarios = [
       ['server_cpu_us', 'server CPU µs/task'],
     ],
   },
+  {
+    name: 'splice',
+    title: 'messages through a multiplexer to targets and back',
+    kind: 'rows',
+    generator: true,
+    handler: 'splice',
+    only: ['floor', 'millrace', 'millrace-2', 'wsplice'],
+    columns: spliceColumns,
+  },
+  {
+    name: 'qjs',
+    title: 'users as JSON over HTTP that stays open: requests per second per MiB',
+    kind: 'rows',
+    generator: true,
+    packages: true,
+    handler: 'qjs',
+    only: ['millrace', 'millrace-2', 'node-http', 'express'],
+    columns: [
+      ['per_second', 'requests/s'],
+      ['resident_mib', 'MiB'],
+      ['per_second_per_mib', 'requests/s per MiB'],
+      ['cpu_us', 'CPU µs/request'],
+      ['p50_us', 'p50 µs'],
+      ['p99_us', 'p99 µs'],
+    ],
+  },
 ];
 
-/** Whether some of what was asked for needs the generator, and servers that have to be built or installed. */
+/** Whether some of what was asked for needs the generator and the servers in Rust, which have to be built. */
 export function needsGenerator(names) {
-  return names.some((name) => scenarios.find((scenario) => scenario.name === name)?.kind !== 'rows');
+  return names.some((name) => needs(name, 'generator'));
+}
+
+/** Whether some of what was asked for needs peers that have to be installed. */
+export function needsPackages(names) {
+  return names.some((name) => needs(name, 'packages'));
+}
+
+function needs(name, what) {
+  const scenario = scenarios.find((each) => each.name === name);
+  return scenario?.kind !== 'rows' || scenario[what] === true;
 }
 
 /** What the generator is told: scenario, connections and the rest. */

@@ -1,6 +1,11 @@
 // The words of results.md: machine, overview, one section per scenario.
 import { show, table } from './cells.mjs';
-import { rowsDetails } from './sockety-table.mjs';
+import { rowsDetails as qjs } from './qjs-table.mjs';
+import { rowsDetails as sockety } from './sockety-table.mjs';
+import { rowsDetails as splice } from './splice-table.mjs';
+
+/** The lines of a scenario of rows, below its title. */
+const rowsDetails = { sockety, splice, qjs };
 
 /** The whole page. */
 export function markdown(about, outcomes, charts) {
@@ -56,7 +61,7 @@ function details(outcome, charts) {
   const { name, title, columns, peers, skipped, without, note } = outcome;
   const lines = [`## ${name}`, '', `${title}${note ? `: ${note}` : ''}.`, ''];
   if (skipped) return [...lines, `Not run: ${skipped}.`, ''];
-  if (outcome.kind === 'rows') return [...lines, ...rowsDetails(outcome)];
+  if (outcome.kind === 'rows') return [...lines, ...rowsDetails[name](outcome)];
   const results = Object.entries(peers);
   const failures = results.some(([, { error }]) => error);
   const rows = results.map(([peer, { figures, error }]) => [

@@ -373,7 +373,8 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
       const { index, protocol = '' } = result;
       if (link.state || index & 0x8080) {
         call('terminate', { index });
-        return end(link, { message: 'No index for text' });
+        if (!link.state) end(link, { message: 'No index for text' });
+        return;
       }
       const early: (() => void)[] = [];
       Object.assign(link, { state: OPEN, index, protocol, early });

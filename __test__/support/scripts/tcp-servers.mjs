@@ -1,5 +1,6 @@
 // A server of millrace/tcp in the process under test, on its main thread or in a
-// worker thread. `(millrace, 'open' | 'open in a thread' | 'end the thread' | 'close')`.
+// worker thread. `(millrace, 'open' | 'open in a thread' | 'end the thread' | 'forget onError' |
+// 'throw in onError' | 'close')`.
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 import { createServer } from '../millrace-tcp.mjs';
 
@@ -37,6 +38,16 @@ function much(connection) {
 
 export default async function tcpServers(_millrace, what) {
   if (what === 'open') return open();
+  if (what === 'forget onError') {
+    server.onError = null;
+    return undefined;
+  }
+  if (what === 'throw in onError') {
+    server.onError = () => {
+      throw new Error('of onError');
+    };
+    return undefined;
+  }
   if (what === 'close') {
     if (thread === undefined) return server.close();
     const ended = new Promise((resolve) => thread.once('exit', resolve));

@@ -9,6 +9,8 @@ use lexopt::prelude::*;
 
 use crate::dialect::Dialect;
 use crate::failure::Failure;
+use crate::scenario::splice_flow::Writes;
+use crate::scenario::splice_sessions;
 use crate::scenario::study_args::{self, StudyArgs};
 
 /// What to run.
@@ -26,6 +28,10 @@ pub enum Command {
     Channels,
     /// Requests over connections that stay open.
     Http,
+    /// Round trips through a multiplexer, or to its target.
+    Splice,
+    /// One way through a multiplexer, counted by its targets.
+    SpliceFlow,
     /// Memory of connections that do nothing.
     Idle,
     /// Connecting and closing.
@@ -61,6 +67,14 @@ pub struct Args {
     pub path: String,
     /// The body of its answer.
     pub body: Vec<u8>,
+    /// Where the targets of a multiplexer listen, on the server's address.
+    pub upstream_port: u16,
+    /// The process of these targets.
+    pub upstream_pid: Option<u32>,
+    /// Targets of each session; none: the server is the target itself.
+    pub upstreams: usize,
+    /// How messages go one way through a multiplexer.
+    pub writes: Writes,
     /// Open loop: messages per second over all connections.
     pub rate: Option<u64>,
     /// Measured windows.
@@ -109,8 +123,8 @@ millrace-load <scenario> --port N --pid N [options]
 millrace-load pin --core N[,N] -- <program> [args...]
 millrace-load study --help
 
-scenarios: echo headline fanout fanout-slow channels http idle churn
-           stalled-subscribers stalled-senders
+scenarios: echo headline fanout fanout-slow channels http splice splice-flow
+           idle churn stalled-subscribers stalled-senders
   --host A          address of the server (127.0.0.1)
   --dialect D       plain, or socketio: Socket.IO's framing over WebSocket (plain)
   --core N          run on this core
@@ -120,6 +134,11 @@ scenarios: echo headline fanout fanout-slow channels http idle churn
   --size N          bytes of a message
   --path P          http: what is asked for (/)
   --body B          http: the body of its answer, or @FILE: what that file holds
+  --upstreams N     splice, splice-flow: targets of each session; 0: none, the
+                    server is the target (1)
+  --upstream-port N their port, on the server's address
+  --apart           splice-flow: a write for each message, not for up to 32
+  --upstream-pid N  their process, to tell its share of a core
   --rate N          echo, headline: open loop, so many messages a second
   --windows N       measured windows (5)
   --window-ms N     their length (2000; each phase of stalled-senders: 8000)
@@ -143,6 +162,8 @@ impl Args {
             Command::FanoutSlow => (1_000, 16, 1_024, 0, 50),
             Command::Channels => (1_000, 16, 64, 100_000, 0),
             Command::Http => (100, 1, 0, 0, 0),
+            Command::Splice => (128, 1, 64, 0, 0),
+            Command::SpliceFlow => (128, 0, 64, 0, 0),
             Command::Idle => (19_000, 0, 0, 0, 0),
             Command::Churn => (64, 0, 0, 100_000, 0),
             Command::StalledSubscribers => (50, 16, 4_096, 16_384, 20),
@@ -165,6 +186,10 @@ impl Args {
             size,
             path: "/".to_owned(),
             body: Vec::new(),
+            upstream_port: 0,
+            upstream_pid: None,
+            upstreams: 1,
+            writes: Writes::Together,
             rate: None,
             windows: 5,
             length: Duration::from_secs(seconds),
@@ -187,6 +212,7 @@ impl Args {
             | Command::StalledSubscribers
             | Command::StalledSenders => crate::stamp::STAMP,
             Command::Channels => crate::scenario::channels::SMALLEST,
+            Command::Splice | Command::SpliceFlow => splice_sessions::SMALLEST,
             _ => 0,
         };
         if self.target.port() == 0 || self.pid == 0 {
@@ -194,6 +220,13 @@ impl Args {
         }
         if self.size < smallest || self.size > 128 * 1024 {
             return usage(&format!("--size must be {smallest} to 131072"));
+        }
+        let spliced = matches!(self.command, Command::Splice | Command::SpliceFlow);
+        if spliced && (self.upstreams > 0) != (self.upstream_port > 0) {
+            return usage("--upstream-port is required, unless --upstreams is 0");
+        }
+        if self.upstreams > splice_sessions::MOST {
+            return usage("--upstreams must be at most 64");
         }
         let plain = self.path.bytes().all(|byte| byte.is_ascii_graphic());
         if !plain || !self.path.starts_with('/') {
@@ -229,6 +262,8 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Some("fanout-slow") => Command::FanoutSlow,
             Some("channels") => Command::Channels,
             Some("http") => Command::Http,
+            Some("splice") => Command::Splice,
+            Some("splice-flow") => Command::SpliceFlow,
             Some("idle") => Command::Idle,
             Some("churn") => Command::Churn,
             Some("stalled-subscribers") => Command::StalledSubscribers,
@@ -254,6 +289,10 @@ fn read(mut parser: lexopt::Parser) -> Result<Invocation, lexopt::Error> {
             Long("size") => args.size = parser.value()?.parse()?,
             Long("path") => args.path = parser.value()?.string()?,
             Long("body") => args.body = body(parser.value()?.string()?)?,
+            Long("upstreams") => args.upstreams = parser.value()?.parse()?,
+            Long("apart") => args.writes = Writes::Apart,
+            Long("upstream-port") => args.upstream_port = parser.value()?.parse()?,
+            Long("upstream-pid") => args.upstream_pid = Some(parser.value()?.parse()?),
             Long("rate") => args.rate = Some(parser.value()?.parse()?),
             Long("windows") => args.windows = at_least_one(&mut parser)?,
             Long("window-ms") => args.length = Duration::from_millis(parser.value()?.parse()?),

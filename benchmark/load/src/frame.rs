@@ -5,6 +5,8 @@ use crate::failure::Failure;
 
 /// Opcode of a text message.
 pub const TEXT: u8 = 1;
+/// Opcode of a binary message.
+pub const BINARY: u8 = 2;
 /// Opcode of a close frame.
 pub const CLOSE: u8 = 8;
 /// Opcode of a ping.
@@ -87,7 +89,7 @@ pub fn close_code(payload: &[u8]) -> u16 {
     }
 }
 
-/// A masked text frame built once and sent many times with other numbers in it.
+/// A masked frame built once and sent many times with other numbers in it.
 #[derive(Debug, Clone)]
 pub struct Template {
     bytes: Vec<u8>,
@@ -102,10 +104,15 @@ pub struct Template {
 pub const DIGITS: usize = 10;
 
 impl Template {
-    /// `payload` with [`DIGITS`] digits at `at` that [`Template::number`] overwrites.
+    /// Text: `payload` with [`DIGITS`] digits at `at` that [`Template::number`] overwrites.
     pub fn new(payload: &[u8], at: usize, key: [u8; 4]) -> Self {
+        Self::of(TEXT, payload, at, key)
+    }
+
+    /// The same of another opcode.
+    pub fn of(opcode: u8, payload: &[u8], at: usize, key: [u8; 4]) -> Self {
         let mut bytes = Vec::with_capacity(payload.len() + 14);
-        put_masked(TEXT, payload, key, &mut bytes);
+        put_masked(opcode, payload, key, &mut bytes);
         let payload = bytes.len() - payload.len();
         Self {
             bytes,

@@ -25,6 +25,12 @@ pub trait Handler {
         Err(Failure::Violation(what))
     }
 
+    /// A binary message arrived.
+    fn binary(&mut self, _io: &mut Io, id: usize, _payload: &[u8]) -> Result<(), Failure> {
+        let what = format!("connection {id} got a binary message that nobody waits for");
+        Err(Failure::Violation(what))
+    }
+
     /// Bytes arrived on a bare connection. Returns how many of them count; the rest comes again with
     /// what follows it.
     fn bytes(&mut self, _io: &mut Io, id: usize, _bytes: &[u8]) -> Result<usize, Failure> {

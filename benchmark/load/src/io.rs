@@ -1,5 +1,5 @@
 //! The event loop: opens connections, performs handshakes, cuts the stream into frames, answers
-//! pings and closes, and hands text messages to a scenario; or, without handshakes and frames, the
+//! pings and closes, and hands messages to a scenario; or, without handshakes and frames, the
 //! bytes as they come. It never measures and never judges content.
 
 use std::io;
@@ -273,10 +273,10 @@ impl Io {
         }
         while let Some((frame, used)) = frame::take(rest)? {
             rest = &rest[used..];
-            if frame.opcode == frame::TEXT {
-                self.hear(handler, id, frame.payload)?;
-            } else {
-                self.answer_control(id, frame)?;
+            match frame.opcode {
+                frame::TEXT => self.hear(handler, id, frame.payload)?,
+                frame::BINARY => handler.binary(self, id, frame.payload)?,
+                _ => self.answer_control(id, frame)?,
             }
         }
         self.keep(id, rest)?;

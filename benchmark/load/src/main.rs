@@ -4,6 +4,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::process::{self, ExitCode};
 
@@ -18,6 +19,9 @@ use millrace_load::scenario::fanout::Fanout;
 use millrace_load::scenario::fanout_slow::FanoutSlow;
 use millrace_load::scenario::headline::Headline;
 use millrace_load::scenario::http::Http;
+use millrace_load::scenario::splice::Splice;
+use millrace_load::scenario::splice_flow::SpliceFlow;
+use millrace_load::scenario::splice_sessions::Sessions;
 use millrace_load::scenario::stalled_senders::{self, Senders};
 use millrace_load::scenario::stalled_subscribers::{self, Flood};
 use millrace_load::scenario::study_session;
@@ -103,10 +107,27 @@ fn load(args: &Args) -> Result<(), Failure> {
             http.open(&mut run.io, &run.deadline)?;
             run.windows(&mut http, Unit::Request)
         }
+        Command::Splice => {
+            let mut splice = Splice::new(sessions(&run), args.size);
+            splice.open(&mut run.io, &run.deadline)?;
+            run.windows(&mut splice, Unit::Message)
+        }
+        Command::SpliceFlow => {
+            let mut flow = SpliceFlow::new(sessions(&run), args.size, args.writes);
+            flow.open(&mut run.io, &run.deadline)?;
+            run.windows(&mut flow, Unit::Message)
+        }
         Command::Idle | Command::Churn | Command::StalledSubscribers | Command::StalledSenders => {
             once(run)
         }
     }
+}
+
+/// The sessions of a multiplexer, or connections to its target.
+fn sessions(run: &Run<'_>) -> Sessions {
+    let args = run.args;
+    let target = SocketAddr::new(args.target.ip(), args.upstream_port);
+    Sessions::new(args.connections, args.upstreams, target)
 }
 
 /// Scenarios that are one run, not windows.
@@ -157,7 +178,9 @@ fn once(run: Run<'_>) -> Result<(), Failure> {
         | Command::Fanout
         | Command::FanoutSlow
         | Command::Channels
-        | Command::Http => return Ok(()),
+        | Command::Http
+        | Command::Splice
+        | Command::SpliceFlow => return Ok(()),
     };
     report.print(args.json)?;
     if holes > 0 && !args.tolerant {

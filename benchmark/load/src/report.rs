@@ -122,7 +122,7 @@ pub fn of_window(window: &Window, unit: Unit, server_cores: u32) -> Report {
     let user_share = user.as_secs_f64() / (user + system).as_secs_f64();
     let [server, own] = [cpu / wall, window.own.as_secs_f64() / wall];
     let [p50, p99, p999, max] = window.latency;
-    Report::new("window")
+    let report = Report::new("window")
         .text("unit", unit.name())
         .number("seconds", wall)
         .integer("units", units)
@@ -145,7 +145,11 @@ pub fn of_window(window: &Window, unit: Unit, server_cores: u32) -> Report {
         .truth(
             "generator_is_the_limit",
             !window.paced && own > BUSY && server < BUSY * f64::from(server_cores),
-        )
+        );
+    match window.upstream {
+        Some(cpu) => report.number("upstream_share", cpu.as_secs_f64() / wall),
+        None => report,
+    }
 }
 
 /// The report with every number replaced by the median over all; `limited` if any was.

@@ -46,6 +46,7 @@ impl<'a> Run<'a> {
             warm_up: args.warm_up,
             length: args.length,
             deadline: self.deadline,
+            upstream: args.upstream_pid,
         };
         if args.step {
             Report::new("ready").print(args.json)?;

@@ -100,6 +100,8 @@ pub struct Plan {
     pub length: Duration,
     /// The end of the whole run.
     pub deadline: Deadline,
+    /// The process behind a multiplexer, whose share of a core is told too.
+    pub upstream: Option<u32>,
 }
 
 /// The moment at which a run is given up.
@@ -145,6 +147,8 @@ pub struct Window {
     pub server: Usage,
     /// CPU time of the generator.
     pub own: Duration,
+    /// CPU time of the process behind a multiplexer.
+    pub upstream: Option<Duration>,
     /// Resident bytes of the server's process tree at the end.
     pub resident: u64,
     /// Reads the generator made.
@@ -157,12 +161,14 @@ struct Edge {
     at: Instant,
     server: Usage,
     own: Duration,
+    upstream: Option<Duration>,
     reads: u64,
 }
 
 impl Edge {
-    fn now(io: &Io, tree: &Tree, own: &Tree) -> Self {
+    fn now(io: &Io, tree: &Tree, own: &Tree, upstream: Option<&Tree>) -> Self {
         Self {
+            upstream: upstream.map(|tree| tree.usage().cpu),
             server: tree.usage(),
             own: own.usage().cpu,
             reads: io.reads(),
@@ -179,14 +185,15 @@ pub fn run<S: Windowed>(
     plan: &Plan,
 ) -> Result<Window, Failure> {
     let own = Tree::of(std::process::id())?;
+    let upstream = plan.upstream.map(Tree::of).transpose()?;
     server.refresh();
     io.refresh();
     scenario.start(io)?;
     pass(io, scenario, plan, plan.warm_up)?;
     scenario.meter().clear();
-    let before = Edge::now(io, server, &own);
+    let before = Edge::now(io, server, &own, upstream.as_ref());
     let paced = pass(io, scenario, plan, plan.length)?;
-    let after = Edge::now(io, server, &own);
+    let after = Edge::now(io, server, &own, upstream.as_ref());
     let meter = scenario.meter();
     let mut window = Window {
         seconds: (after.at - before.at).as_secs_f64(),
@@ -196,6 +203,10 @@ pub fn run<S: Windowed>(
         paced,
         server: after.server.since(before.server),
         own: after.own.saturating_sub(before.own),
+        upstream: after
+            .upstream
+            .zip(before.upstream)
+            .map(|(a, b)| a.saturating_sub(b)),
         resident: server.resident(),
         reads: after.reads - before.reads,
         latency: QUANTILES.map(|quantile| meter.latency(quantile)),

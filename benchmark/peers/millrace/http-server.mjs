@@ -1,10 +1,16 @@
 // Peer: Millrace over HTTP: a directory, or a worker that answers.
-//   --handler=http-file|http-fetch|http-app   --threads=N (1)   --io-threads=N (1)
+//   --handler=http-file|http-fetch|http-app|qjs|qjs-fetch   --threads=N (1)   --io-threads=N (1)
 import { start } from 'millrace';
 import { publicFolder } from '../http/content.mjs';
 import { handlerName, option, ready } from '../peer.mjs';
 
-const workers = { 'http-file': './worker.mjs', 'http-fetch': './fetch-worker.mjs', 'http-app': './app-worker.mjs' };
+const workers = {
+  'http-file': './worker.mjs',
+  'http-fetch': './fetch-worker.mjs',
+  'http-app': './app-worker.mjs',
+  qjs: '../qjs/millrace-app-worker.mjs',
+  'qjs-fetch': '../qjs/millrace-fetch-worker.mjs',
+};
 const server = await start({
   bind: '127.0.0.1:0',
   workerPath: new URL(workers[handlerName], import.meta.url),

@@ -115,12 +115,12 @@ function readTls(given: Given): { cert: string; key: string; ca?: string } | und
   return ca === undefined ? { cert, key } : { cert, key, ca };
 }
 
-/** The full path of a file that is there. */
+/** The full path of a file that is there, or of a pipe. */
 function fileOf(given: Given, name: string): string | undefined {
   const file = lastOf(given, name);
   if (file === undefined) return undefined;
-  if (!statSync(file, { throwIfNoEntry: false })?.isFile())
-    throw new UsageError(`splice: --${name}: there is no file ${file}`);
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found === undefined || found.isDirectory()) throw new UsageError(`splice: --${name}: there is no file ${file}`);
   return path.resolve(file);
 }
 

@@ -276,7 +276,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     if (operation === OPERATION_SOCKETY_NOTE) this.#outbound?.noteRefused();
     else if (operation === OPERATION_SOCKETY_CUT) this.#link?.gateway.close(this.#link.socketId, NORMAL);
     else if (operation === OPERATION_SOCKETY_FILE) this.#outbound?.fileRefused(readLong(fields, 0), notSent());
-    else if (operation === OPERATION_SOCKETY_SAVE) this.#origin?.saves.refused(readLong(fields, 0), notSent());
+    else if (operation === OPERATION_SOCKETY_SAVE) this.#origin?.saves.refused(readLong(fields, 0));
     else if (fields.length >= FAST_REPLY_BYTES) this.refused(readRefused(fields));
   }
 

@@ -75,8 +75,8 @@ export class Content implements TransferEnd, Savable {
 
   saveWith(saver: Saver): Error | undefined {
     if (this.#isRead || this.#saver !== undefined) return new SocketyError('ERR_SOCKETY_READ', READ);
-    if (this.#dropped) return new SocketyError('ERR_SOCKETY_ABORTED', DROPPED);
     if (this.#error !== undefined) return this.#error;
+    if (this.#dropped) return new SocketyError('ERR_SOCKETY_ABORTED', DROPPED);
     this.#saver = saver;
     const pieces = this.#pieces;
     this.#letGo();
@@ -158,8 +158,8 @@ export class Content implements TransferEnd, Savable {
   /** Somebody reads it from now on. */
   open(reader: ContentStream): void {
     this.#reader = reader;
-    if (this.#dropped) reader.destroy(new SocketyError('ERR_SOCKETY_ABORTED', DROPPED));
-    else if (this.#error !== undefined) reader.destroy(this.#error);
+    if (this.#error !== undefined) reader.destroy(this.#error);
+    else if (this.#dropped) reader.destroy(new SocketyError('ERR_SOCKETY_ABORTED', DROPPED));
     else reader.came(this.#pieces.reduce((sum, piece) => sum + piece.length, 0));
   }
 

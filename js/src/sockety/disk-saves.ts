@@ -9,7 +9,7 @@ export class DiskSaves {
   /** Tells the native side: the fields, and the path in UTF-8. */
   readonly #tell: (fields: Buffer, path: Buffer) => void;
   /** By their transfers. */
-  readonly #saves = new Map<number, DiskSave>();
+  readonly #saves = new Map<number, Begun>();
   readonly #turns = new Turns(AT_ONCE);
 
   constructor(tell: (fields: Buffer, path: Buffer) => void) {
@@ -23,25 +23,32 @@ export class DiskSaves {
 
   /** Writes what of a transfer did not come here behind what did. */
   begin(transfer: number, path: string, save: DiskSave): void {
-    this.#saves.set(transfer, save);
+    const begun = { path: Buffer.from(path), save };
+    this.#saves.set(transfer, begun);
+    this.#begin(transfer, begun);
+  }
+
+  #begin(transfer: number, { path }: Begun): void {
     const fields = Buffer.allocUnsafe(8);
     writeLong(fields, transfer, 0);
-    this.#tell(fields, Buffer.from(path));
+    this.#tell(fields, path);
   }
 
   /** So many bytes more were written. */
   saved(transfer: number, bytes: number, isLast: boolean, problem: string): void {
-    const save = this.#saves.get(transfer);
+    const save = this.#saves.get(transfer)?.save;
     if (isLast) this.#saves.delete(transfer);
     if (problem === '') save?.saved(bytes, isLast);
     else save?.failed(systemError(problem, 'write', save.target));
   }
 
-  /** The native side could not be told. */
-  refused(transfer: number, error: Error): void {
-    const save = this.#saves.get(transfer);
-    this.#saves.delete(transfer);
-    save?.failed(error);
+  /** The native side could not be told, because it has too much to do: it is told again. */
+  refused(transfer: number): void {
+    setTimeout(() => {
+      const begun = this.#saves.get(transfer);
+      // it may have failed meanwhile
+      if (begun !== undefined) this.#begin(transfer, begun);
+    }, AGAIN_MS);
   }
 
   /** Nobody wants to be told any more. */
@@ -58,5 +65,15 @@ export interface DiskSave {
   failed(error: Error): void;
 }
 
+/** One that the native side is told of. */
+interface Begun {
+  /** Of the new file. */
+  readonly path: Buffer;
+  readonly save: DiskSave;
+}
+
 /** Files that are open here at the same time. */
 const AT_ONCE = 8;
+
+/** Time until the native side is told again. */
+const AGAIN_MS = 10;

@@ -1,7 +1,7 @@
 /** Writing what comes to a file that is there whole or not at all. Knows no messages. */
 
 import { randomUUID } from 'node:crypto';
-import { open, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -55,15 +55,29 @@ function pathOf(target: unknown): string {
   return resolve(path);
 }
 
-/** One file on its way. What came here before the native side took over is written here; no descriptor stays open between. */
+/**
+ * One file on its way. What came here before the native side took over is written here. In each turn everything is done that can be
+ * done by then: a file that is all here is created, written and gets its name in one. No descriptor stays open between turns.
+ */
 class Saving implements Saver, DiskSave {
   readonly done: Promise<void>;
   readonly #content: Savable;
   readonly target: string;
   readonly #temporary: string;
-  #created: Promise<void> | undefined;
+  /** By which it comes; 0: all of it is here. */
+  #transfer = 0;
+  /** What is to be written here. */
+  #pieces: Buffer[] = [];
+  /** Where the next of it goes. */
   #at = 0;
-  #written: Promise<void> = Promise.resolve();
+  /** The native side knows of the file. */
+  #isTold = false;
+  /** The file may be there. */
+  #isCreated = false;
+  /** All of it came, or was written elsewhere. */
+  #isComplete = false;
+  /** The turn that it waits for or has; undefined: none. */
+  #turn: Promise<void> | undefined;
   #isOver = false;
   #resolve: () => void = nothing;
   #reject: (error: unknown) => void = nothing;
@@ -80,87 +94,133 @@ class Saving implements Saver, DiskSave {
   }
 
   begin(transfer: number): void {
-    // told before the file is there: where this thread is ended, the native side removes it
-    this.#content.saves.begin(transfer, this.#temporary, this);
-    this.#create().catch((error: unknown) => this.#fail(error));
+    this.#transfer = transfer;
+    this.#goOn();
   }
 
   piece(piece: Buffer, isLast: boolean): void {
-    const at = this.#at;
-    this.#at += piece.length;
-    const before = this.#written;
-    this.#content.keep(piece.length);
-    this.#written = this.#create()
-      .then(() => before)
-      .then(() => (piece.length > 0 ? this.#write(piece, at) : undefined))
-      .finally(() => this.#content.keep(-piece.length));
-    this.#written.catch((error: unknown) => this.#fail(error));
-    if (isLast) this.#finish();
+    if (this.#isOver) return;
+    if (piece.length > 0) {
+      this.#content.keep(piece.length);
+      this.#pieces.push(piece);
+    }
+    if (isLast) this.#complete();
+    this.#goOn();
   }
 
   saved(bytes: number, isLast: boolean): void {
     this.#content.savedElsewhere(bytes, isLast);
-    if (isLast) this.#finish();
+    if (!isLast || this.#isOver) return;
+    this.#complete();
+    this.#goOn();
   }
 
   failed(error: Error): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    // where the file could not be created here either, that says more
-    Promise.resolve(this.#created).then(
-      () => this.#fail(error, true),
-      (own: unknown) => this.#fail(own, true),
+    this.#fail(error);
+  }
+
+  /** From now on it waits for the file system alone, so that input can wait for it. */
+  #complete(): void {
+    this.#isComplete = true;
+    this.#content.keep(FILE_COST);
+  }
+
+  #goOn(): void {
+    if (this.#turn !== undefined || this.#isOver) return;
+    const turn = this.#content.saves.inTurn(() => this.#work());
+    this.#turn = turn;
+    turn.then(
+      () => {
+        this.#turn = undefined;
+        // what came too late for that turn
+        if (this.#pieces.length > 0 || this.#isComplete) this.#goOn();
+      },
+      (error: unknown) => {
+        this.#turn = undefined;
+        if (!this.#isTakenAway(error)) this.#fail(error);
+        // whoever took it away also says why the rest does not come
+        else setTimeout(() => this.#fail(error), REASON_MS);
+      },
     );
   }
 
-  /** When the first of it has come: it may be one of many that were announced. */
-  #create(): Promise<void> {
-    this.#created ??= this.#content.saves.inTurn(async () => {
-      await refuseFolder(this.target);
-      try {
-        const handle = await open(this.#temporary, 'wx');
-        await handle.close();
-      } catch (error) {
-        // the native side was first
-        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      }
-    });
-    return this.#created;
+  /** Whether the native side has removed the new file, as it does where nothing more comes. */
+  #isTakenAway(error: unknown): boolean {
+    const { code, path } = error as NodeJS.ErrnoException;
+    return this.#isTold && code === 'ENOENT' && path === this.#temporary;
   }
 
-  #write(bytes: Buffer, at: number): Promise<void> {
-    return this.#content.saves.inTurn(async () => {
-      const handle = await open(this.#temporary, 'r+');
+  async #work(): Promise<void> {
+    if (this.#isOver) return;
+    if (!this.#isCreated || this.#pieces.length > 0) {
+      const handle = await this.#open();
       try {
-        for (let done = 0; done < bytes.length; ) {
-          const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, at + done);
-          done += bytesWritten;
+        for (let piece = this.#pieces[0]; piece !== undefined && !this.#isOver; piece = this.#pieces[0]) {
+          await this.#write(handle, piece);
+          this.#pieces.shift();
+          this.#content.keep(-piece.length);
         }
       } finally {
         await handle.close();
       }
-    });
-  }
-
-  #finish(): void {
-    Promise.all([this.#create(), this.#written])
-      .then(async () => {
-        // whoever made it fail meanwhile says so
-        if (this.#isOver) return;
-        this.#isOver = true;
-        await rename(this.#temporary, this.target);
-        this.#resolve();
-      })
-      .catch((error: unknown) => this.#fail(error, true));
-  }
-
-  #fail(error: unknown, isLast = false): void {
-    if (this.#isOver && !isLast) return;
+    }
+    if (!this.#isComplete || this.#pieces.length > 0 || this.#isOver) return;
+    // whoever makes it fail from here on is too late
     this.#isOver = true;
-    Promise.allSettled([this.#created, this.#written])
-      .then(() => (this.#created === undefined ? undefined : rm(this.#temporary, { force: true })))
+    try {
+      await rename(this.#temporary, this.target);
+    } catch (error) {
+      this.#isOver = false;
+      throw error;
+    }
+    this.#content.keep(-FILE_COST);
+    this.#resolve();
+  }
+
+  /** Creates it when the first of it has come: it may be one of many that were announced. */
+  async #open(): Promise<FileHandle> {
+    if (this.#isCreated) return open(this.#temporary, 'r+');
+    await refuseFolder(this.target);
+    // told before the file is there: where this thread is ended, the native side removes it
+    if (this.#transfer !== 0 && !this.#isComplete && !this.#isOver) {
+      this.#content.saves.begin(this.#transfer, this.#temporary, this);
+      this.#isTold = true;
+    }
+    this.#isCreated = true;
+    try {
+      return await open(this.#temporary, 'wx');
+    } catch (error) {
+      // the native side was first
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      return open(this.#temporary, 'r+');
+    }
+  }
+
+  async #write(handle: FileHandle, bytes: Buffer): Promise<void> {
+    for (let done = 0; done < bytes.length; ) {
+      const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, this.#at);
+      done += bytesWritten;
+      this.#at += bytesWritten;
+    }
+  }
+
+  #fail(error: unknown): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    let reason = error;
+    // where the file could not be created here either, that says more
+    Promise.resolve(this.#turn)
+      .catch((own: unknown) => {
+        if (!this.#isTakenAway(own)) reason = own;
+      })
+      .then(() => (this.#isCreated ? rm(this.#temporary, { force: true }) : undefined))
       .catch(nothing)
-      .then(() => this.#reject(error));
+      .then(() => {
+        const left = this.#pieces.reduce((sum, piece) => sum + piece.length, 0);
+        this.#pieces = [];
+        this.#content.keep(-left - (this.#isComplete ? FILE_COST : 0));
+        this.#reject(reason);
+      });
   }
 }
 
@@ -171,3 +231,9 @@ async function refuseFolder(path: string): Promise<void> {
   const message = `EISDIR: illegal operation on a directory, open '${path}'`;
   throw Object.assign(new Error(message), { code: 'EISDIR', errno: -21, syscall: 'open', path });
 }
+
+/** Time until what a file fails with is told if nobody says why it was taken away. */
+const REASON_MS = 1000;
+
+/** What a file that waits for the file system costs beside its bytes: many are short. */
+const FILE_COST = 4096;

@@ -40,7 +40,7 @@ export interface SpliceServerOptions extends SpliceTerms {
   writeTimeout?: Duration;
   /** Time in which a target must be reached, its handshake included: `limits.dialTimeoutMs`. Default `'10s'`. */
   dialTimeout?: Duration;
-  /** Bounds. */
+  /** Bounds. A `frameSizeLimit` above 16 MiB is that of `messageBytes`, too, where this is not given. */
   limits?: SpliceListenerLimits & GatewayLimits;
   /** Proxies whose `X-Forwarded-For` or `Forwarded` is believed, as in `start`. */
   trustProxy?: string[];
@@ -139,7 +139,8 @@ function readLimits(root: Fields, problems: string[]): unknown {
   if (typeof limits !== 'object' || limits === null || Array.isArray(limits)) return limits;
   const { controlBytes = 0 } = own;
   // control messages are messages
-  if (controlBytes > MESSAGE_BYTES && !('messageBytes' in limits)) own['messageBytes'] = controlBytes;
+  if (controlBytes > MESSAGE_BYTES && (limits as Fields)['messageBytes'] === undefined)
+    own['messageBytes'] = controlBytes;
   return { ...limits, ...own };
 }
 

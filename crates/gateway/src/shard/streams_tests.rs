@@ -84,6 +84,7 @@ impl Session for EchoSession {
             goodbye: Goodbye::None,
             feeds_worker: false,
             half_close: false,
+            reads_on: false,
             encoding: Encodings::LEAD,
         }
     }

@@ -17,6 +17,7 @@ impl Session for Deaf {
             goodbye: Goodbye::None,
             feeds_worker: false,
             half_close: false,
+            reads_on: false,
             encoding: Encodings::LEAD,
         }
     }

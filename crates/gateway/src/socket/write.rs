@@ -103,7 +103,7 @@ impl Env {
                 io.times.blocked + super::env::millis(self.limits.write_timeout),
             );
         }
-        if io.outbox.charge() > self.limits.outbox_read_pause_bytes {
+        if io.outbox.charge() > self.limits.outbox_read_pause_bytes && !connection.traits.reads_on {
             io.swelling = Swelling::Paused;
         }
         if io.is_live() && io.outbox.is_over(&self.limits) {

@@ -23,6 +23,9 @@ pub(crate) struct Client {
     pub(crate) out: Vec<u8>,
     /// Its channel, in the headline scenario.
     pub(crate) channel: usize,
+    /// What came, where it is counted.
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Client {
@@ -35,6 +38,8 @@ impl Client {
             partial: Vec::new(),
             out: Vec::new(),
             channel: 0,
+            messages: 0,
+            bytes: 0,
         }
     }
 

@@ -1,4 +1,5 @@
-//! What the handlers of the other peers do in JavaScript, hard-coded: echo, headline, fan-out, channels.
+//! What the handlers of the other peers do in JavaScript, hard-coded: echo, headline, fan-out, channels; and
+//! counting, for what is sent to a target through a multiplexer.
 
 use super::client::Client;
 use super::wire;
@@ -10,6 +11,7 @@ pub(crate) enum Kind {
     Headline,
     Fanout,
     Channels,
+    Count,
 }
 
 /// Who is in which channel.
@@ -46,12 +48,35 @@ impl Clients {
             self.touched.push(id);
         }
     }
+
+    /// Counts a message; one that asks is answered with `c`, the messages and the bytes so far.
+    #[inline]
+    fn count(&mut self, id: usize, opcode: u8, message: &[u8], asks: bool) {
+        let Some(client) = self.all.get_mut(id).and_then(Option::as_mut) else {
+            return;
+        };
+        client.messages += 1;
+        client.bytes += u64::try_from(message.len()).unwrap_or(0);
+        if asks {
+            let answer = format!("c{:010}{:020}", client.messages, client.bytes);
+            self.queue(id, opcode, &[answer.as_bytes()]);
+        }
+    }
 }
 
 impl Channels {
-    pub(crate) fn handle(&mut self, kind: Kind, clients: &mut Clients, id: usize, text: &[u8]) {
+    pub(crate) fn handle(
+        &mut self,
+        kind: Kind,
+        clients: &mut Clients,
+        id: usize,
+        opcode: u8,
+        text: &[u8],
+    ) {
         match (kind, text.first()) {
-            (Kind::Echo, _) | (Kind::Fanout, Some(b'e')) => clients.queue(id, TEXT, &[text]),
+            (Kind::Echo, _) => clients.queue(id, opcode, &[text]),
+            (Kind::Fanout, Some(b'e')) => clients.queue(id, TEXT, &[text]),
+            (Kind::Count, letter) => clients.count(id, opcode, text, letter == Some(&b'q')),
             (Kind::Headline, _) => self.headline(clients, id, text),
             (Kind::Fanout, Some(b's')) => {
                 self.subscribers.push(id);
@@ -76,7 +101,7 @@ impl Channels {
 
     pub(crate) fn leave(&mut self, kind: Kind, client: &Client, id: usize) {
         match kind {
-            Kind::Echo => {}
+            Kind::Echo | Kind::Count => {}
             Kind::Channels => {
                 for list in &mut self.many {
                     list.retain(|member| *member != id);

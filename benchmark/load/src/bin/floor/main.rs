@@ -20,8 +20,9 @@ fn main() -> ExitCode {
         Some("--handler=headline") => Kind::Headline,
         Some("--handler=fanout") => Kind::Fanout,
         Some("--handler=channels") => Kind::Channels,
+        Some("--handler=count") => Kind::Count,
         _ => {
-            let usage = "millrace-floor --handler=echo|headline|fanout|channels";
+            let usage = "millrace-floor --handler=echo|headline|fanout|channels|count";
             // nothing can be done when even this cannot be written
             let _ = writeln!(io::stderr(), "{usage}");
             return ExitCode::from(2);

@@ -120,9 +120,10 @@ impl Server {
                 }
                 PING => self.clients.queue(id, PONG, &[payload]),
                 PONG => {}
-                _ => self
-                    .channels
-                    .handle(self.kind, &mut self.clients, id, payload),
+                _ => {
+                    self.channels
+                        .handle(self.kind, &mut self.clients, id, opcode, payload);
+                }
             }
         }
         if start < filled

@@ -184,6 +184,7 @@ impl Session for Sockety {
             goodbye: Goodbye::Said,
             feeds_worker: true,
             half_close: true,
+            reads_on: false,
             encoding: self.terms.encoding,
         }
     }

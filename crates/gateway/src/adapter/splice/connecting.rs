@@ -94,7 +94,6 @@ impl Connecting {
             .saturating_add(u64::try_from(timeout).unwrap_or(u64::MAX));
         let asked = Asked { call, until };
         self.asked.borrow_mut().insert(asked.call.dial, asked);
-        self.wake_in_time(cx);
     }
 
     /// The worker answers.
@@ -138,14 +137,11 @@ impl Connecting {
         for asked in late {
             fail(asked.call.id, Problem::DialFailed, "client timeout", cx);
         }
-        self.wake_in_time(cx);
     }
 
-    fn wake_in_time(&self, cx: &mut Context<'_>) {
-        let next = self.asked.borrow().values().map(|asked| asked.until).min();
-        if let Some(next) = next {
-            cx.wake_at(next);
-        }
+    /// When the next is given up.
+    pub(super) fn next(&self) -> Option<u64> {
+        self.asked.borrow().values().map(|asked| asked.until).min()
     }
 
     /// Judges the target and has it reached. `judged`: the worker wants it.

@@ -29,6 +29,8 @@ limits! {
         lookups: usize = 8, "the next waits, within its `dial_timeout`";
         /// Addresses of a target (splice) that are tried.
         addresses: usize = 16, "further ones are not looked at";
+        /// Time that a client (splice) is not read because one of its targets takes less than it is sent.
+        slow_target_wait: Duration = Duration::from_millis(250), "the client is read, and does not wait for this target again until that had room";
         /// Bytes of the head with which a target (splice) answers the handshake.
         answer_head_bytes: usize = 16 * 1024, "the call fails with 4007";
     }

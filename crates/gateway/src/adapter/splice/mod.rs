@@ -8,6 +8,7 @@ mod endpoint;
 mod limits;
 mod local;
 mod masks;
+mod patience;
 mod say;
 mod session;
 mod target;

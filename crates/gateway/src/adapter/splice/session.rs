@@ -13,6 +13,7 @@ use millrace_protocol::websocket::{
 
 use super::connecting::Connecting;
 use super::local::Inner;
+use super::patience::Patience;
 use super::say::{fail, say, warn};
 use super::targets::{Closing, Note, Targets};
 use super::terms::Terms;
@@ -35,6 +36,7 @@ struct Relay {
     terms: Arc<Terms>,
     targets: Rc<Targets>,
     connecting: Connecting,
+    patience: Patience,
 }
 
 impl Splice {
@@ -46,6 +48,7 @@ impl Splice {
             relay: Relay {
                 terms: Arc::clone(terms),
                 connecting: Connecting::new(&targets, inner),
+                patience: Patience::new(),
                 targets,
             },
         }
@@ -80,7 +83,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Relays a message to its target. One that does not read keeps up nobody else.
+    /// Relays a message to its target. One that does not read keeps up the others for a moment, and not again.
     fn relay(&self, index: u16, kind: Kind, payload: &[u8], cx: &mut Context<'_>) {
         let place = self
             .targets
@@ -107,6 +110,8 @@ impl Relay {
         let _open = cx.write_to(link, |out| {
             append_part(out, opcode, true, Some(key), payload);
         });
+        let queued = queued.saturating_add(payload.len());
+        self.patience.wrote(link, queued);
     }
 
     /// Takes a message of the control channel.
@@ -147,6 +152,14 @@ impl Relay {
         say(cx, |out| append_done(id, out));
     }
 
+    /// Has the session woken when the next of its times comes.
+    fn wake_in_time(&self, cx: &mut Context<'_>) {
+        let times = [self.patience.until(), self.connecting.next()];
+        if let Some(next) = times.into_iter().flatten().min() {
+            cx.wake_at(next);
+        }
+    }
+
     /// Says what became of targets.
     fn tell(&self, cx: &mut Context<'_>) {
         while let Some(note) = self.targets.next_note() {
@@ -174,6 +187,7 @@ impl Session for Splice {
             goodbye: Goodbye::Answered,
             feeds_worker: false,
             half_close: false,
+            reads_on: false,
             encoding: self.relay.terms.encoding,
         }
     }
@@ -187,7 +201,7 @@ impl Session for Splice {
             let item = self.decoder.next(&mut input, &terms.from_client, now);
             let mut flow = Flow::Go;
             match item.map_err(|error| reason_of(&error))? {
-                None => return Ok(self.taken(length)),
+                None => break,
                 // of one that is closing it is nobody's
                 Some(Item::Message { .. }) if cx.is_closing() => {}
                 Some(Item::Message { kind, payload, .. }) => {
@@ -204,9 +218,12 @@ impl Session for Splice {
             }
             cx.alive();
             if flow == Flow::Stop {
-                return Ok(self.taken(length - input.remaining().len()));
+                break;
             }
         }
+        self.relay.patience.begin(cx);
+        self.relay.wake_in_time(cx);
+        Ok(self.taken(length - input.remaining().len()))
     }
 
     fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
@@ -215,9 +232,16 @@ impl Session for Splice {
                 let waker = cx.waker();
                 self.relay.targets.opened(cx.link(), waker);
             }
-            Wake::Posted => self.relay.tell(cx),
+            Wake::Posted => {
+                self.relay.tell(cx);
+                self.relay.patience.look(cx);
+            }
             Wake::Room => self.relay.targets.room(),
-            Wake::Time => self.relay.connecting.look(cx),
+            Wake::Time => {
+                self.relay.connecting.look(cx);
+                self.relay.patience.look(cx);
+                self.relay.wake_in_time(cx);
+            }
             Wake::Told(answer) => self.relay.connecting.answered(&answer, cx),
             _ => {}
         }

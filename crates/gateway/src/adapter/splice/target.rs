@@ -156,6 +156,7 @@ impl Session for Target {
             goodbye: Goodbye::Answered,
             feeds_worker: false,
             half_close: false,
+            reads_on: true,
             encoding: self.leg.terms.encoding,
         }
     }
@@ -206,6 +207,10 @@ impl Session for Target {
             Wake::Opened => self.leg.open(cx),
             Wake::Posted => {
                 cx.hold_input(false);
+                Ok(())
+            }
+            Wake::Room => {
+                self.leg.targets.look();
                 Ok(())
             }
             _ => Ok(()),

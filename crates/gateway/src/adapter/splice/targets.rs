@@ -254,8 +254,13 @@ impl Targets {
             return;
         }
         inner.notes.push_back(note);
-        let waker = inner.waker.clone();
         drop(inner);
+        self.look();
+    }
+
+    /// The session looks: there is something to say, or a target has room.
+    pub(super) fn look(&self) {
+        let waker = self.inner.borrow().waker.clone();
         if let Some(waker) = waker {
             waker.wake();
         }

@@ -90,6 +90,7 @@ impl Session for Tcp {
             goodbye: Goodbye::None,
             feeds_worker: true,
             half_close: true,
+            reads_on: false,
             encoding: self.terms.encoding,
         }
     }

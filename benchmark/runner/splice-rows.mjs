@@ -1,0 +1,72 @@
+// The rows of the scenario `splice`: what is measured, and what a window says of it.
+
+/** Bytes of an index, which a target does not get. */
+const INDEX = 2;
+
+const sizes = [32, 128, 1024, 4098];
+const clients = [32, 128, 512];
+
+/** All clients with all sizes, one target each; the size that a goal is set for; several targets in a session. */
+function matrix(part) {
+  const one = clients.flatMap((count) => sizes.map((size) => ({ part, clients: count, targets: 1, size })));
+  const several = [16, 128].map((count) => ({ part, clients: count, targets: 8, size: 128 }));
+  return [...one, { part, clients: 128, targets: 1, size: 64 }, ...several];
+}
+
+/** As the original's clients wrote. */
+const apart = sizes.map((size) => ({ part: 'apart', clients: 128, targets: 1, size }));
+
+/**
+ * `part`: `round-trip`, a message outstanding for each target, which comes back; `flow`, one way, counted by the target;
+ * `apart`, the same with a write of its own for each message.
+ * `size`: bytes of a message with its index, as in the original's benchmark.
+ */
+export const rows = [...matrix('round-trip'), ...matrix('flow'), ...apart].map((row) => ({
+  ...row,
+  name: `${row.part}-${row.clients}x${row.targets}-${row.size}`,
+}));
+
+/** What the generator is told. `direct`: its connections are the targets', as many as lanes through the multiplexer. */
+export function loadArgs(row, direct, target) {
+  const load = { 'round-trip': ['splice'], flow: ['splice-flow'], apart: ['splice-flow', '--apart'] }[row.part];
+  const lanes = direct
+    ? [`--connections=${row.clients * row.targets}`, '--upstreams=0']
+    : [`--connections=${row.clients}`, `--upstreams=${row.targets}`, `--upstream-port=${target.port}`];
+  return [...load, ...lanes, `--size=${row.size}`, ...(direct ? [] : [`--upstream-pid=${target.pid}`])];
+}
+
+const isFlow = ({ part }) => part !== 'round-trip';
+
+/** The handler of the target. */
+export const targetHandler = (row) => (isFlow(row) ? 'count' : 'echo');
+
+/** The figures of a window, with what the table has beside what the generator reports. */
+export function figuresOf(row, report, direct, options) {
+  const figures = { ...report };
+  figures.payload_mibit = (report.per_second * (row.size - INDEX) * 8) / 2 ** 20;
+  // a round trip is relayed twice; a direct connection relays nothing
+  if (!direct) figures.relayed_us = isFlow(row) ? report.cpu_us : report.cpu_us / 2;
+  // a flow has no answers to its messages
+  if (isFlow(row)) for (const name of ['p50_us', 'p99_us', 'p999_us', 'max_us']) delete figures[name];
+  figures.generator_is_the_limit = !direct && othersAreTheLimit(report, options);
+  return figures;
+}
+
+/** Whether clients or targets had no more time, and the multiplexer had. */
+function othersAreTheLimit({ server_share: server, generator_share: own, upstream_share: targets }, options) {
+  const shared = options.pin && options.loadCore === options.secondCore;
+  const busiest = shared ? own + targets : Math.max(own, targets);
+  return server < BUSY && busiest > BUSY;
+}
+
+/** The share of a core from which on a program is its own limit. */
+const BUSY = 0.95;
+
+/** Adds to each peer's figures how its p99 compares with that of a direct connection, named `floor`. */
+export function compare(found) {
+  const direct = found.floor?.figures?.p99_us;
+  for (const [name, { figures }] of Object.entries(found)) {
+    if (name !== 'floor' && direct && figures?.p99_us) figures.p99_ratio = figures.p99_us / direct;
+  }
+  return found;
+}

@@ -1,0 +1,45 @@
+// Servers that are up at once and take turns, a window each, so that noise meets all alike.
+
+/** So many rounds: every run gets a window in each. `keep` is told of each window and the number of its round. */
+export async function takeTurns(runs, rounds, keep) {
+  for (let round = 0; round < rounds; round++) {
+    for (const run of runs) {
+      await guarded(run, async () => keep(run, await oneWindow(run), round));
+    }
+  }
+}
+
+/** One window of a run whose generator is up. */
+export async function oneWindow(run) {
+  run.load.step();
+  return run.load.next();
+}
+
+/** For all at a time: nothing is measured meanwhile. */
+export function each(runs, action) {
+  return Promise.all(runs.map((run) => guarded(run, () => action(run))));
+}
+
+/** Keeps the first failure of a run; after it nothing more is done. */
+export async function guarded(run, action) {
+  if (run.error !== undefined) return;
+  try {
+    await action();
+  } catch (error) {
+    run.error = error.message;
+  }
+}
+
+/** Field by field over all windows; true if it was ever true. With the spread of the figure that counts. */
+export function median(windows, field) {
+  if (windows.length === 0) return undefined;
+  const summary = { ...windows[0], kind: 'median' };
+  for (const [name, first] of Object.entries(summary)) {
+    const column = windows.map((window) => window[name]);
+    if (typeof first === 'number') summary[name] = column.sort((a, b) => a - b)[column.length >> 1];
+    if (typeof first === 'boolean') summary[name] = column.some(Boolean);
+  }
+  const figures = windows.map((window) => window[field]);
+  summary.spread_percent = ((Math.max(...figures) - Math.min(...figures)) / summary[field]) * 100;
+  return summary;
+}
