@@ -325,3 +325,21 @@ test('a target that answers no ping is gone with 1001, and a client takes its ta
   const third = await reach(deaf, alive);
   t.deepEqual(await third.at.closed(), { code: 1001, reason: '' });
 });
+
+test('idleTimeoutMs: ends a target that nobody uses, not one that only sends, nor its session', async (t) => {
+  const { mux } = await serve(t, {}, { limits: { idleTimeoutMs: 4000 } });
+  const target = await Target.listen(t);
+  const busy = await reach(mux, target);
+  const unused = await reach(mux, target);
+  let gone;
+  mux.event().then((event) => {
+    gone = event;
+  });
+  while (gone === undefined) {
+    busy.at.send('tick');
+    t.is(await mux.textFrom(busy.index), 'tick');
+  }
+  const { index, code, reason } = gone.params;
+  t.deepEqual({ index, code, reason }, { index: unused.index, code: 1000, reason: 'Idle timeout' });
+  t.deepEqual(await unused.at.closing(), { code: 1000, reason: 'Idle timeout' });
+});

@@ -54,7 +54,7 @@ pub(crate) struct Outcome {
     pub(crate) replied: Replied,
     /// Something was sent that counts as a message.
     pub(crate) sent: bool,
-    /// A piece of a large body went to the worker.
+    /// A piece of a large body went to the worker, or a message to another connection.
     pub(crate) passed: bool,
     pub(crate) delivered: u64,
     pub(crate) delivered_bytes: u64,
