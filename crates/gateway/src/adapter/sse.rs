@@ -141,7 +141,6 @@ impl Session for Sse {
             goodbye: Goodbye::Said,
             feeds_worker: false,
             half_close: false,
-            reads_on: false,
             encoding: self.0,
         }
     }

@@ -84,7 +84,6 @@ impl Session for EchoSession {
             goodbye: Goodbye::None,
             feeds_worker: false,
             half_close: false,
-            reads_on: false,
             encoding: Encodings::LEAD,
         }
     }

@@ -115,6 +115,8 @@ pub(crate) struct Extra {
     pub(crate) wake_at: u64,
     /// Its large bodies.
     pub(crate) bodies: Bodies,
+    /// Input is taken though much waits in the outbox.
+    pub(crate) reads_on: bool,
     /// Its session has input wait.
     pub(crate) holds_input: bool,
     /// Bytes to be written until its session is to be told so; 0: it is not.

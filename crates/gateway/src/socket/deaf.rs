@@ -17,7 +17,6 @@ impl Session for Deaf {
             goodbye: Goodbye::None,
             feeds_worker: false,
             half_close: false,
-            reads_on: false,
             encoding: Encodings::LEAD,
         }
     }

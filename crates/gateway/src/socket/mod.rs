@@ -93,9 +93,6 @@ pub(crate) struct Traits {
     pub(crate) feeds_worker: bool,
     /// Whether the session is told that the peer has sent its last byte; without it that ends the connection.
     pub(crate) half_close: bool,
-    /// Whether input is taken though much waits in the outbox: where nothing of what is sent answers what comes, and a peer that
-    /// writes before it reads would wait for itself.
-    pub(crate) reads_on: bool,
     /// Which shared frames it takes, until it [speaks](Context::speaks) otherwise.
     pub(crate) encoding: Encoding,
 }

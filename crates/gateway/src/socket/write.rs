@@ -103,7 +103,8 @@ impl Env {
                 io.times.blocked + super::env::millis(self.limits.write_timeout),
             );
         }
-        if io.outbox.charge() > self.limits.outbox_read_pause_bytes && !connection.traits.reads_on {
+        let reads_on = io.extra.as_deref().is_some_and(|extra| extra.reads_on);
+        if io.outbox.charge() > self.limits.outbox_read_pause_bytes && !reads_on {
             io.swelling = Swelling::Paused;
         }
         if io.is_live() && io.outbox.is_over(&self.limits) {

@@ -57,7 +57,6 @@ impl contract::Session for Resp {
             goodbye: Goodbye::None,
             feeds_worker: false,
             half_close: false,
-            reads_on: false,
             encoding: self.session.encoding(),
         }
     }

@@ -184,7 +184,6 @@ impl Session for Sockety {
             goodbye: Goodbye::Said,
             feeds_worker: true,
             half_close: true,
-            reads_on: false,
             encoding: self.terms.encoding,
         }
     }

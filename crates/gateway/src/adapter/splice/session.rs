@@ -187,7 +187,6 @@ impl Session for Splice {
             goodbye: Goodbye::Answered,
             feeds_worker: false,
             half_close: false,
-            reads_on: false,
             encoding: self.relay.terms.encoding,
         }
     }

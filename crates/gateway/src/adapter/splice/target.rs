@@ -156,7 +156,6 @@ impl Session for Target {
             goodbye: Goodbye::Answered,
             feeds_worker: false,
             half_close: false,
-            reads_on: true,
             encoding: self.leg.terms.encoding,
         }
     }
@@ -204,7 +203,10 @@ impl Session for Target {
 
     fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {
         match why {
-            Wake::Opened => self.leg.open(cx),
+            Wake::Opened => {
+                cx.read_on();
+                self.leg.open(cx)
+            }
             Wake::Posted => {
                 cx.hold_input(false);
                 Ok(())

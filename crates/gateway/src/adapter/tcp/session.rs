@@ -90,7 +90,6 @@ impl Session for Tcp {
             goodbye: Goodbye::None,
             feeds_worker: true,
             half_close: true,
-            reads_on: false,
             encoding: self.terms.encoding,
         }
     }

@@ -41,7 +41,6 @@ impl Session for WebSocket {
             goodbye: Goodbye::Answered,
             feeds_worker: true,
             half_close: false,
-            reads_on: false,
             encoding: Encodings::LEAD,
         }
     }

@@ -207,6 +207,12 @@ impl Context<'_> {
         }
     }
 
+    /// Has input taken though much waits in the outbox, from here on: where nothing of what is sent answers what comes, and a peer
+    /// that writes before it reads would wait for itself.
+    pub(crate) fn read_on(&mut self) {
+        self.extra().reads_on = true;
+    }
+
     /// Has input wait until the worker has handled all that it was told of this connection. False: it has.
     pub(crate) fn wait_for_worker(&mut self) -> bool {
         let handled = self.connection.worker.queue().handled();

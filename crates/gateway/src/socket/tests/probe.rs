@@ -149,7 +149,6 @@ impl Session for Probe {
             goodbye: Goodbye::Said,
             feeds_worker: true,
             half_close: true,
-            reads_on: false,
             encoding: Encodings::LEAD,
         }
     }
