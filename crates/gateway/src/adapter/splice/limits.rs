@@ -30,7 +30,7 @@ limits! {
         /// Addresses of a target (splice) that are tried.
         addresses: usize = 16, "further ones are not looked at";
         /// Time that a client (splice) is not read because one of its targets takes less than it is sent.
-        slow_target_wait: Duration = Duration::from_millis(250), "the client is read, and does not wait for this target again until that had room";
+        slow_target_wait: Duration = Duration::from_millis(50), "the client is read until a 32nd of `target_queue_bytes` more waits for that target";
         /// Bytes of the head with which a target (splice) answers the handshake.
         answer_head_bytes: usize = 16 * 1024, "the call fails with 4007";
     }

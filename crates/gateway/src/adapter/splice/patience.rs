@@ -1,6 +1,6 @@
 //! How long a client waits for a target that takes less than it is sent. Without any waiting, whoever writes faster than a target
 //! reads would lose it; with much, its other targets would wait, too. So the client is not read until there is room, for a
-//! moment at most, and again only for a target that had room since. Owns whom is waited for; never closes anybody.
+//! moment at most, and again only when some more waits for that target. Owns whom is waited for; never closes anybody.
 
 use std::cell::{Cell, RefCell};
 
@@ -12,19 +12,23 @@ use crate::contract::{Context, Link};
 pub(super) struct Patience {
     /// The longest that a client waits for a target, in milliseconds.
     longest: u64,
+    /// What may wait for a target beyond what waited when that was over.
+    step: usize,
     /// A target that holds much since the last look.
     full: Cell<Option<Link>>,
     /// Whom the client waits for, and until when.
     waits: Cell<Option<(Link, u64)>>,
-    /// Those that made no room in time, and have not since.
-    slow: RefCell<Vec<Link>>,
+    /// Those that made no room in time, and have not since: above which bytes they are waited for again.
+    slow: RefCell<Vec<(Link, usize)>>,
 }
 
 impl Patience {
-    pub(super) fn new() -> Self {
+    /// So much may wait for each target.
+    pub(super) fn new(most: usize) -> Self {
         let longest = FixedSpliceLimits::default().slow_target_wait.as_millis();
         Self {
             longest: u64::try_from(longest).unwrap_or(u64::MAX),
+            step: (most / STEPS).max(MUCH),
             full: Cell::default(),
             waits: Cell::default(),
             slow: RefCell::default(),
@@ -35,11 +39,17 @@ impl Patience {
     pub(super) fn wrote(&self, target: Link, queued: usize) {
         if queued <= LITTLE {
             if !self.slow.borrow().is_empty() {
-                self.slow.borrow_mut().retain(|slow| *slow != target);
+                self.slow.borrow_mut().retain(|(slow, _)| *slow != target);
             }
-        } else if queued > MUCH && !self.slow.borrow().contains(&target) {
+        } else if queued > MUCH && queued > self.mark_of(target) {
             self.full.set(Some(target));
         }
+    }
+
+    fn mark_of(&self, target: Link) -> usize {
+        let slow = self.slow.borrow();
+        let found = slow.iter().find(|(slow, _)| *slow == target);
+        found.map_or(MUCH, |(_, mark)| *mark)
     }
 
     /// All that was read is relayed: the client waits where a target has no room.
@@ -63,9 +73,10 @@ impl Patience {
             if cx.now() < until {
                 return;
             }
+            let mark = cx.queued_of(target).unwrap_or_default() + self.step;
             let mut slow = self.slow.borrow_mut();
-            slow.retain(|slow| cx.queued_of(*slow).is_some());
-            slow.push(target);
+            slow.retain(|(slow, _)| *slow != target && cx.queued_of(*slow).is_some());
+            slow.push((target, mark));
         }
         self.waits.set(None);
         cx.hold_input(false);
@@ -76,6 +87,9 @@ impl Patience {
         self.waits.get().map(|(_, until)| until)
     }
 }
+
+/// Into so many steps the queue of a target is parted.
+const STEPS: usize = 32;
 
 /// What a target may have waiting before its client waits, and what it has when it is no longer slow.
 const MUCH: usize = 256 * 1024;

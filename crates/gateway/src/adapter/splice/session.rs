@@ -48,7 +48,7 @@ impl Splice {
             relay: Relay {
                 terms: Arc::clone(terms),
                 connecting: Connecting::new(&targets, inner),
-                patience: Patience::new(),
+                patience: Patience::new(terms.limits.target_queue_bytes),
                 targets,
             },
         }
@@ -83,7 +83,7 @@ impl Relay {
         Ok(())
     }
 
-    /// Relays a message to its target. One that does not read keeps up the others for a moment, and not again.
+    /// Relays a message to its target. One that does not read keeps up the others for moments only.
     fn relay(&self, index: u16, kind: Kind, payload: &[u8], cx: &mut Context<'_>) {
         let place = self
             .targets
