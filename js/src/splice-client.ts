@@ -355,9 +355,7 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
       mux.dispatchEvent(problemEvent(method, params));
     } else if (/^onSocket(Disconnect|Closed)$/.test(method)) {
       const link = targets.get(params.index);
-      if (!link) return;
-      targets.delete(params.index);
-      deliver(link, () => end(link, undefined, params.clean === false ? undefined : params));
+      if (link) deliver(link, () => end(link, undefined, params.clean === false ? undefined : params));
     }
   }
 
