@@ -40,7 +40,11 @@ function scripted() {
     }
 
     say(control) {
-      this.message(new TextEncoder().encode(`..${JSON.stringify(control)}`).fill(0xff, 0, 2).buffer);
+      this.write(JSON.stringify(control));
+    }
+
+    write(text) {
+      this.message(new TextEncoder().encode(`..${text}`).fill(0xff, 0, 2).buffer);
     }
 
     reply(call, index) {
@@ -160,6 +164,19 @@ test('what is no message of a multiplexer does nothing', async (t) => {
     Uint8Array.of(1, 1, 1).buffer,
   ]) {
     ws.message(message);
+  }
+  // what throws in a listener is an uncaught exception
+  for (const text of [
+    '',
+    '{',
+    'null',
+    '7',
+    '[]',
+    '{}',
+    '{"type":"reply"}',
+    '{"method":"onSocketClosed","params":null}',
+  ]) {
+    ws.write(text);
   }
   ws.say({ id: 99, type: 'reply', result: { index: 7 } });
   ws.say({ id: 0, type: 'method', method: 'onSocketOpened', params: { index: 0 } });
