@@ -40,10 +40,12 @@ export function told(socket) {
   return events;
 }
 
-/** A socket that is open. */
+/** A socket that is open; rejects with all it told where it fails. */
 export async function opened(mux, url, options) {
   const socket = mux.open(url, options);
-  await next(socket, 'open');
+  const events = told(socket);
+  await Promise.race([next(socket, 'open'), next(socket, 'close')]);
+  if (socket.readyState === 3) throw new Error(`not opened: ${JSON.stringify(events)}`);
   return socket;
 }
 

@@ -124,7 +124,7 @@ class Session {
 
   #connect(id, { url, headers, subprotocols, webSocket }) {
     let index = this.#options.firstIndex;
-    while (this.#targets.has(index) || (webSocket && index < 0x8000 && index & 0x80)) index += 1;
+    while (this.#targets.has(index) || (webSocket && this.#options.firstIndex === 0 && index & 0x80)) index += 1;
     const socket = new WebSocket(url, subprotocols, { headers });
     this.#targets.set(index, { socket });
     let opened = false;

@@ -330,7 +330,7 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
     } else if (data.byteLength > 1) {
       const index = new DataView(data).getUint16(0);
       const bytes = new Uint8Array(data, 2);
-      if (index === 0xffff) control(JSON.parse(decoder.decode(bytes)));
+      if (index === 0xffff) control(decoder.decode(bytes));
       else receiveFor(index, (type) => (type === 'blob' ? new Blob([bytes]) : data.slice(2)));
     }
   }
@@ -346,8 +346,15 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
     });
   }
 
-  function control(message: Control): void {
-    const { id, type, method, params } = message;
+  function control(text: string): void {
+    let message: Control;
+    try {
+      message = Object(JSON.parse(text));
+    } catch {
+      return; // nobody could be told
+    }
+    const { id, type, method } = message;
+    const params: Control['params'] = Object(message.params);
     if (type === 'reply') {
       calls.get(id)?.(message);
       calls.delete(id);
@@ -355,9 +362,7 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
       mux.dispatchEvent(problemEvent(method, params));
     } else if (/^onSocket(Disconnect|Closed)$/.test(method)) {
       const link = targets.get(params.index);
-      if (!link) return;
-      targets.delete(params.index);
-      deliver(link, () => end(link, undefined, params.clean === false ? undefined : params));
+      if (link) deliver(link, () => end(link, undefined, params.clean === false ? undefined : params));
     }
   }
 
