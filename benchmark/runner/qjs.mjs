@@ -38,7 +38,8 @@ async function oneRow(row, servers, binaries, options) {
   } finally {
     for (const { load } of runs) await load?.end();
   }
-  for (const { server, windows, error } of runs) {
+  for (const { server, windows, error: failure } of runs) {
+    const error = failure && [failure, server.server?.complaint()].filter(Boolean).join('; ');
     server.rows[row.name] = { figures: median(windows, 'per_second_per_mib'), windows, error };
     if (error) server.error ??= `${row.name}: ${error}`;
   }

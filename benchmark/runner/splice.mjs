@@ -35,7 +35,10 @@ async function oneRow(row, peers, binaries, options) {
       if (target !== server) await target?.stop();
     }
   }
-  const outcome = ({ windows, error }) => ({ figures: median(windows, 'cpu_us'), windows, error });
+  const outcome = ({ windows, error: failure, server }) => {
+    const error = failure && [failure, server?.complaint()].filter(Boolean).join('; ');
+    return { figures: median(windows, 'cpu_us'), windows, error };
+  };
   return Object.fromEntries(runs.map((run) => [run.peer.name, outcome(run)]));
 }
 

@@ -18,7 +18,12 @@ const server = await start({
   ...(handlerName === 'http-file' ? { static: publicFolder } : {}),
   threads: Number(option('threads', '1')),
   ioThreads: Number(option('io-threads', '1')),
-  // a connection waits for its turn, and is never closed for its age
-  limits: { keepAliveTimeoutMs: 3_600_000, keepAliveRequests: 1_000_000_000 },
+  // a connection waits for its turn, with its first request too, and is never closed for its age
+  limits: {
+    handshakeTimeoutMs: 3_600_000,
+    firstRequestTimeoutMs: 3_600_000,
+    keepAliveTimeoutMs: 3_600_000,
+    keepAliveRequests: 1_000_000_000,
+  },
 });
 ready(server.addresses[0].split(':').at(-1));
