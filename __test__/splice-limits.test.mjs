@@ -122,7 +122,7 @@ test('a target that never reads keeps up no other, and is closed with 1013', asy
 });
 
 test('a target that reads more slowly than its client writes gets everything', async (t) => {
-  const { mux } = await serve(t, {}, { limits: { ...PATIENT, targetQueueBytes: 4 * MIB } });
+  const { mux } = await serve(t, {}, { limits: PATIENT });
   const [COUNT, SIZE] = [1500, 64 * 1024];
   let sum = 0;
   const onMessage = ({ data }, at) => {
@@ -130,7 +130,7 @@ test('a target that reads more slowly than its client writes gets everything', a
     if (sum % 200 !== 0) return;
     // for a moment, as who has something else to do
     at.pause();
-    setTimeout(() => at.resume(), 20);
+    setTimeout(() => at.resume(), 100);
   };
   const { index, at } = await reach(mux, await Target.listen(t, { onMessage }));
   for (let n = 0; n < COUNT; n++) mux.send(index, numbered(SIZE, 1, n));

@@ -9,7 +9,8 @@ use millrace_protocol::sockety::{Head, Item};
 
 use super::early::Early;
 use super::fields;
-use super::saving::{self, Save, Saves};
+use super::saved_file::Save;
+use super::saving::{self, Saves};
 use super::waiting::Waiting;
 use crate::contract::{CloseReason, Context, Event, FIRST_CREDIT, Flow, TransferId};
 

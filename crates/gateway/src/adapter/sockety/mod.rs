@@ -11,6 +11,7 @@ mod inbound;
 mod limits;
 mod options;
 mod outbound;
+mod saved_file;
 mod saving;
 mod session;
 #[cfg(any(test, feature = "fuzzing"))]
