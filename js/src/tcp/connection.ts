@@ -66,6 +66,7 @@ export class TCPConnection {
     return this.#received.text;
   }
 
+  /** Keeps this in the place of what has come, as text. */
   set buffer(text: string) {
     if (typeof text !== 'string') throw new TypeError(`property 'buffer' must be a string, not ${shown(text)}`);
     this.#received.text = text;
@@ -82,6 +83,7 @@ export class TCPConnection {
     return this.#received.bytes;
   }
 
+  /** Keeps this in the place of what has come, as bytes. */
   set bytes(bytes: Uint8Array) {
     if (!(bytes instanceof Uint8Array)) {
       throw new TypeError(`property 'bytes' must be a Uint8Array, not ${shown(bytes)}`);
