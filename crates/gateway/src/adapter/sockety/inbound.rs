@@ -1,6 +1,5 @@
 //! What the peer sends, on its way to the worker: an event for each head, with the data where that is all and came at once, else
-//! data, stream and files as transfers. What the worker has no room for waits here, so that one body does not hold up the
-//! others, until too much does.
+//! data, stream and files as transfers. What the worker has no room for waits here, within a bound: one body holds up no other.
 
 use std::borrow::Cow;
 
@@ -378,8 +377,7 @@ impl Inbound {
     }
 }
 
-/// The worker is told that nothing more comes, and whether that cuts something off: handlers may wait for it, and the end for
-/// handlers.
+/// The worker is told that nothing more comes, and whether that cuts something off: handlers may wait for it.
 pub(super) fn end(is_cut: bool, cx: &mut Context<'_>) {
     // nothing is read any more
     let _flow = cx.event(Event::SocketyEnd, &[u8::from(is_cut)], Cow::Borrowed(&[]));
