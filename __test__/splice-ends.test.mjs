@@ -32,7 +32,7 @@ test('a target that closes with code and reason', async (t) => {
   at.close(4123, 'grüße');
   t.is(await mux.textFrom(index), 'last');
   await end(t, mux, gone(index, 4123, 'grüße'));
-  t.deepEqual(await at.closed(), { code: 4123, reason: '' }, 'its code is echoed');
+  t.deepEqual(await at.closed(), { code: 4123, reason: 'grüße' }, 'what it said is echoed');
 });
 
 test('a target that closes with an empty frame', async (t) => {

@@ -264,9 +264,8 @@ impl Session for Splice {
     }
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
-        let is_echo = reason.mode == CloseMode::Final && reason.is_by_peer();
-        let text = if is_echo { "" } else { &reason.reason };
-        websocket::append_close(out, reason.code, text);
+        // what the client said is echoed as it was
+        websocket::append_close(out, reason.code, &reason.reason);
     }
 
     fn unfinished(&self) -> usize {

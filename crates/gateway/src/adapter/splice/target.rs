@@ -229,10 +229,13 @@ impl Session for Target {
     }
 
     fn append_close(&mut self, reason: &CloseReason, out: &mut Vec<u8>) {
-        // what it sent is echoed without its reason; what we say has one
-        let is_echo = reason.mode == CloseMode::Final && reason.is_by_peer();
-        let text = if is_echo { "" } else { &reason.reason };
-        append_masked_close(out, reason.code, text, self.leg.targets.next_mask());
+        // what it said is echoed as it was
+        append_masked_close(
+            out,
+            reason.code,
+            &reason.reason,
+            self.leg.targets.next_mask(),
+        );
     }
 
     fn unfinished(&self) -> usize {
