@@ -226,7 +226,7 @@ test('targets get exactly the code and the reason of the client, once and masked
     mux.send(0, 'last');
     mux.ws.close(code, reason);
     const expected = { code: code ?? 1005, reason };
-    t.like(await mux.ws.closed(), { code: code ?? 1005, reason: '' }, 'the client gets its own code');
+    t.like(await mux.ws.closed(), expected, 'the client gets its own');
     t.deepEqual(await first.at.closed(), expected);
     t.deepEqual(await second.at.closed(), expected);
     t.is(await first.at.text(), 'last');

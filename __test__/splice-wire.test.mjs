@@ -229,7 +229,7 @@ test('a target that closes in the same segment as its 101 was reached, and is go
   const { index, at } = await reach(mux, target);
   t.is(await mux.textFrom(index), 'first and last');
   t.deepEqual((await mux.event()).params, { index: 0, code: 4001, reason: 'bye', message: 'bye' });
-  t.deepEqual(await at.closed(), { code: 4001, reason: '' });
+  t.deepEqual(await at.closed(), { code: 4001, reason: 'bye' });
   t.deepEqual(
     mux.log.map((one) => Object.keys(one)[0]),
     ['reply', 'index', 'event'],
