@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use millrace_protocol::websocket::close;
+use millrace_protocol::websocket::{DecodeError, close};
 
 /// See the module. Codes are those of RFC 6455 §7.4; other protocols say the same in their own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,5 +115,12 @@ impl CloseReason {
             mode: CloseMode::Handshake,
             by_peer: false,
         }
+    }
+}
+
+/// What a peer did wrong in frames of WebSocket.
+impl From<&DecodeError> for CloseReason {
+    fn from(error: &DecodeError) -> Self {
+        Self::new(error.close_code(), error.close_reason(), CloseMode::Final)
     }
 }

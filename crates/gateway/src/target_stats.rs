@@ -73,16 +73,18 @@ impl HostStats {
         self.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A message went there.
-    pub(crate) fn sent(&self, bytes: usize) {
-        self.messages_to.fetch_add(1, Ordering::Relaxed);
-        self.bytes_to.fetch_add(wide(bytes), Ordering::Relaxed);
+    /// So many messages went there, all those of one read: threads share these counters.
+    pub(crate) fn sent(&self, messages: u64, bytes: u64) {
+        self.messages_to.fetch_add(messages, Ordering::Relaxed);
+        self.bytes_to.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A message came from there.
-    pub(crate) fn received(&self, bytes: usize) {
-        self.messages_from.fetch_add(1, Ordering::Relaxed);
-        self.bytes_from.fetch_add(wide(bytes), Ordering::Relaxed);
+    /// So many messages came from there, all those of one read.
+    pub(crate) fn received(&self, messages: u64, bytes: u64) {
+        if messages > 0 {
+            self.messages_from.fetch_add(messages, Ordering::Relaxed);
+            self.bytes_from.fetch_add(bytes, Ordering::Relaxed);
+        }
     }
 }
 
@@ -109,10 +111,6 @@ impl TargetStats {
     }
 }
 
-fn wide(bytes: usize) -> u64 {
-    u64::try_from(bytes).unwrap_or(u64::MAX)
-}
-
 impl fmt::Debug for HostStats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.counts(""), f)
@@ -135,7 +133,7 @@ mod tests {
         for number in 0..MOST_HOSTS + 10 {
             stats.of(&format!("host-{number:03}")).open();
         }
-        stats.of("host-000").received(7);
+        stats.of("host-000").received(1, 7);
         stats.of("host-209").fail();
         let counts = stats.counts();
         assert_eq!(counts.len(), MOST_HOSTS + 1);

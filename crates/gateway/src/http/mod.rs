@@ -4,7 +4,8 @@
 //! [`clock`] keeps the times, [`connection`] is what a connection, hyper and its shard share, with its bytes, [`service`]
 //! what those of a listener share, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2, [`answer`] what
 //! is common to answers, [`answer_head`] what a worker says of one, [`endpoint`] who answers, [`methods`] are those that no
-//! endpoint gets, [`upgrade`] how one becomes a WebSocket, [`incoming`] and [`body`] are what requests and answers carry, [`limits`] the bounds of all that.
+//! endpoint gets, [`upgrade`] how one becomes a WebSocket, [`incoming`] and [`body`] are what requests and answers carry,
+//! [`limits`] the bounds of all that.
 
 mod answer;
 mod answer_head;

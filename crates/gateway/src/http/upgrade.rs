@@ -10,8 +10,9 @@ use hyper::header::{
 use hyper::{Method, Response, StatusCode, Version};
 use millrace_protocol::websocket::handshake::{self, Refusal, RequestHead};
 
-use super::{Answer, Asked, Body, open, plain};
+use super::{Answer, Asked, Body, Client, open, plain};
 use crate::event::Acceptance;
+use crate::shard::open::Opened;
 
 /// Whether a request asks for a WebSocket, well or badly.
 pub(crate) fn is_meant(request: &Asked) -> bool {
@@ -80,11 +81,21 @@ fn refuse(refusal: Refusal) -> Answer {
     answer
 }
 
-/// The 101 with what `handleOpen` accepted. `Err`: what of that cannot be said.
-pub(crate) fn switch(offered: &Offered, acceptance: &Acceptance) -> Result<Answer, &'static str> {
+/// Turns `handleOpen`'s acceptance into the 101, behind which the connection is the session's.
+pub(crate) fn begin(
+    opened: Opened,
+    acceptance: &Acceptance,
+    client: &Client,
+    offered: &Offered,
+) -> Answer {
     let mut response = switching(&offered.accept);
-    apply(acceptance, &mut response, &offered.protocols)?;
-    Ok(response)
+    if let Err(problem) = apply(acceptance, &mut response, &offered.protocols) {
+        return open::invalid(opened, problem);
+    }
+    *client.upgrade.borrow_mut() = Some(Box::new(move |stream, early| {
+        opened.connected(stream, &early);
+    }));
+    response
 }
 
 fn switching(accept: &str) -> Answer {

@@ -107,8 +107,8 @@ impl Dialler {
         })
     }
 
-    /// Whether a host may be asked for. Its addresses are looked at when it is reached.
-    /// Where none is listed, the worker's judgement is enough.
+    /// Whether a host may be asked for; where none is listed, because the worker `judged` so. Its addresses are looked at when it
+    /// is reached.
     pub(super) fn may_reach(&self, host: &Host, judged: bool) -> bool {
         if self.allowlist.is_empty() {
             return self.any || judged;
@@ -116,7 +116,7 @@ impl Dialler {
         self.allowlist.lists(host)
     }
 
-    /// Reaches a target that may be. `None` in time: it is too late.
+    /// Reaches a target that may be, within its time.
     pub(super) async fn reach(&self, order: Order) -> Result<Switched, Failure> {
         let own = order.timeout.map(Duration::from_millis);
         let timeout = own.map_or(self.timeout, |own| own.min(self.timeout));

@@ -7,11 +7,9 @@ use hyper::StatusCode;
 use super::local::Inner;
 use super::session::Splice;
 use super::terms::Terms;
-use crate::contract::Opened;
-use crate::contract::{Acceptance, Transport};
-use crate::http::upgrade::{self, Offered};
+use crate::contract::Transport;
 use crate::http::{
-    Answer, Answering, Asked, Claim, Client, Endpoint, Exchange, HttpService, open, plain,
+    Answer, Answering, Asked, Claim, Endpoint, Exchange, HttpService, open, plain, upgrade,
 };
 
 /// See the module.
@@ -67,21 +65,12 @@ impl Sessions {
         let transport = Transport::Splice;
         let admitted = open::admit_where_asked(exchange, request, transport, Box::new(session));
         Some(match admitted.await {
-            Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client, &offered),
+            Ok((opened, acceptance)) => {
+                upgrade::begin(opened, &acceptance, &exchange.client, &offered)
+            }
             Err(answer) => answer,
         })
     }
-}
-
-fn begin(opened: Opened, acceptance: &Acceptance, client: &Client, offered: &Offered) -> Answer {
-    let response = match upgrade::switch(offered, acceptance) {
-        Ok(response) => response,
-        Err(problem) => return open::invalid(opened, problem),
-    };
-    *client.upgrade.borrow_mut() = Some(Box::new(move |stream, early| {
-        opened.connected(stream, &early);
-    }));
-    response
 }
 
 const NO_UPGRADE: &str = "bad \"Upgrade\" header";

@@ -18,12 +18,6 @@ use crate::http::{Exchange, HttpService};
 #[derive(Debug)]
 pub(super) struct Inner(mpsc::UnboundedSender<Stream>);
 
-/// Who the session's client is.
-struct Client {
-    peer: Peer,
-    address: Option<IpAddr>,
-}
-
 impl Inner {
     /// For the session of this request, from this address.
     pub(super) fn new(
@@ -42,12 +36,8 @@ impl Inner {
             over_limit: false,
             certificate: own.certificate.clone(),
         };
-        let client = Client {
-            address: client.0,
-            peer,
-        };
         let (shard, service) = (Rc::clone(&exchange.shard), Arc::clone(service));
-        tokio::task::spawn_local(accept(receiver, shard, service, client));
+        tokio::task::spawn_local(accept(receiver, shard, service, peer));
         Self(sender)
     }
 
@@ -60,11 +50,12 @@ impl Inner {
     }
 }
 
+/// Those of this client, each with a permit of its own.
 async fn accept(
     mut streams: mpsc::UnboundedReceiver<Stream>,
     shard: Rc<Shard>,
     service: Arc<HttpService>,
-    client: Client,
+    client: Peer,
 ) {
     let _guard = shard.guard_connection();
     while let Some(stream) = streams.recv().await {
@@ -72,9 +63,9 @@ async fn accept(
         let peer = Peer {
             permit: Some(permit),
             over_limit,
-            listener: Arc::clone(&client.peer.listener),
-            certificate: client.peer.certificate.clone(),
-            ..client.peer
+            listener: Arc::clone(&client.listener),
+            certificate: client.certificate.clone(),
+            ..client
         };
         Arc::clone(&service).accept(&shard, stream, peer);
     }

@@ -1,5 +1,6 @@
 //! The connection of one client: its messages on their way to its targets, and the calls of its control channel.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -7,9 +8,7 @@ use millrace_protocol::splice::{
     CONTROL, Call, CallError, Gone, Incoming, Method, Prefix, Problem, TerminateParams,
     append_closed, append_done, decode_call,
 };
-use millrace_protocol::websocket::{
-    self, DecodeError, Decoder, Input, Item, Kind, Opcode, append_part, close,
-};
+use millrace_protocol::websocket::{self, Decoder, Input, Item, Kind, Opcode, append_part, close};
 
 use super::connecting::Connecting;
 use super::local::Inner;
@@ -37,6 +36,8 @@ struct Relay {
     targets: Rc<Targets>,
     connecting: Connecting,
     patience: Patience,
+    /// What was relayed since it was counted: the index, messages, and their bytes.
+    sent: Cell<(u16, u64, u64)>,
 }
 
 impl Splice {
@@ -50,7 +51,42 @@ impl Splice {
                 connecting: Connecting::new(&targets, inner),
                 patience: Patience::new(terms.limits.target_queue_bytes),
                 targets,
+                sent: Cell::default(),
             },
+        }
+    }
+
+    /// Takes what came, until nobody may go on.
+    fn relay_all(
+        &mut self,
+        input: &mut Input<'_>,
+        cx: &mut Context<'_>,
+    ) -> Result<(), CloseReason> {
+        let Self { decoder, relay } = self;
+        let now = cx.now();
+        loop {
+            let item = decoder.next(input, &relay.terms.from_client, now);
+            let mut flow = Flow::Go;
+            match item.map_err(|error| CloseReason::from(&error))? {
+                None => return Ok(()),
+                // of one that is closing it is nobody's
+                Some(Item::Message { .. }) if cx.is_closing() => {}
+                Some(Item::Message { kind, payload, .. }) => {
+                    relay.message(kind, &payload, cx)?;
+                    flow = cx.relayed(payload.len());
+                }
+                Some(Item::Ping(payload)) => {
+                    cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));
+                }
+                Some(Item::Pong(_)) => {}
+                Some(Item::Close { code, reason }) => {
+                    return Err(CloseReason::by_peer(code, reason));
+                }
+            }
+            cx.alive();
+            if flow == Flow::Stop {
+                return Ok(());
+            }
         }
     }
 
@@ -103,8 +139,7 @@ impl Relay {
             Kind::Text => Opcode::Text,
             Kind::Binary => Opcode::Binary,
         };
-        self.targets
-            .count_for(index, |stats| stats.sent(payload.len()));
+        self.sent(index, payload.len());
         let key = self.targets.next_mask();
         // it was open a moment ago
         let _open = cx.write_to(link, |out| {
@@ -112,6 +147,25 @@ impl Relay {
         });
         let queued = queued.saturating_add(payload.len());
         self.patience.wrote(link, queued);
+    }
+
+    /// A message goes to a target: counted with those that follow it there.
+    fn sent(&self, index: u16, bytes: usize) {
+        if self.sent.get().0 != index {
+            self.count_sent();
+        }
+        let (_, messages, before) = self.sent.get();
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.sent
+            .set((index, messages + 1, before.saturating_add(bytes)));
+    }
+
+    fn count_sent(&self) {
+        let (index, messages, bytes) = self.sent.take();
+        if messages > 0 {
+            self.targets
+                .count_for(index, |stats| stats.sent(messages, bytes));
+        }
     }
 
     /// Takes a message of the control channel.
@@ -193,33 +247,10 @@ impl Session for Splice {
 
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
         let length = bytes.len();
-        let now = cx.now();
-        let terms = Arc::clone(&self.relay.terms);
         let mut input = Input::new(bytes);
-        loop {
-            let item = self.decoder.next(&mut input, &terms.from_client, now);
-            let mut flow = Flow::Go;
-            match item.map_err(|error| reason_of(&error))? {
-                None => break,
-                // of one that is closing it is nobody's
-                Some(Item::Message { .. }) if cx.is_closing() => {}
-                Some(Item::Message { kind, payload, .. }) => {
-                    self.relay.message(kind, &payload, cx)?;
-                    flow = cx.relayed(payload.len());
-                }
-                Some(Item::Ping(payload)) => {
-                    cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));
-                }
-                Some(Item::Pong(_)) => {}
-                Some(Item::Close { code, reason }) => {
-                    return Err(CloseReason::by_peer(code, reason));
-                }
-            }
-            cx.alive();
-            if flow == Flow::Stop {
-                break;
-            }
-        }
+        let relayed = self.relay_all(&mut input, cx);
+        self.relay.count_sent();
+        relayed?;
         self.relay.patience.begin(cx);
         self.relay.wake_in_time(cx);
         Ok(self.taken(length - input.remaining().len()))
@@ -278,10 +309,6 @@ impl Drop for Relay {
     fn drop(&mut self) {
         let _told_before = self.targets.end();
     }
-}
-
-fn reason_of(error: &DecodeError) -> CloseReason {
-    CloseReason::new(error.close_code(), error.close_reason(), CloseMode::Final)
 }
 
 /// A control message over its bound.

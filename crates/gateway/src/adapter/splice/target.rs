@@ -13,7 +13,7 @@ use super::say::append_control_message;
 use super::targets::{Closing, End, Note, TOO_MANY, Targets};
 use super::terms::{Counted, Terms};
 use crate::contract::{
-    CloseMode, CloseReason, Context, Env, Goodbye, Link, Liveness, Session, Taken, Traits, Wake,
+    CloseReason, Context, Env, Goodbye, Link, Liveness, Session, Taken, Traits, Wake,
 };
 use crate::target_stats::HostStats;
 
@@ -65,6 +65,49 @@ impl Target {
         }
     }
 
+    /// Takes what came, as long as the client has room; counts messages and their bytes.
+    fn relay_all(
+        &mut self,
+        input: &mut Input<'_>,
+        received: &mut (u64, u64),
+        cx: &mut Context<'_>,
+    ) -> Result<(), CloseReason> {
+        let Self { decoder, leg } = self;
+        let now = cx.now();
+        loop {
+            // what comes of one that is closing is nobody's
+            let client = leg.targets.client().filter(|_| !cx.is_closing());
+            if let Some(client) = client
+                && cx.room_of(client) == Some(false)
+            {
+                leg.targets.wait_for_room(cx.waker());
+                cx.hold_input(true);
+                return Ok(());
+            }
+            let item = decoder.next(input, &leg.terms.from_target, now);
+            match item.map_err(|error| CloseReason::from(&error))? {
+                None => return Ok(()),
+                Some(Item::Message { kind, payload, .. }) => {
+                    if let Some(client) = client {
+                        received.0 += 1;
+                        received.1 += u64::try_from(payload.len()).unwrap_or_default();
+                        leg.relay(kind, &payload, client, cx);
+                    }
+                }
+                Some(Item::Ping(payload)) => {
+                    let key = Some(leg.targets.next_mask());
+                    cx.reply(|out| append_part(out, Opcode::Pong, true, key, payload));
+                }
+                Some(Item::Pong(_)) => {}
+                Some(Item::Close { code, reason }) => {
+                    leg.gone(code.unwrap_or(close::NO_STATUS), reason, true);
+                    return Err(CloseReason::by_peer(code, reason));
+                }
+            }
+            cx.alive();
+        }
+    }
+
     fn taken(&self, bytes: usize) -> Taken {
         Taken {
             bytes,
@@ -104,7 +147,6 @@ impl Leg {
         let Some(index) = self.index else {
             return;
         };
-        self.call.stats.received(payload.len());
         let is_text = kind == Kind::Text && is_text_index(index) && !self.terms.binary;
         let opcode = if is_text {
             Opcode::Text
@@ -162,43 +204,12 @@ impl Session for Target {
 
     fn input(&mut self, bytes: &mut [u8], cx: &mut Context<'_>) -> Result<Taken, CloseReason> {
         let length = bytes.len();
-        let now = cx.now();
-        let terms = Arc::clone(&self.leg.terms);
         let mut input = Input::new(bytes);
-        loop {
-            // what comes of one that is closing is nobody's
-            let client = self.leg.targets.client().filter(|_| !cx.is_closing());
-            if let Some(client) = client
-                && cx.room_of(client) == Some(false)
-            {
-                self.leg.targets.wait_for_room(cx.waker());
-                cx.hold_input(true);
-                return Ok(self.taken(length - input.remaining().len()));
-            }
-            let item = self.decoder.next(&mut input, &terms.from_target, now);
-            let item = item.map_err(|error| {
-                CloseReason::new(error.close_code(), error.close_reason(), CloseMode::Final)
-            })?;
-            match item {
-                None => return Ok(self.taken(length)),
-                Some(Item::Message { kind, payload, .. }) => {
-                    if let Some(client) = client {
-                        self.leg.relay(kind, &payload, client, cx);
-                    }
-                }
-                Some(Item::Ping(payload)) => {
-                    let key = Some(self.leg.targets.next_mask());
-                    cx.reply(|out| append_part(out, Opcode::Pong, true, key, payload));
-                }
-                Some(Item::Pong(_)) => {}
-                Some(Item::Close { code, reason }) => {
-                    self.leg
-                        .gone(code.unwrap_or(close::NO_STATUS), reason, true);
-                    return Err(CloseReason::by_peer(code, reason));
-                }
-            }
-            cx.alive();
-        }
+        let mut received = (0, 0);
+        let relayed = self.relay_all(&mut input, &mut received, cx);
+        self.leg.call.stats.received(received.0, received.1);
+        relayed?;
+        Ok(self.taken(length - input.remaining().len()))
     }
 
     fn wake(&mut self, why: Wake<'_>, cx: &mut Context<'_>) -> Result<(), CloseReason> {

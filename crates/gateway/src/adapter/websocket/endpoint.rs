@@ -6,10 +6,9 @@ use std::sync::Arc;
 use millrace_protocol::websocket::{DecoderConfig, Role};
 
 use super::session::WebSocket;
-use crate::contract::{Acceptance, ListenError, Opened, Reader, Transport};
-use crate::http::upgrade::{self, Offered};
+use crate::contract::{ListenError, Reader, Transport};
 use crate::http::{
-    Answer, Answering, Asked, Claim, Client, Endpoint, EndpointLimits, Exchange, HttpLimits, open,
+    Answer, Answering, Asked, Claim, Endpoint, EndpointLimits, Exchange, HttpLimits, open, upgrade,
 };
 use crate::limits::ListenerLimits;
 
@@ -87,19 +86,7 @@ async fn answer(
     let transport = Transport::WebSocket;
     let admitted = open::admit(exchange, request, transport, session).await;
     Some(match admitted {
-        Ok((opened, acceptance)) => begin(opened, &acceptance, &exchange.client, &offered),
+        Ok((opened, acceptance)) => upgrade::begin(opened, &acceptance, &exchange.client, &offered),
         Err(answer) => answer,
     })
-}
-
-/// Turns `handleOpen`'s acceptance into the 101.
-fn begin(opened: Opened, acceptance: &Acceptance, client: &Client, offered: &Offered) -> Answer {
-    let response = match upgrade::switch(offered, acceptance) {
-        Ok(response) => response,
-        Err(problem) => return open::invalid(opened, problem),
-    };
-    *client.upgrade.borrow_mut() = Some(Box::new(move |stream, early| {
-        opened.connected(stream, &early);
-    }));
-    response
 }

@@ -4,9 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use millrace_core::Kind;
-use millrace_protocol::websocket::{
-    self, DecodeError, Decoder, DecoderConfig, Input, Item, Opcode, Payload,
-};
+use millrace_protocol::websocket::{self, Decoder, DecoderConfig, Input, Item, Opcode, Payload};
 
 use crate::close::{CloseMode, CloseReason};
 use crate::contract::{Context, Encodings, Flow, Goodbye, Liveness, Session, Taken, Traits};
@@ -109,12 +107,6 @@ impl Session for WebSocket {
 
     fn unfinished(&self) -> usize {
         self.decoder.unfinished_bytes()
-    }
-}
-
-impl From<&DecodeError> for CloseReason {
-    fn from(error: &DecodeError) -> Self {
-        Self::new(error.close_code(), error.close_reason(), CloseMode::Final)
     }
 }
 
