@@ -75,7 +75,7 @@ test('a goodbye waits for handlers that are pending, and for what waits behind t
 
 test('a goodbye waits for a handler no longer than closeTimeoutMs', async (t) => {
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1, limits: { closeTimeoutMs: 500 } });
-  const ws = await open(t, own);
+  const ws = await open(t, own, { autoClose: false });
   await ws.raw(Buffer.concat([text('slow for ever'), close(1000)]));
   t.is(await ws.text(), 'started');
   t.like(await ws.closed(), { code: 1000, finished: true });
@@ -86,7 +86,7 @@ test('a goodbye waits for a handler no longer than closeTimeoutMs', async (t) =>
 
 test('… nor than handlerTimeoutMs', async (t) => {
   const own = await ownServer(t, { workerPath: worker('echo'), threads: 1, limits: { handlerTimeoutMs: 500 } });
-  const ws = await open(t, own);
+  const ws = await open(t, own, { autoClose: false });
   await ws.raw(Buffer.concat([text('slow for ever'), close(1000)]));
   t.is(await ws.text(), 'started');
   t.like(await ws.closed(), { code: 1011, finished: true });

@@ -82,7 +82,7 @@ for (const [name, bytes] of [
 }
 
 test('7.1.1 a message, then a close', async (t) => {
-  const ws = await open(t, server);
+  const ws = await open(t, server, { autoClose: false });
   await ws.raw([text('hello'), close(1000)]);
   t.is((await ws.closed()).code, 1000);
   t.true(ws.inbox.length <= 1);
@@ -110,7 +110,7 @@ test('7.1.4 a message behind the close reaches no handler', async (t) => {
 });
 
 test('7.1.5 a close inside a fragmented message', async (t) => {
-  const ws = await open(t, server);
+  const ws = await open(t, server, { autoClose: false });
   await ws.raw([text('first', { fin: false }), close(1000), frame({ opcode: 0, payload: 'last' })]);
   t.is((await ws.closed()).code, 1000);
   t.deepEqual(ws.inbox, []);
@@ -130,7 +130,7 @@ test('garbage behind the close is ignored', async (t) => {
 });
 
 test('a close cut octet by octet', async (t) => {
-  const ws = await open(t, server);
+  const ws = await open(t, server, { autoClose: false });
   await ws.raw(Array.from(close(4003, 'slowly'), (byte) => Buffer.from([byte])));
   t.is((await ws.closed()).code, 4003);
 });
