@@ -30,7 +30,7 @@ export function connectionOf(notes = []) {
   };
   const link = { worker, transfers, gateway, tells, replies: { flush: () => {} }, socketId: 7, maxDataSize: 1000 };
   const connection = new Connection().opened(link);
-  connection.becomesReady();
+  connection.becomesReady(4 * 2 ** 20);
   return { connection, transfers, notes };
 }
 

@@ -101,6 +101,26 @@ const ACTIONS = {
     await Promise.all(answers.map((answer) => answer.sent()));
     await message.accept();
   },
+  // every kind of contents, as responses and as requests; `count` bytes of each
+  plenty: async (message) => {
+    const { count, path: file } = JSON.parse(String(await message.dataBuffer()));
+    const pieces = () => Readable.from([bytesOf(count / 2, 's'), bytesOf(count / 2, 's')]);
+    const respond = message.respond(response().data()({ data: bytesOf(count, 'd') }));
+    const ask = message.connection.send(sockety.Draft.for('request').data()({ data: bytesOf(count, 'd') }));
+    const answer = ask.response();
+    const files = [
+      sockety.FileTransfer.buffer(bytesOf(count, 'b'), 'buffer'),
+      sockety.FileTransfer.stream(pieces(), count, 'stream'),
+      await sockety.FileTransfer.fs(file),
+    ];
+    const both = message.respond(response().files().stream()({ files }));
+    pieces().pipe(both.stream);
+    const short = Array.from({ length: 40 }, () => message.respond(response().data()({ data: bytesOf(60_000, 'w') })));
+    millrace.setKey('begun', '1');
+    await Promise.all([respond, ask, both, ...short].map((request) => request.sent()));
+    millrace.setKey('answer', JSON.stringify(await answer));
+    await message.accept();
+  },
   // what is sent to the socket, and to the client's protocol
   order: (message, socketId) => {
     for (let count = 0; count < 3; count++) {

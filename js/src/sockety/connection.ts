@@ -203,10 +203,11 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return this;
   }
 
-  /** @internal The header of the other side has come. `tell` tells others before it is an event. */
-  becomesReady(tell: () => void = nothing): void {
+  /** @internal The header of the other side has come. So many bytes may wait for it. `tell` tells others before it is an event. */
+  becomesReady(outboxBytes: number, tell: () => void = nothing): void {
     if (this.#isReady || this.#closed) return;
     this.#isReady = true;
+    this.#outbound?.limit(outboxBytes);
     this.#whenReady.resolve();
     tell();
     this.emit('connect');

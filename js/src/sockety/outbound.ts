@@ -172,6 +172,12 @@ export class Outbound {
 
   // What the native side tells.
 
+  /** So many bytes may wait for the peer. */
+  limit(outboxBytes: number): void {
+    this.#pace.limit(outboxBytes);
+    this.#whole.limit(outboxBytes);
+  }
+
   /** A message that is sent in parts has begun. */
   began(fields: RecordBuffer): void {
     const { id, transfers } = readBegan(fields);

@@ -6,6 +6,8 @@ import type { Outgoing } from '../worker/outgoing.js';
 export class Pace {
   /** Asks the native side to tell of room, by a transfer. */
   readonly #ask: (transfer: number) => void;
+  /** Bytes after which there has to be room again. */
+  #window = WINDOW;
   /** Bytes written since there was room. */
   #written = 0;
   /** The transfer by which was asked; 0: none. */
@@ -18,9 +20,14 @@ export class Pace {
     this.#ask = ask;
   }
 
+  /** So many bytes may wait for the peer: fewer than that go at once. */
+  limit(outboxBytes: number): void {
+    this.#window = Math.min(WINDOW, outboxBytes / 2);
+  }
+
   /** Writes a piece of a transfer once it is its turn. `isOver` says that nobody wants it any more. */
   async write(transfer: number, body: Outgoing, piece: Uint8Array, isOver: () => boolean): Promise<void> {
-    while (this.#written >= WINDOW && !isOver()) await this.#room(transfer);
+    while (this.#written >= this.#window && !isOver()) await this.#room(transfer);
     if (isOver()) return;
     this.#written += piece.length;
     // not waited for here: with its last byte a message is over, and of that nothing more is told
@@ -62,5 +69,5 @@ export class Pace {
   }
 }
 
-/** Bytes after which there has to be room again: well below what may wait for a peer. */
+/** Bytes after which there has to be room again, at most. */
 const WINDOW = 512 * 1024;

@@ -7,6 +7,8 @@
 export class Whole {
   /** Asks the native side to say when what it has is written. */
   readonly #ask: () => void;
+  /** Bytes that it has at once. */
+  #ahead = AHEAD;
   /** Bytes that it has, as far as is known. */
   #told = 0;
   /** Those of them that the note under way is about. */
@@ -20,10 +22,15 @@ export class Whole {
     this.#ask = ask;
   }
 
+  /** So many bytes may wait for the peer: fewer than that are told at once. */
+  limit(outboxBytes: number): void {
+    this.#ahead = Math.min(AHEAD, outboxBytes / 2);
+  }
+
   /** Whether so many bytes may be told now; they are if so. */
   mayTell(bytes: number): boolean {
     const told = this.#told + bytes;
-    if (told > AHEAD && this.#told > 0) return false;
+    if (told > this.#ahead && this.#told > 0) return false;
     this.told(bytes);
     return true;
   }
@@ -31,7 +38,7 @@ export class Whole {
   /** So many bytes are told, whatever waits. */
   told(bytes: number): void {
     this.#told += bytes;
-    if (this.#told > AHEAD / 2) this.#ask();
+    if (this.#told > this.#ahead / 2) this.#ask();
   }
 
   /** Whether something waits here, behind which everything has to wait. */
@@ -74,7 +81,7 @@ export class Whole {
       this.#first = 0;
     }
     // what was asked for while a note was under way
-    if (this.isHolding || this.#told > AHEAD / 2) this.#ask();
+    if (this.isHolding || this.#told > this.#ahead / 2) this.#ask();
   }
 
   /** Nothing that waits will be told. */
@@ -94,7 +101,7 @@ export interface Held {
   tell(): void;
 }
 
-/** Bytes that the native side has at once: well below what may wait for a peer. */
+/** Bytes that the native side has at once, at most. */
 const AHEAD = 2 * 1024 * 1024;
 
 /** Bytes that wait here at most. They are the application's. */

@@ -70,8 +70,8 @@ export function socketyWorker(host: ProtocolHost): ProtocolWorker {
   return {
     events: {
       [EVENT_SOCKETY_OPENED]: open,
-      [EVENT_SOCKETY_READY]: known((connection) => {
-        connection.becomesReady(() => owner.ready(connection));
+      [EVENT_SOCKETY_READY]: known((connection, { fields }) => {
+        connection.becomesReady(readLong(fields, 0), () => owner.ready(connection));
       }),
       [EVENT_SOCKETY_MESSAGE]: known((connection, event) => received(owner, connection, event)),
       [EVENT_SOCKETY_FILE]: known((connection, { fields }) => {

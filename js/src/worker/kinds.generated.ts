@@ -79,7 +79,7 @@ export const EVENT_SOCKETY_WRITTEN = 9;
 export const EVENT_SOCKETY_END = 10;
 /** A connection of Sockety is there: by whose terms, and who its peer is. */
 export const EVENT_SOCKETY_OPENED = 11;
-/** The header of its peer has come. */
+/** The header of its peer has come. The field: the bytes that may wait for it. */
 export const EVENT_SOCKETY_READY = 12;
 /** Its peer was silent for too long; the end follows. */
 export const EVENT_SOCKETY_TIMEOUT = 13;

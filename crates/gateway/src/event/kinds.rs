@@ -228,7 +228,7 @@ events! {
         SocketyEnd = 10;
         /// A connection of Sockety is there: by whose terms, and who its peer is.
         SocketyOpened = 11;
-        /// The header of its peer has come.
+        /// The header of its peer has come. The field: the bytes that may wait for it.
         SocketyReady = 12;
         /// Its peer was silent for too long; the end follows.
         SocketyTimeout = 13;

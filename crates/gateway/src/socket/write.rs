@@ -47,11 +47,12 @@ impl Env {
             io.times.blocked = 0;
         }
         self.charge(connection, io);
-        if io.swelling != Swelling::None && io.outbox.charge() <= self.drained_bytes() {
-            self.drained(connection, io);
-        }
+        // what is told of room may ask about more, of which nothing was written yet
         if io.extra.as_deref().is_some_and(|extra| extra.unwritten > 0) {
             self.look_whether_written(connection, io, wrote);
+        }
+        if io.swelling != Swelling::None && io.outbox.charge() <= self.drained_bytes() {
+            self.drained(connection, io);
         }
         if io.outbox.is_empty() && io.times.blocked == 0 {
             self.output_drained(connection, io);
@@ -140,9 +141,10 @@ impl Env {
         self.wake_session(connection, io, Wake::Resumed);
     }
 
-    /// The low water of an outbox.
+    /// The low water of an outbox, whatever its limit: what comes then has half of it.
     pub(crate) fn drained_bytes(&self) -> usize {
-        self.limits.outbox_read_pause_bytes / DRAINED_PART
+        let pause = self.limits.outbox_read_pause_bytes / DRAINED_PART;
+        pause.min(self.limits.outbox_bytes / 2)
     }
 
     /// The outbox fell below its low water: reading goes on, and the application may send more.

@@ -41,7 +41,7 @@ struct Rest {
 impl DiskFile {
     /// A file of which so many bytes are sent, fewer where it ends before, in pieces of at most `most` bytes.
     pub(super) fn new(path: PathBuf, size: u64, most: usize) -> Self {
-        Self(State::Unopened(path, size, most.clamp(1, PIECE_BYTES)))
+        Self(State::Unopened(path, size, most))
     }
 
     /// Reads the next piece into `buffer`. Whether more follows; `None`: the disk is waited for, and the waker is called.
@@ -166,7 +166,7 @@ pub(super) fn told(error: &io::Error) -> String {
 }
 
 /// Bytes that are read at once, at most.
-const PIECE_BYTES: usize = 256 * 1024;
+pub(super) const PIECE_BYTES: usize = 256 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -188,7 +188,10 @@ mod tests {
     /// All of a file, by the lengths of its pieces.
     async fn lengths(path: &Path, size: u64) -> io::Result<Vec<usize>> {
         let rings = Arc::new(Rings::default());
-        let (mut file, mut buffer) = (DiskFile::new(path.to_owned(), size, usize::MAX), Vec::new());
+        let (mut file, mut buffer) = (
+            DiskFile::new(path.to_owned(), size, PIECE_BYTES),
+            Vec::new(),
+        );
         let mut lengths = Vec::new();
         let mut waits = 0;
         loop {

@@ -6,9 +6,11 @@ use std::io;
 use std::path::PathBuf;
 
 use ahash::AHashMap;
+use bytes::Bytes;
 use millrace_protocol::sockety::{SendError, Sender};
 
-use super::disk::DiskFile;
+use super::body::{Body, Content};
+use super::disk::{DiskFile, PIECE_BYTES};
 use crate::contract::{Context, Step, TransferId};
 
 /// Those of one connection.
@@ -25,25 +27,16 @@ pub(super) struct Down {
     most_read: usize,
     /// Into which they are read. Kept until none is.
     buffer: Vec<u8>,
+    /// Steps of the worker for which the outbox has no room, in order. It sends no more of them than fit into its window.
+    held: VecDeque<(TransferId, Held)>,
 }
 
-/// What one transfer carries.
+/// A step that waits for room.
 #[derive(Debug)]
-struct Body {
-    channel: u16,
-    content: Content,
-}
-
-#[derive(Debug)]
-enum Content {
-    /// With what is less than a packet.
-    Data(Vec<u8>),
-    Stream,
-    File {
-        index: u32,
-        /// Where its bytes come from, if they do not come from the worker.
-        disk: Option<DiskFile>,
-    },
+enum Held {
+    Piece(Bytes),
+    End,
+    WantRoom,
 }
 
 /// A message that has begun.
@@ -116,25 +109,83 @@ impl Down {
         step: &Step,
         cx: &mut Context<'_>,
     ) -> Option<Progress> {
-        let body = self.bodies.get_mut(&id)?;
-        let channel = body.channel;
-        let done = match step {
-            Step::Piece(bytes) => piece(body, bytes, sender, cx),
-            Step::End => {
-                let ended = end(body, sender, cx);
-                self.close(id, cx);
-                ended
-            }
-            Step::WantRoom => {
-                cx.room(id);
-                Ok(())
-            }
+        let channel = self.bodies.get(&id)?.channel;
+        let held = match step {
+            Step::Piece(bytes) => Held::Piece(Bytes::clone(bytes)),
+            Step::End => Held::End,
+            Step::WantRoom => Held::WantRoom,
             Step::Abort => {
                 self.give_up(channel, sender, cx);
                 return Some(Progress::Finished);
             }
             Step::Lost => return Some(Progress::Failed(self.give_up(channel, sender, cx))),
-            Step::Pull(_) | Step::Whole(_) | Step::Begin(_) => Ok(()),
+            Step::Pull(_) | Step::Whole(_) | Step::Begin(_) => return Some(Progress::Going),
+        };
+        if self.is_holding() || !self.fits(id, &held, sender, cx) {
+            self.held.push_back((id, held));
+            return Some(Progress::Going);
+        }
+        self.take(id, &held, sender, cx)
+    }
+
+    /// Whether something of the worker waits for room.
+    pub(super) fn is_holding(&self) -> bool {
+        !self.held.is_empty()
+    }
+
+    /// The first step that waits for room is taken: what became of it. `None`: there is no room, or nothing waits.
+    pub(super) fn take_held(
+        &mut self,
+        sender: &mut Sender,
+        cx: &mut Context<'_>,
+    ) -> Option<Progress> {
+        while let Some((id, held)) = self.held.pop_front() {
+            if !self.fits(id, &held, sender, cx) {
+                self.held.push_front((id, held));
+                return None;
+            }
+            if let Some(progress) = self.take(id, &held, sender, cx) {
+                return Some(progress);
+            }
+        }
+        // a buffer that was as long as the window
+        self.held = VecDeque::new();
+        None
+    }
+
+    /// Whether there is room for what follows from a step.
+    fn fits(&self, id: TransferId, held: &Held, sender: &Sender, cx: &mut Context<'_>) -> bool {
+        let body = self.bodies.get(&id);
+        let follows = body.and_then(|body| match held {
+            Held::Piece(bytes) => body.follows(bytes.len(), sender),
+            Held::End => Some(0),
+            Held::WantRoom => None,
+        });
+        let half = cx.outbox_bytes() / 2;
+        follows.is_none_or(|bytes| cx.fits(bytes, half))
+    }
+
+    /// Takes a step; `None`: its message was given up.
+    fn take(
+        &mut self,
+        id: TransferId,
+        held: &Held,
+        sender: &mut Sender,
+        cx: &mut Context<'_>,
+    ) -> Option<Progress> {
+        let body = self.bodies.get_mut(&id)?;
+        let channel = body.channel;
+        let done = match held {
+            Held::Piece(bytes) => part(sender, cx, |sender, out| body.piece(bytes, sender, out)),
+            Held::End => {
+                let ended = part(sender, cx, |sender, out| body.end(sender, out));
+                self.close(id, cx);
+                ended
+            }
+            Held::WantRoom => {
+                cx.room(id);
+                Ok(())
+            }
         };
         Some(self.settle(channel, done, sender, cx))
     }
@@ -164,7 +215,7 @@ impl Down {
 
     /// The bytes of a file come from the file system: so many, or fewer. `most` are read at once.
     pub(super) fn read_file(&mut self, id: TransferId, path: &str, size: u64, most: usize) {
-        self.most_read = most;
+        self.most_read = most.clamp(LEAST_READ, PIECE_BYTES);
         self.unread.push_back((id, path.into(), size));
         self.read_next();
     }
@@ -197,7 +248,7 @@ impl Down {
         cx: &mut Context<'_>,
     ) -> Option<(TransferId, io::Result<Progress>)> {
         let mut waits = 0;
-        while waits < self.reading.len() && cx.has_room() {
+        while waits < self.reading.len() && cx.has_room() && cx.fits(self.most_read, 0) {
             let id = self.reading.pop_front()?;
             match self.look_at(id, sender, cx) {
                 Looked::Sent => {
@@ -236,11 +287,18 @@ impl Down {
             Some(Err(error)) => return Looked::Over(Some(Err(error))),
             Some(Ok(goes_on)) => goes_on,
         };
-        let sent = piece(body, &self.buffer, sender, cx);
-        if goes_on && sent.is_ok() {
+        let buffer = &self.buffer;
+        let done = part(sender, cx, |sender, out| {
+            body.piece(buffer, sender, out)?;
+            if goes_on {
+                Ok(())
+            } else {
+                body.end(sender, out)
+            }
+        });
+        if goes_on && done.is_ok() {
             return Looked::Sent;
         }
-        let done = sent.and_then(|()| end(body, sender, cx));
         self.close(id, cx);
         let progress = self.settle(channel, done, sender, cx);
         Looked::Over(Some(Ok(progress)))
@@ -267,87 +325,10 @@ impl Down {
                 cx.close_transfer(id);
             }
         }
+        if self.is_holding() {
+            self.held.retain(|(id, _)| self.bodies.contains_key(id));
+        }
         sent.shown
-    }
-}
-
-/// More of a body.
-fn piece(
-    body: &mut Body,
-    bytes: &[u8],
-    sender: &mut Sender,
-    cx: &mut Context<'_>,
-) -> Result<(), SendError> {
-    let channel = body.channel;
-    match &mut body.content {
-        Content::Data(kept) => data(kept, bytes, (channel, sender), cx),
-        Content::Stream => part(sender, cx, |sender, out| {
-            sender.stream(channel, &[bytes], false, out)
-        }),
-        Content::File { index, .. } => {
-            let mut rest = bytes;
-            while !rest.is_empty() {
-                let mut taken = 0;
-                part(sender, cx, |sender, out| {
-                    taken = sender.file(channel, *index, rest, out)?;
-                    Ok(())
-                })?;
-                if taken == 0 {
-                    return Err(SendError::NotInProgress(channel)); // nobody reads it any more
-                }
-                rest = rest.get(taken..).unwrap_or_default();
-            }
-            Ok(())
-        }
-    }
-}
-
-/// More data: packets of it, as far as they are whole.
-fn data(
-    kept: &mut Vec<u8>,
-    bytes: &[u8],
-    (channel, sender): (u16, &mut Sender),
-    cx: &mut Context<'_>,
-) -> Result<(), SendError> {
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let wanted = usize::try_from(sender.data_wanted(channel)).unwrap_or(usize::MAX);
-        if wanted == 0 {
-            return Err(SendError::NotInProgress(channel)); // more than was announced
-        }
-        let (now, later) = rest.split_at(rest.len().min(wanted - kept.len()));
-        rest = later;
-        if kept.is_empty() && now.len() == wanted {
-            part(sender, cx, |sender, out| {
-                sender.data(channel, now, out).map(drop)
-            })?;
-            continue;
-        }
-        kept.extend_from_slice(now);
-        if kept.len() == wanted {
-            part(sender, cx, |sender, out| {
-                sender.data(channel, kept, out).map(drop)
-            })?;
-            kept.clear();
-        }
-    }
-    Ok(())
-}
-
-/// The end of a body, of which all has come.
-fn end(body: &Body, sender: &mut Sender, cx: &mut Context<'_>) -> Result<(), SendError> {
-    let channel = body.channel;
-    match body.content {
-        Content::Data(_) if sender.data_wanted(channel) > 0 => {
-            Err(SendError::NotInProgress(channel)) // less than was announced
-        }
-        Content::Data(_) => Ok(()),
-        Content::Stream => part(sender, cx, |sender, out| {
-            sender.stream(channel, &[], true, out)
-        }),
-        Content::File { index, .. } => part(sender, cx, |sender, out| {
-            sender.end_file(channel, index, out)
-        }),
     }
 }
 
@@ -366,3 +347,6 @@ fn part(
 
 /// Files of one connection that are read at the same time.
 const MOST_READING: usize = 8;
+
+/// Bytes of them that are read at once at least: one piece goes into an outbox of any limit.
+const LEAST_READ: usize = 16 * 1024;

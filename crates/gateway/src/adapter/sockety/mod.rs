@@ -1,6 +1,7 @@
 //! The adapter of Sockety: messages and responses with data, files and streams, many at a time on one connection. Owns a
 //! listener's terms; the wire is `millrace_protocol::sockety`'s, and what is done with the messages is the worker's.
 
+mod body;
 mod clock;
 mod disk;
 mod down;

@@ -10,6 +10,7 @@ use super::down::{Down, Progress};
 use super::options::Writable;
 use super::{disk, fields};
 use crate::contract::{Context, Event, Instruction, Operation, Step, TransferId, Waiting};
+use crate::limits::ENTRY_CHARGE;
 
 /// The writing half of one connection.
 #[derive(Debug)]
@@ -18,16 +19,18 @@ pub(super) struct Outbound {
     /// Publications come on the only channel, so nothing may stay open there.
     shares_channel: bool,
     down: Down,
-    /// What waits for a channel, and its bytes.
+    /// What waits for a channel, or for room, and its bytes.
     queue: VecDeque<Waiting>,
     queued: usize,
     most_queued: usize,
+    /// Room is what the first of it waits for.
+    lacks_room: bool,
 }
 
 /// Whether something was sent.
 enum Sent {
     Yes,
-    /// No channel is free.
+    /// No channel is free, or there is no room.
     Later,
     Never(Why),
 }
@@ -60,6 +63,7 @@ impl Outbound {
             queue: VecDeque::new(),
             queued: 0,
             most_queued,
+            lacks_room: false,
         }
     }
 
@@ -145,8 +149,13 @@ impl Outbound {
         true
     }
 
-    /// Something of files was read, or there is room for more of them.
+    /// Something of files was read, or there is room for what waits.
     pub(super) fn look(&mut self, cx: &mut Context<'_>) {
+        while let Some(progress) = self.down.take_held(&mut self.sender, cx) {
+            if let Progress::Failed(shown) = progress {
+                refused(&shown, Why::Unfit, cx);
+            }
+        }
         while let Some((id, sent)) = self.down.look(&mut self.sender, cx) {
             let problem = match &sent {
                 Ok(Progress::Failed(shown)) => {
@@ -165,10 +174,16 @@ impl Outbound {
     fn enqueue(&mut self, waiting: Waiting, cx: &mut Context<'_>) {
         let bytes = waiting.bytes();
         let instruction = waiting.view();
+        // the outbox would have taken that much
+        let room = if self.lacks_room {
+            cx.outbox_bytes()
+        } else {
+            0
+        };
         // there is one note at most
         let may_wait = self.queue.is_empty()
             || instruction.operation() == Some(Operation::SocketyNote)
-            || self.queued.saturating_add(bytes) <= self.most_queued;
+            || self.queued.saturating_add(bytes) <= self.most_queued.max(room);
         if !may_wait {
             return refused(instruction.fields(), Why::Unfit, cx);
         }
@@ -190,7 +205,18 @@ impl Outbound {
     }
 
     fn send(&mut self, instruction: Instruction<'_>, cx: &mut Context<'_>) -> Sent {
-        match instruction.operation() {
+        let operation = instruction.operation();
+        // what was sent before is to be written
+        let may_go = if operation == Some(Operation::SocketyNote) {
+            !self.down.is_holding()
+        } else {
+            cx.fits(most_on_wire(instruction), 0)
+        };
+        self.lacks_room = !may_go;
+        if self.lacks_room {
+            return Sent::Later;
+        }
+        match operation {
             Some(Operation::SocketySend) => self.send_whole(instruction, cx),
             Some(Operation::SocketySendShared) => self.send_shared(instruction, cx),
             Some(Operation::SocketyBegin) => self.begin(instruction, cx),
@@ -253,6 +279,8 @@ impl Outbound {
         let sender = &mut self.sender;
         sender.forget_channel();
         let mut sent = Sent::Never(Why::Unfit);
+        // behind its head it would be over the limit where nothing else waits
+        let is_copied = shared.frame().len() > cx.outbox_bytes();
         // of a message in two pieces none may be dropped
         cx.send_part(|out| {
             sent = match append_heads(sender, &head, out) {
@@ -260,8 +288,11 @@ impl Outbound {
                 Ok(false) => Sent::Later,
                 Err(error) => Sent::Never(Why::of(error)),
             };
+            if is_copied && matches!(sent, Sent::Yes) {
+                out.extend_from_slice(shared.frame().bytes());
+            }
         });
-        if matches!(sent, Sent::Yes) {
+        if !is_copied && matches!(sent, Sent::Yes) {
             cx.send_shared(shared);
         }
         sent
@@ -297,6 +328,12 @@ impl Outbound {
         cx.report(Event::SocketyBegan, &fields, &[]);
         Sent::Yes
     }
+}
+
+/// Bytes that an instruction comes to in the outbox, or a few more.
+fn most_on_wire(instruction: Instruction<'_>) -> usize {
+    let shared = instruction.shared();
+    instruction.length() + shared.map_or(0, |shared| shared.frame().len() + ENTRY_CHARGE)
 }
 
 /// Appends a message with its data, all of it or nothing. False: no channel is free.

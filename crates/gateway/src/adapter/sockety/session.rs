@@ -105,7 +105,9 @@ impl Sockety {
 
     /// The peer's header has come.
     fn begin(&mut self, channels: u16, cx: &mut Context<'_>) {
-        tell(Event::SocketyReady, cx);
+        // which is how far the worker may be ahead of the peer
+        let outbox = u64::try_from(cx.outbox_bytes()).unwrap_or(u64::MAX);
+        cx.report(Event::SocketyReady, &outbox.to_le_bytes(), &[]);
         self.outbound
             .may_use(channels, self.terms.writable, self.terms.publications, cx);
         let now = cx.now();

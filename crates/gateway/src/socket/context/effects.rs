@@ -8,6 +8,7 @@ use super::{Audience, Context};
 use crate::event::record::{event_bytes, record_bytes};
 use crate::event::{Event, TransferId, Turn};
 use crate::frame::SharedBytes;
+use crate::limits::ENTRY_CHARGE;
 use crate::socket::Flow;
 use crate::socket::connection::{Extra, Partial, Swelling, Wait};
 use crate::socket::transfers::Owner;
@@ -80,14 +81,39 @@ impl Context<'_> {
 
     /// Whether the outbox has room for more. If not, the session is [woken](crate::socket::Wake::Room) when it has.
     pub(crate) fn has_room(&mut self) -> bool {
-        if self.parts.outbox.charge() <= self.low_water() {
+        if self.parts.outbox.charge() <= self.env.drained_bytes() {
             return true;
         }
+        self.await_room();
+        false
+    }
+
+    /// Whether so many bytes may be sent now without going over the outbox's limit, with `spared` left of it for others. Where
+    /// nothing waits any number may: then it is what is being written. If not, the session is [woken](crate::socket::Wake::Room)
+    /// when there is room, and asks again.
+    #[inline]
+    pub(crate) fn fits(&mut self, bytes: usize, spared: usize) -> bool {
+        let outbox = &self.parts.outbox;
+        let waiting = outbox.charge() + outbox.chunk_bytes();
+        let with_it = waiting.saturating_add(bytes).saturating_add(ENTRY_CHARGE);
+        if waiting == 0 || with_it.saturating_add(spared) <= self.env.limits().outbox_bytes {
+            return true;
+        }
+        self.await_room();
+        false
+    }
+
+    #[inline(never)]
+    fn await_room(&mut self) {
         self.extra().wants_room = true;
         if *self.parts.swelling == Swelling::None {
             *self.parts.swelling = Swelling::Awaited;
         }
-        false
+    }
+
+    /// The outbox's limit.
+    pub(crate) fn outbox_bytes(&self) -> usize {
+        self.env.limits().outbox_bytes
     }
 
     /// Bytes that may be sent at once where the outbox [has room](Self::has_room), so that it is not over its limit.
@@ -95,13 +121,7 @@ impl Context<'_> {
         self.env
             .limits()
             .outbox_bytes
-            .saturating_sub(self.low_water())
-    }
-
-    /// Bytes of the outbox below which it has room, whatever its limit.
-    fn low_water(&self) -> usize {
-        let limit = self.env.limits().outbox_bytes;
-        self.env.drained_bytes().min(limit / 2)
+            .saturating_sub(self.env.drained_bytes())
     }
 
     /// Whether anybody reads it; then there is a buffer for it.

@@ -13,3 +13,4 @@ mod sockety_contents;
 mod sockety_down;
 mod sockety_files;
 mod sockety_lost;
+mod sockety_room;

@@ -164,6 +164,7 @@ fn large_data_leaves_in_packets_that_are_whole() {
     for _ in 0..size / 50_000 {
         piece(&harness, ids[0], &vec![b'x'; 50_000]);
         harness.send(&publication());
+        harness.flush();
     }
     piece(&harness, ids[0], &vec![b'x'; size % 50_000]);
     assert!(harness.env.transfers.owner(ids[0]).is_none(), "that is all");
