@@ -69,6 +69,8 @@ pub(crate) use resp::RespProtocol as RespOnStage;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use sockety::SocketyProtocol as SocketyOnStage;
 #[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use splice::SpliceOnStage;
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use sse::{encoding_on_stage as sse_encoding, session_on_stage as sse_session};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use tcp::TcpProtocol as TcpOnStage;

@@ -24,9 +24,12 @@ use crate::listener::ListenerState;
 use crate::net::pipe::{Ends, Pipe};
 use crate::net::stream::Stream;
 use crate::shard::Shard;
+use crate::socket::Session;
 use crate::socket::connection::Shared;
 use crate::socket::wheel::TICK_MS;
 use crate::stats::ShardStats;
+#[cfg(test)]
+pub(super) use speaks::Arriving;
 use speaks::Forms;
 pub(crate) use speaks::{EVERY, Speaks};
 
@@ -137,12 +140,24 @@ impl Stage {
 
     /// Opens a connection, whose peer reads nothing yet but a header.
     pub(super) fn open(&self, speaks: Speaks) -> Rc<Actor> {
+        let its = (&self.hub, &self.listener);
+        self.open_with(speaks, |id| self.forms.session(speaks, id, its))
+    }
+
+    /// Opens one with a session of splice, with the other ends of its targets.
+    #[cfg(test)]
+    pub(super) fn open_splice(&self, config: &ListenerConfig) -> (Rc<Actor>, Arriving) {
+        let (session, arriving) = self.forms.splice().session_with_targets(&self.hub, config);
+        (self.open_with(Speaks::Splice, |_| session), arriving)
+    }
+
+    fn open_with(
+        &self,
+        speaks: Speaks,
+        make: impl FnOnce(SocketId) -> Box<dyn Session>,
+    ) -> Rc<Actor> {
         let permit = self.hub.permits().take(None).0;
-        let make = |id| self.forms.session(speaks, id, &self.listener);
-        let connection = if speaks == Speaks::Resp {
-            let place = (None, permit);
-            self.shard.open_without_worker(&self.listener, place, make)
-        } else {
+        let connection = if speaks.has_worker() {
             let worker = Arc::clone(&self.worker);
             let place = (None, permit);
             let (connection, admission) = self.shard.reserve(worker, &self.listener, place, make);
@@ -150,6 +165,9 @@ impl Stage {
             assert!(self.shard.announce(&connection, &opening));
             drop(admission);
             connection
+        } else {
+            let place = (None, permit);
+            self.shard.open_without_worker(&self.listener, place, make)
         };
         let (peer, woken) = (Rc::<RefCell<Ends>>::default(), Arc::<Flag>::default());
         let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&peer))));
@@ -171,16 +189,16 @@ impl Stage {
         actor
     }
 
-    /// Runs the connections' tasks and the shard's turns until all is done.
-    pub(super) fn run(&self) {
-        for _ in 0..MOST_ROUNDS {
+    /// Runs the connections' tasks and the shard's turns until all is done. Whether there was something.
+    pub(super) fn run(&self) -> bool {
+        for round in 0..MOST_ROUNDS {
             let mut ran = false;
             for actor in self.actors.borrow().iter() {
                 ran |= self.drive(actor);
             }
             ran |= self.turn();
             if !ran {
-                return;
+                return round > 0;
             }
         }
         panic!("it is never done");

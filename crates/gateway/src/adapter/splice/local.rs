@@ -41,6 +41,13 @@ impl Inner {
         Self(sender)
     }
 
+    /// Whoever has the receiver accepts them.
+    #[cfg(test)]
+    pub(super) fn on_stage() -> (Self, mpsc::UnboundedReceiver<Stream>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(sender), receiver)
+    }
+
     /// One more: this end of it. How many there are is the session's affair.
     pub(super) fn connect(&self) -> Stream {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);

@@ -11,6 +11,8 @@ mod masks;
 mod patience;
 mod say;
 mod session;
+#[cfg(any(test, feature = "fuzzing"))]
+mod stage;
 mod target;
 mod targets;
 mod terms;
@@ -19,6 +21,8 @@ use crate::contract::{Encoding, EncodingDef, ListenError, Message, Reader};
 use crate::http::{EndpointLimits, Endpoints, HttpService};
 pub(super) use endpoint::Sessions;
 use limits::SpliceLimits;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use stage::SpliceOnStage;
 use terms::Terms;
 
 /// What is sent to the socket of a session: nothing, since its messages are its targets'.

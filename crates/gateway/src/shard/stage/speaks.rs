@@ -5,8 +5,11 @@ use std::sync::Arc;
 use millrace_core::SocketId;
 
 use crate::adapter::websocket::session_on_stage as websocket_session;
-use crate::adapter::{RespOnStage, SocketyOnStage, TcpOnStage, sse_encoding, sse_session};
+use crate::adapter::{
+    RespOnStage, SocketyOnStage, SpliceOnStage, TcpOnStage, sse_encoding, sse_session,
+};
 use crate::frame::{Encoding, Encodings};
+use crate::hub::Hub;
 use crate::listener::{ListenerState, Peer};
 use crate::socket::Session;
 
@@ -20,14 +23,17 @@ pub(crate) enum Speaks {
     Tcp,
     /// Headers are exchanged before a test begins.
     Sockety,
+    /// A session whose targets nobody reaches.
+    Splice,
 }
 
-pub(crate) const EVERY: [Speaks; 5] = [
+pub(crate) const EVERY: [Speaks; 6] = [
     Speaks::WebSocket,
     Speaks::Events,
     Speaks::Resp,
     Speaks::Tcp,
     Speaks::Sockety,
+    Speaks::Splice,
 ];
 
 impl Speaks {
@@ -39,6 +45,21 @@ impl Speaks {
         }
     }
 
+    /// Whether its sockets are sent to: what a session of splice gets is its targets'.
+    pub(crate) fn takes_messages(self) -> bool {
+        self != Self::Splice
+    }
+
+    /// Whether a worker is told of it.
+    pub(in crate::shard) fn has_worker(self) -> bool {
+        !matches!(self, Self::Resp | Self::Splice)
+    }
+
+    /// Whether its frames are those of WebSocket.
+    pub(super) fn has_frames(self) -> bool {
+        matches!(self, Self::WebSocket | Self::Splice)
+    }
+
     /// What a client says without end, of which no piece is a mistake or is answered.
     pub(in crate::shard) fn said(self) -> &'static [u8] {
         match self {
@@ -47,6 +68,7 @@ impl Speaks {
             Self::Resp => b"\r\n\r\n",
             Self::Tcp => b"hello\r\na\n\n\xff\n",
             Self::Sockety => EVERYTHING_OF_SOCKETY,
+            Self::Splice => MEANT_FOR_NOBODY,
         }
     }
 }
@@ -59,12 +81,23 @@ const EVERYTHING_OF_SOCKETY: &[u8] = b"\x20\x13\0................\x01a\
     \0\x20\x1a\x10................\x01f\x01\x03\0\0\x03\x01x\xc0\x03abc\xd0\
     \x30................\x01\x80\x22\x13\0................\x01s\x70\x02hi\x90\xb0\0";
 
+/// A reply that nobody waits for, an unasked pong, and such a reply in two fragments.
+const MEANT_FOR_NOBODY: &[u8] = b"\x82\x99\0\0\0\0\xff\xff{\"id\":1,\"type\":\"reply\"}\
+    \x8a\x80\0\0\0\0\
+    \x02\x83\0\0\0\0\xff\xff{\x80\x96\0\0\0\0\"id\":1,\"type\":\"reply\"}";
+
+/// The other ends of targets within the gateway.
+#[cfg(test)]
+pub(in crate::shard) type Arriving =
+    tokio::sync::mpsc::UnboundedReceiver<crate::net::stream::Stream>;
+
 /// Each protocol without listeners.
 pub(super) struct Forms {
     events: Encoding,
     resp: RespOnStage,
     tcp: TcpOnStage,
     sockety: SocketyOnStage,
+    splice: SpliceOnStage,
 }
 
 impl Forms {
@@ -74,6 +107,7 @@ impl Forms {
             resp: RespOnStage::new(encodings),
             tcp: TcpOnStage::new(encodings),
             sockety: SocketyOnStage::new(encodings),
+            splice: SpliceOnStage::new(encodings),
         }
     }
 
@@ -81,7 +115,7 @@ impl Forms {
         &self,
         speaks: Speaks,
         socket: SocketId,
-        listener: &Arc<ListenerState>,
+        (hub, listener): (&Arc<Hub>, &Arc<ListenerState>),
     ) -> Box<dyn Session> {
         let config = &listener.config;
         match speaks {
@@ -90,7 +124,14 @@ impl Forms {
             Speaks::Resp => self.resp.session_on_stage(socket, &peer(listener)),
             Speaks::Tcp => self.tcp.session_on_stage(socket, &peer(listener)),
             Speaks::Sockety => self.sockety.session_with_one_id(config),
+            Speaks::Splice => self.splice.session_on_stage(hub, config),
         }
+    }
+
+    /// Sessions of splice.
+    #[cfg(test)]
+    pub(super) fn splice(&self) -> &SpliceOnStage {
+        &self.splice
     }
 }
 

@@ -6,6 +6,8 @@ mod deadlines;
 mod inbound;
 mod random;
 mod resp;
+mod splice;
+mod splice_random;
 
 use crate::event::Handlers;
 use crate::limits::GatewayLimits;
