@@ -2,7 +2,9 @@
 //! the protocols; messaging is its [hub](crate::hub)'s.
 
 mod dial;
+mod ending;
 mod lifecycle;
+mod member;
 mod start_error;
 mod threads;
 
@@ -16,6 +18,7 @@ use crate::config::GatewayConfig;
 use crate::frame::Encodings;
 use crate::hub::Hub;
 use crate::listener::ListenerState;
+use crate::notice::Notices;
 use crate::shard::protocol::{Protocol, Services};
 use crate::sync::Mutex;
 use dial::Dialled;
@@ -23,6 +26,7 @@ use threads::Threads;
 
 pub use dial::DialConfig;
 pub use lifecycle::Listening;
+pub use member::Member;
 pub use start_error::StartError;
 
 /// See the module. What it is for threads that only send, subscribe and count is its [`Hub`].
@@ -43,6 +47,8 @@ struct State {
     next_ticket: u32,
     next_worker: u32,
     shards_left: usize,
+    /// Of the thread that shared it last, which waits for the end.
+    last: Option<Arc<Notices>>,
     threads: Threads,
 }
 
@@ -69,14 +75,27 @@ impl Gateway {
         Self::with(adapter::protocols)
     }
 
+    /// One that threads share: it runs from the first that [shares](Self::share) it to the last that leaves, and nobody else starts
+    /// or ends it.
+    pub fn shared() -> Arc<Self> {
+        Self::made(adapter::protocols, Hub::shared)
+    }
+
     /// One that speaks these.
     pub(crate) fn with(
         protocols: impl FnOnce(&Arc<Encodings>) -> Vec<Box<dyn Protocol>>,
     ) -> Arc<Self> {
+        Self::made(protocols, Hub::new)
+    }
+
+    fn made(
+        protocols: impl FnOnce(&Arc<Encodings>) -> Vec<Box<dyn Protocol>>,
+        hub: impl FnOnce(Arc<Encodings>) -> Hub,
+    ) -> Arc<Self> {
         let encodings = Arc::new(Encodings::new());
         let protocols = protocols(&encodings);
         Arc::new(Self {
-            hub: Arc::new(Hub::new(encodings)),
+            hub: Arc::new(hub(encodings)),
             backplane: Arc::new(BackplaneHandle::new()),
             protocols,
             services: Arc::default(),

@@ -23,9 +23,19 @@ pub(crate) struct ListenerState {
     pub(crate) tls: Option<Terms>,
     /// Whether its connections are encrypted.
     pub(crate) is_encrypted: bool,
+    pub(crate) owner: Owner,
     stopping: AtomicBool,
     /// Dropped with it.
     _left: Left,
+}
+
+/// Whose a listener is, or a connection that is made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Owner {
+    /// For what happens to it.
+    pub(crate) notices: Arc<Notices>,
+    /// The id of the only worker that gets its connections; `None`: whose turn it is.
+    pub(crate) worker: Option<u32>,
 }
 
 /// Calls when it is dropped.
@@ -97,7 +107,8 @@ pub(crate) struct Dialling {
 #[derive(Debug)]
 pub(crate) struct Stopping {
     pub(crate) notices: Arc<Notices>,
-    pub(crate) ticket: u32,
+    /// `None`: the thread whose they are leaves the gateway.
+    pub(crate) ticket: Option<u32>,
     pub(crate) listeners: Vec<u32>,
     pub(crate) deadline: Instant,
     pub(crate) cut: AtomicU64,
@@ -117,9 +128,15 @@ impl ListenerState {
             config,
             tls,
             is_encrypted,
+            owner: Owner::default(),
             stopping: AtomicBool::new(false),
             _left: Left(Some(Box::new(left))),
         }
+    }
+
+    /// The same, of this owner.
+    pub(crate) fn of(self, owner: Owner) -> Self {
+        Self { owner, ..self }
     }
 
     /// The terms of one connection that we make.
@@ -133,6 +150,11 @@ impl ListenerState {
             is_encrypted,
             ..Self::new(id, config, None, left)
         }
+    }
+
+    /// Whether its owner has these notices.
+    pub(crate) fn is_of(&self, notices: &Arc<Notices>) -> bool {
+        Arc::ptr_eq(&self.owner.notices, notices)
     }
 
     pub(crate) fn stop(&self) {
@@ -161,9 +183,10 @@ impl Drop for Left {
 /// Every shard is done with it, or has ended without looking at it.
 impl Drop for Stopping {
     fn drop(&mut self) {
-        self.notices.post(Notice::ListenersStopped {
-            ticket: self.ticket,
-            cut: self.cut.load(Ordering::SeqCst),
+        let cut = self.cut.load(Ordering::SeqCst);
+        self.notices.post(match self.ticket {
+            Some(ticket) => Notice::ListenersStopped { ticket, cut },
+            None => Notice::Stopped,
         });
     }
 }

@@ -73,6 +73,6 @@ impl Local for LocalNode {
     }
 
     fn is_ready(&self) {
-        self.hub.notices().post(Notice::BackplaneReady);
+        self.hub.audience().post(&Notice::BackplaneReady);
     }
 }

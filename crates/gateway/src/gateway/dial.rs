@@ -9,10 +9,11 @@ use super::Gateway;
 use crate::config::ListenerConfig;
 use crate::inbox::Command;
 use crate::limits::LimitValues;
-use crate::listener::{Dialling, ListenerState};
+use crate::listener::{Dialling, ListenerState, Owner};
 use crate::net::address::ListenError;
 use crate::net::connect::DialTarget;
 use crate::net::tls::{ClientTls, Connector};
+use crate::notice::Notices;
 use crate::options::Options;
 use crate::sync::Mutex;
 
@@ -46,6 +47,17 @@ impl Dialled {
         }
     }
 
+    /// The ids of those whose owner has these notices.
+    pub(super) fn of(&self, notices: &Arc<Notices>) -> Vec<u32> {
+        let all: Vec<_> = {
+            let dialled = self.0.lock();
+            dialled.values().filter_map(Weak::upgrade).collect()
+        };
+        // not under the lock, as above
+        let own = all.iter().filter(|state| state.is_of(notices));
+        own.map(|state| state.id).collect()
+    }
+
     fn remove(&self, id: u32) {
         self.0.lock().remove(&id);
     }
@@ -56,6 +68,15 @@ impl Gateway {
     /// [`stop_listeners`](Self::stop_listeners) takes to hang up.
     /// [`Notice::DialFailed`](crate::Notice::DialFailed) follows where the peer is not reached.
     pub fn dial(self: &Arc<Self>, config: DialConfig) -> Result<u32, ListenError> {
+        self.dial_for(config, self.owner())
+    }
+
+    /// As [`dial`](Self::dial), for this owner.
+    pub(super) fn dial_for(
+        self: &Arc<Self>,
+        config: DialConfig,
+        owner: Owner,
+    ) -> Result<u32, ListenError> {
         let DialConfig {
             target,
             tls,
@@ -80,7 +101,8 @@ impl Gateway {
             services.remove(id);
         };
         let is_encrypted = tls.is_some();
-        let terms = Arc::new(ListenerState::dialled(id, terms, is_encrypted, left));
+        let terms = ListenerState::dialled(id, terms, is_encrypted, left);
+        let terms = Arc::new(terms.of(owner));
         self.services.add(id, service, needs);
         self.dialled.0.lock().insert(id, Arc::downgrade(&terms));
         let shard = self.hub.next_shard();

@@ -1,4 +1,4 @@
-//! A gateway's beginning and end: I/O shards, listeners, workers, and their stop.
+//! A gateway's beginning: I/O shards, listeners, workers; and how listeners stop.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,10 +15,10 @@ use crate::event::Handlers;
 use crate::hub::Worker;
 use crate::inbox::Command;
 use crate::limits::{LimitValues, MAX_SHARDS};
-use crate::listener::{ListenerState, Listening as Accepting, Stopping};
+use crate::listener::{ListenerState, Listening as Accepting, Owner, Stopping};
 use crate::net::address::{self, ListenError};
 use crate::net::tls::{Terms, TlsConfig, TlsError};
-use crate::notice::Notice;
+use crate::notice::Notices;
 use crate::options::Options;
 use crate::shard::protocol::{Needs, Protocol};
 use crate::stats::ShardStats;
@@ -45,6 +45,16 @@ impl Gateway {
         if let Some(running) = &state.config {
             return same(running, &config);
         }
+        self.hub.audience().starter().set_door(notices);
+        self.run(&mut state, config)
+    }
+
+    /// Starts the I/O shards of one that does not run.
+    pub(super) fn run(
+        self: &Arc<Self>,
+        state: &mut State,
+        config: GatewayConfig,
+    ) -> Result<(), StartError> {
         if state.shards_left > 0 {
             return Err(StartError::ShuttingDown);
         }
@@ -56,7 +66,6 @@ impl Gateway {
             .clone()
             .map(|backplane| self.backplane.prepare(backplane, &config.limits))
             .transpose()?;
-        self.hub.notices().set_door(notices);
         self.hub.permits().set_limits(
             config.limits.connections,
             config.limits.connections_per_address,
@@ -96,16 +105,11 @@ impl Gateway {
             state.shards_left += 1;
         }
         if let Some(backplane) = backplane {
-            self.start_backplane(&mut state, backplane, config.log.clone())?;
+            self.start_backplane(state, backplane, config.log.clone())?;
         }
         self.hub.set_shards(config.io_threads);
         state.config = Some(config);
         Ok(())
-    }
-
-    /// Whether it was started and nobody has ended it.
-    fn is_to_run(&self) -> bool {
-        self.state.lock().config.is_some()
     }
 
     fn start_backplane(
@@ -132,7 +136,16 @@ impl Gateway {
     }
 
     /// Binds an address, at once, and accepts connections there from now on.
-    pub fn listen(self: &Arc<Self>, mut config: ListenerConfig) -> Result<Listening, ListenError> {
+    pub fn listen(self: &Arc<Self>, config: ListenerConfig) -> Result<Listening, ListenError> {
+        self.listen_for(config, self.owner())
+    }
+
+    /// As [`listen`](Self::listen), for this owner.
+    pub(super) fn listen_for(
+        self: &Arc<Self>,
+        mut config: ListenerConfig,
+        owner: Owner,
+    ) -> Result<Listening, ListenError> {
         if !self.is_running() {
             return Err(ListenError::NotRunning);
         }
@@ -156,7 +169,7 @@ impl Gateway {
         let id = state.next_listener;
         let services = Arc::clone(&self.services);
         let left = move || services.remove(id);
-        let listener = Arc::new(ListenerState::new(id, config, tls, left));
+        let listener = Arc::new(ListenerState::new(id, config, tls, left).of(owner));
         self.services.add(id, service, needs);
         state.listeners.push(Arc::clone(&listener));
         let home = usize::try_from(id).unwrap_or_default() % shards;
@@ -171,6 +184,14 @@ impl Gateway {
             self.hub.inboxes().wake_bits(1 << home.get());
         }
         Ok(Listening { id, address })
+    }
+
+    /// Whose those are that no thread has for itself.
+    pub(super) fn owner(&self) -> Owner {
+        Owner {
+            notices: self.hub.audience().starter(),
+            worker: None,
+        }
     }
 
     pub(super) fn protocol(&self, name: &str) -> Option<&dyn Protocol> {
@@ -207,10 +228,31 @@ impl Gateway {
     }
 
     /// Stops listeners: no more connections, 1001 to the clients, and whoever has not left after
-    /// `drain` is cut. Returns a ticket at once; [`Notice::ListenersStopped`] follows.
+    /// `drain` is cut. Returns a ticket at once; [`Notice::ListenersStopped`](crate::Notice::ListenersStopped) follows.
     pub fn stop_listeners(self: &Arc<Self>, ids: &[u32], drain: Duration) -> u32 {
-        self.dialled.stop(ids);
+        self.stop_for(ids, drain, self.hub.audience().starter())
+    }
+
+    /// As [`stop_listeners`](Self::stop_listeners); the notice goes there.
+    pub(super) fn stop_for(&self, ids: &[u32], drain: Duration, notices: Arc<Notices>) -> u32 {
         let ticket = {
+            let mut state = self.state.lock();
+            state.next_ticket += 1;
+            state.next_ticket
+        };
+        self.stop(ids, drain, (notices, Some(ticket)));
+        ticket
+    }
+
+    /// Stops those with these ids; then the notice goes there.
+    pub(super) fn stop(
+        &self,
+        ids: &[u32],
+        drain: Duration,
+        (notices, ticket): (Arc<Notices>, Option<u32>),
+    ) {
+        self.dialled.stop(ids);
+        {
             let mut state = self.state.lock();
             state.listeners.retain(|listener| {
                 let stops = ids.contains(&listener.id);
@@ -219,14 +261,12 @@ impl Gateway {
                 }
                 !stops
             });
-            state.next_ticket += 1;
-            state.next_ticket
-        };
+        }
         let deadline = Instant::now() + drain.min(LONGEST_DRAIN);
         self.backplane.may_drain(deadline);
         // the notice comes when the last shard lets go of this; without shards that is now
         let stopping = Arc::new(Stopping {
-            notices: Arc::clone(self.hub.notices()),
+            notices,
             ticket,
             listeners: ids.to_vec(),
             deadline,
@@ -235,7 +275,6 @@ impl Gateway {
         self.hub
             .inboxes()
             .post_all(|| Command::Stop(Arc::clone(&stopping)));
-        ticket
     }
 
     /// Listeners accept no more connections; those that they have stay, until [`stop_listeners`](Self::stop_listeners).
@@ -244,31 +283,6 @@ impl Gateway {
         self.hub
             .inboxes()
             .post_all(|| Command::StopAccepting(Arc::clone(&ids)));
-    }
-
-    /// Ends everything: connections are cut, I/O shards end. [`Notice::Stopped`] follows; then it
-    /// may be started again.
-    pub fn shutdown(&self) {
-        let (running, ending) = {
-            let mut state = self.state.lock();
-            state.listeners.clear();
-            self.hub.set_shards(0);
-            (state.config.take().is_some(), state.shards_left > 0)
-        };
-        if running {
-            self.backplane.end();
-            self.hub.inboxes().post_all(|| Command::End);
-        } else if !ending {
-            self.hub.notices().post(Notice::Stopped);
-        }
-    }
-
-    /// Waits until none of its threads is left, after [`shutdown`](Self::shutdown) and at most so long; whether none is.
-    /// For who is about to end and has nothing else to do.
-    pub fn join(&self, most: Duration) -> bool {
-        // not under the lock, which threads that end take
-        let threads = std::mem::take(&mut self.state.lock().threads);
-        threads.join(most)
     }
 
     /// Asks all nodes how many subscribers these channels have, of which at most
@@ -288,51 +302,15 @@ impl Gateway {
         handlers: Handlers,
         door: Arc<dyn Doorbell>,
     ) -> Arc<Worker> {
-        let id = {
-            let mut state = self.state.lock();
-            state.next_worker += 1;
-            state.next_worker
-        };
+        let id = self.next_worker();
         Arc::new(Worker::new(id, handlers, door, Arc::downgrade(&self.hub)))
     }
 
-    /// Channels that lack one shard's connections are no gateway, nor is one of several that silently is alone: it ends
-    /// as a whole.
-    fn part_failed(&self, message: String) {
-        self.hub.notices().post(Notice::Error {
-            code: "ERR_MILLRACE_SHARD_FAILED",
-            message,
-        });
-        self.shutdown();
-    }
-
-    fn backplane_ended(&self, outcome: Result<(), String>) {
-        match outcome {
-            Err(message) => self.part_failed(message),
-            Ok(()) if self.is_to_run() => {
-                self.part_failed("the backplane ended by itself; the gateway ends".to_owned());
-            }
-            Ok(()) => {}
-        }
-        self.thread_ended();
-    }
-
-    /// A shard's thread, or the backplane's, is over. The last one joins the others, and then says so.
-    fn thread_ended(&self) {
-        let others = {
-            let mut state = self.state.lock();
-            state.shards_left -= 1;
-            (state.shards_left == 0).then(|| state.threads.others())
-        };
-        if let Some(others) = others {
-            for thread in others {
-                // whatever it panicked with was reported where it ran
-                let _panic = thread.join();
-            }
-            self.hub.sum_counters();
-            self.hub.inherit(Vec::new());
-            self.hub.notices().post(Notice::Stopped);
-        }
+    /// The id of a worker that is made now.
+    pub(super) fn next_worker(&self) -> u32 {
+        let mut state = self.state.lock();
+        state.next_worker += 1;
+        state.next_worker
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) async fn admit(
     if let Some(answer) = may_not_come_in(client, request) {
         return Err(answer);
     }
-    let worker = shard.pick_worker().map_err(refused)?;
+    let worker = shard.pick_worker(&client.listener).map_err(refused)?;
     let permit = client.take_permit();
     let permit = permit.map_err(|(status, text)| plain(status, text))?;
     let permit = counted(exchange, request, permit).map_err(refused)?;

@@ -15,14 +15,14 @@ mod workers;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use millrace_core::{Core, ShardIndex, ShardSet, SocketId, SocketState};
 
 use crate::fault::Faults;
 use crate::frame::{Encodings, Ledger};
 use crate::inbox::Inboxes;
-use crate::notice::{Notice, Notices};
+use crate::notice::{Audience, Notice};
 use crate::permits::Permits;
 use crate::stats::{Histogram, ShardStats, Traffic};
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering};
@@ -50,7 +50,7 @@ pub struct Hub {
     /// Set at most once; whoever it is may be idle.
     uplink: OnceLock<Arc<dyn Uplink>>,
     workers: Workers,
-    notices: Arc<Notices>,
+    audience: Audience,
     permits: Arc<Permits>,
     epoch: Instant,
     /// I/O shards running; 0 while not started.
@@ -58,7 +58,6 @@ pub struct Hub {
     next_shard: AtomicUsize,
     liveness_suspended: AtomicBool,
     counted: Counted,
-    reported: Mutex<Vec<(&'static str, Instant)>>,
     targets: TargetStats,
     faults: Faults,
 }
@@ -92,6 +91,15 @@ impl fmt::Debug for Hub {
 
 impl Hub {
     pub(crate) fn new(encodings: Arc<Encodings>) -> Self {
+        Self::telling(Audience::Starter(Arc::default()), encodings)
+    }
+
+    /// That of a gateway that threads share.
+    pub(crate) fn shared(encodings: Arc<Encodings>) -> Self {
+        Self::telling(Audience::Members(Mutex::default()), encodings)
+    }
+
+    fn telling(audience: Audience, encodings: Arc<Encodings>) -> Self {
         Self {
             core: Core::new(),
             inboxes: Inboxes::new(),
@@ -100,14 +108,13 @@ impl Hub {
             encodings,
             uplink: OnceLock::new(),
             workers: Workers::new(),
-            notices: Arc::new(Notices::new()),
+            audience,
             permits: Arc::new(Permits::new()),
             epoch: Instant::now(),
             shards: AtomicUsize::new(0),
             next_shard: AtomicUsize::new(0),
             liveness_suspended: AtomicBool::new(false),
             counted: Counted::default(),
-            reported: Mutex::new(Vec::new()),
             targets: TargetStats::default(),
             faults: Faults::default(),
         }
@@ -128,9 +135,10 @@ impl Hub {
         self.liveness_suspended.store(suspended, Ordering::Relaxed);
     }
 
-    /// What happened since the last call.
+    /// What happened since the last call; nothing of a gateway that [threads share](crate::Gateway::shared), which tells its
+    /// members.
     pub fn take_notices(&self) -> Vec<Notice> {
-        self.notices.take()
+        self.audience.starter().take()
     }
 
     /// The servers that sessions are relayed to.
@@ -199,8 +207,8 @@ impl Hub {
         &self.workers
     }
 
-    pub(crate) fn notices(&self) -> &Arc<Notices> {
-        &self.notices
+    pub(crate) fn audience(&self) -> &Audience {
+        &self.audience
     }
 
     pub(crate) fn permits(&self) -> &Arc<Permits> {
@@ -267,11 +275,16 @@ impl Hub {
     pub(crate) fn inherit(&self, closes: Vec<PendingClose>) {
         self.workers.inherit(closes);
         if !self.is_running() {
-            let lost = u64::try_from(self.workers.drop_orphans()).unwrap_or(u64::MAX);
-            self.counted
-                .unhandled_closes
-                .fetch_add(lost, Ordering::Relaxed);
+            self.count_unhandled_closes(self.workers.drop_orphans());
         }
+    }
+
+    /// So many closes are handled by nobody.
+    pub(crate) fn count_unhandled_closes(&self, lost: usize) {
+        let lost = u64::try_from(lost).unwrap_or(u64::MAX);
+        self.counted
+            .unhandled_closes
+            .fetch_add(lost, Ordering::Relaxed);
     }
 
     pub(crate) fn count_unannotated(&self, count: u64) {
@@ -284,19 +297,7 @@ impl Hub {
 
     /// Tells the application of something, each kind at most once a second.
     pub(crate) fn report(&self, code: &'static str, message: &str) {
-        {
-            let now = Instant::now();
-            let mut reported = self.reported.lock();
-            match reported.iter_mut().find(|(known, _)| *known == code) {
-                Some((_, last)) if now.duration_since(*last) < REPORT_INTERVAL => return,
-                Some((_, last)) => *last = now,
-                None => reported.push((code, now)),
-            }
-        }
-        self.notices.post(Notice::Error {
-            code,
-            message: message.to_owned(),
-        });
+        self.audience.report(code, message);
     }
 
     fn worker_of(&self, id: SocketId) -> Option<Arc<Worker>> {
@@ -306,6 +307,3 @@ impl Hub {
         }
     }
 }
-
-/// How often one kind of trouble is reported.
-const REPORT_INTERVAL: Duration = Duration::from_secs(1);

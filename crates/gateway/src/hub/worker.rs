@@ -34,6 +34,8 @@ pub struct Worker {
     handlers: Handlers,
     door: Arc<dyn Doorbell>,
     pub(super) hub: Weak<Hub>,
+    /// Whether it takes connections of its own thread only.
+    is_own: bool,
     queue: Queue,
     /// Set when events stay in the queue because an inbox or the backplane is above its high water.
     starved: AtomicBool,
@@ -66,6 +68,7 @@ impl Worker {
             handlers,
             door,
             hub,
+            is_own: false,
             queue: Queue::new(),
             starved: AtomicBool::new(false),
             retired: AtomicBool::new(false),
@@ -73,6 +76,19 @@ impl Worker {
             token_words: OnceLock::new(),
             handler_times: Histogram::default(),
             loop_delays: LoopDelays::new(),
+        }
+    }
+
+    /// One that takes connections of its own thread only, inherits no closes and leaves none.
+    pub(crate) fn own(
+        id: u32,
+        handlers: Handlers,
+        door: Arc<dyn Doorbell>,
+        hub: Weak<Hub>,
+    ) -> Self {
+        Self {
+            is_own: true,
+            ..Self::new(id, handlers, door, hub)
         }
     }
 
@@ -91,6 +107,10 @@ impl Worker {
     /// What its module exports.
     pub fn handlers(&self) -> Handlers {
         self.handlers
+    }
+
+    pub(super) fn is_own(&self) -> bool {
+        self.is_own
     }
 
     /// `handleStart` is done: connections may be pinned to it from now on.
@@ -249,7 +269,7 @@ impl Worker {
         };
         hub.workers().remove(self.id);
         let closes = self.queue.retire();
-        hub.inherit(closes);
+        self.bequeath(&hub, closes);
         hub.inboxes()
             .post_all(|| Command::WorkerGone { worker: self.id });
     }
@@ -288,10 +308,19 @@ impl Worker {
             Err(close) => {
                 // a worker without `handleClose` leaves nothing to be handled
                 if handled && let Some(hub) = self.hub.upgrade() {
-                    hub.inherit(vec![close]);
+                    self.bequeath(&hub, vec![close]);
                 }
                 false
             }
+        }
+    }
+
+    /// Closes that no handler of this one will see.
+    fn bequeath(&self, hub: &Hub, closes: Vec<PendingClose>) {
+        if self.is_own {
+            hub.count_unhandled_closes(closes.len());
+        } else {
+            hub.inherit(closes);
         }
     }
 

@@ -33,6 +33,8 @@ struct Lists {
     active: Vec<Arc<Worker>>,
     /// Take none any more, but still have to answer.
     leaving: Vec<Arc<Worker>>,
+    /// Take those of their own thread only, and inherit nothing.
+    own: Vec<Arc<Worker>>,
 }
 
 impl Workers {
@@ -59,6 +61,10 @@ impl Workers {
         {
             let mut workers = self.lists.lock();
             if worker.is_retired() || workers.all().any(|known| known.id() == worker.id()) {
+                return;
+            }
+            if worker.is_own() {
+                workers.own.push(Arc::clone(worker));
                 return;
             }
             workers.active.push(Arc::clone(worker));
@@ -90,6 +96,7 @@ impl Workers {
         let mut workers = self.lists.lock();
         workers.active.retain(|worker| worker.id() != id);
         workers.leaving.retain(|worker| worker.id() != id);
+        workers.own.retain(|worker| worker.id() != id);
     }
 
     /// The next worker in turn whose queue has room for a connection within these bounds.
@@ -99,6 +106,14 @@ impl Workers {
             .in_turn(&self.sockets)
             .find(|worker| worker.queue().has_room_to_open(events, bytes))
             .cloned()
+    }
+
+    /// The worker of its own thread with this id, if its queue has room for a connection within these bounds.
+    pub(crate) fn pick_own(&self, id: u32, events: usize, bytes: usize) -> Option<Arc<Worker>> {
+        let workers = self.lists.lock();
+        let own = workers.own.iter().find(|worker| worker.id() == id)?;
+        let has_room = own.queue().has_room_to_open(events, bytes);
+        has_room.then(|| Arc::clone(own))
     }
 
     /// The next worker in turn that takes requests and has fewer than `most` to answer.
@@ -166,7 +181,8 @@ impl Workers {
 
     /// Those that take connections, in the order of their registration.
     pub(crate) fn active(&self) -> Vec<Arc<Worker>> {
-        self.lists.lock().active.clone()
+        let workers = self.lists.lock();
+        workers.active.iter().chain(&workers.own).cloned().collect()
     }
 
     /// Everyone who has to answer the doorbell, those that leave too.
@@ -199,7 +215,7 @@ impl Default for Turns {
 
 impl Lists {
     fn all(&self) -> impl Iterator<Item = &Arc<Worker>> {
-        self.active.iter().chain(&self.leaving)
+        self.active.iter().chain(&self.leaving).chain(&self.own)
     }
 
     /// Those that take connections, from the one whose turn it is on.
@@ -213,6 +229,8 @@ impl Lists {
 #[cfg(test)]
 mod tests {
     use std::sync::Weak;
+
+    use millrace_core::SocketId;
 
     use super::*;
     use crate::doorbell::Doorbell;
@@ -247,6 +265,31 @@ mod tests {
             }
             assert_eq!(sockets, [5, 5], "{requests} requests of each client");
         }
+    }
+
+    #[test]
+    fn a_worker_of_its_own_thread_has_no_turn_and_inherits_nothing() {
+        let workers = Workers::new();
+        let own = Arc::new(Worker::own(
+            7,
+            Handlers::CLOSE,
+            Arc::new(Silent),
+            Weak::new(),
+        ));
+        workers.activate(&own);
+        assert!(workers.pick(1, 1).is_none());
+        assert!(workers.pick_own(8, 1, 1).is_none());
+        let picked = workers.pick_own(7, 1, 1).map(|worker| worker.id());
+        assert_eq!(picked, Some(7));
+        workers.inherit(vec![PendingClose {
+            socket: SocketId::new(1).expect("1 is an id"),
+            code: 1006,
+            reason: "".into(),
+            token: None,
+        }]);
+        assert_eq!(workers.drop_orphans(), 1);
+        workers.remove(7);
+        assert!(workers.pick_own(7, 1, 1).is_none());
     }
 
     #[test]

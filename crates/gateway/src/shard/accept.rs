@@ -77,12 +77,12 @@ async fn accept_tcp(shard: Rc<Shard>, listener: std::net::TcpListener, state: Ar
     };
     let listener = match TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => return tell(&shard, &error),
+        Err(error) => return tell(&state, &error),
     };
     let mut errors = AcceptErrors::default();
     loop {
         shard.hub().permits().room().await;
-        let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&shard, error));
+        let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&state, error));
         let (stream, address) = accepted.await;
         // a peer that is gone already fails at its first read
         #[cfg(not(target_os = "linux"))]
@@ -108,12 +108,12 @@ async fn accept_unix(
     };
     let listener = match UnixListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => return tell(&shard, &error),
+        Err(error) => return tell(&state, &error),
     };
     let mut errors = AcceptErrors::default();
     loop {
         shard.hub().permits().room().await;
-        let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&shard, error));
+        let accepted = errors.until_accepted(|| listener.accept(), |error| tell(&state, error));
         let (stream, _) = accepted.await;
         deal(&shard, Stream::Unix(stream), None, (&state, &served));
     }
@@ -131,10 +131,9 @@ impl Drop for UnixFile {
     }
 }
 
-fn tell(shard: &Shard, error: &std::io::Error) {
-    shard
-        .hub()
-        .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
+fn tell(listener: &ListenerState, error: &std::io::Error) {
+    let notices = &listener.owner.notices;
+    notices.report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string());
 }
 
 fn deal(
@@ -165,6 +164,15 @@ fn deal(
     hand_over(hub, target, stream, peer);
 }
 
+/// Takes over what another shard has dealt to this one.
+pub(super) fn adopt(shard: &Rc<Shard>, incoming: Incoming) {
+    let Incoming { stream, peer } = incoming;
+    match Stream::from_raw(stream) {
+        Ok(stream) => shard.adopt(stream, peer),
+        Err(error) => tell(&peer.listener, &error),
+    }
+}
+
 fn hand_over(hub: &Arc<Hub>, target: ShardIndex, stream: Stream, peer: Peer) {
     match stream.into_raw() {
         Ok(stream) => {
@@ -172,6 +180,6 @@ fn hand_over(hub: &Arc<Hub>, target: ShardIndex, stream: Stream, peer: Peer) {
                 .post(target, Command::Adopt(Box::new(Incoming { stream, peer })));
             hub.inboxes().wake_bits(1 << target.get());
         }
-        Err(error) => hub.report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
+        Err(error) => tell(&peer.listener, &error),
     }
 }

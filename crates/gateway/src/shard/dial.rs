@@ -70,10 +70,8 @@ async fn run(shard: Rc<Shard>, dialling: Dialling) {
         Ok(reached) => reached,
         Err(error) => {
             let dial = listener.id;
-            return shard
-                .hub()
-                .notices()
-                .post(Notice::DialFailed { dial, error });
+            let notices = &listener.owner.notices;
+            return notices.post(Notice::DialFailed { dial, error });
         }
     };
     // those that we make ourselves count, but none waits for room

@@ -61,11 +61,16 @@ pub(crate) struct Shown<'a> {
 }
 
 impl Shard {
-    /// The worker whose turn it is to take a connection.
-    pub(crate) fn pick_worker(&self) -> Result<Arc<Worker>, Refusal> {
+    /// The worker whose turn it is to take a connection, or the only one that this listener's are for.
+    pub(crate) fn pick_worker(&self, listener: &ListenerState) -> Result<Arc<Worker>, Refusal> {
         let limits = &self.limits;
         let (events, bytes) = (limits.worker_queue_events, limits.worker_queue_bytes);
-        self.hub.workers().pick(events, bytes).ok_or_else(|| {
+        let workers = self.hub.workers();
+        let picked = match listener.owner.worker {
+            Some(id) => workers.pick_own(id, events, bytes),
+            None => workers.pick(events, bytes),
+        };
+        picked.ok_or_else(|| {
             tracing::warn!(target: "millrace::connection", "refused: there is no worker with room in its queue");
             Refusal::NoWorker
         })

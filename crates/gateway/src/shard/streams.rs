@@ -59,7 +59,7 @@ async fn ask(
     let Some(permit) = peer.permit.take().filter(|_| !listener.is_stopping()) else {
         return;
     };
-    let worker = match shard.pick_worker() {
+    let worker = match shard.pick_worker(&listener) {
         Ok(worker) => worker,
         Err(refusal) => return refuse(streams, &refusal, stream).await,
     };

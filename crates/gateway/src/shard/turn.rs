@@ -129,13 +129,7 @@ impl Shard {
             } => {
                 self.recipients.borrow_mut().leave(channel, subscriber);
             }
-            Command::Adopt(incoming) => match crate::net::stream::Stream::from_raw(incoming.stream)
-            {
-                Ok(stream) => self.adopt(stream, incoming.peer),
-                Err(error) => self
-                    .hub
-                    .report("ERR_MILLRACE_ACCEPT_FAILED", &error.to_string()),
-            },
+            Command::Adopt(incoming) => super::accept::adopt(self, *incoming),
             Command::Listen(listening) => super::accept::listen(self, *listening),
             Command::TellSmall {
                 slot,

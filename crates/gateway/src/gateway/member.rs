@@ -1,0 +1,176 @@
+//! Threads that share a gateway. Each has listeners, connections and a worker of its own there, which go with it; the first one
+//! that enters starts the gateway, and the last one that leaves ends it. Owns who is there.
+
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use super::ending::Phase;
+use super::{DialConfig, Gateway, Listening, StartError};
+use crate::config::{GatewayConfig, ListenerConfig};
+use crate::doorbell::Doorbell;
+use crate::event::Handlers;
+use crate::hub::Worker;
+use crate::listener::Owner;
+use crate::net::address::ListenError;
+use crate::notice::{Notice, Notices};
+use crate::sync::{AtomicBool, Mutex, Ordering};
+
+/// A thread that shares a gateway; dropping it leaves.
+#[derive(Debug)]
+pub struct Member {
+    gateway: Arc<Gateway>,
+    notices: Arc<Notices>,
+    worker: Mutex<Option<Arc<Worker>>>,
+    /// The notice that nothing of it is left was taken.
+    is_over: AtomicBool,
+}
+
+impl Gateway {
+    /// The calling thread shares this gateway from now on, which must be a [shared](Self::shared) one. It is started if it does
+    /// not run, by `config`, which those that come later need not have the same. `notices` is rung when there is something to
+    /// [take](Member::take_notices).
+    pub fn share(
+        self: &Arc<Self>,
+        config: GatewayConfig,
+        notices: Arc<dyn Doorbell>,
+    ) -> Result<Member, StartError> {
+        let own = Arc::new(Notices::default());
+        own.set_door(notices);
+        let mut state = self.state.lock();
+        if state.config.is_none() {
+            self.run(&mut state, config)?;
+        }
+        self.hub.audience().add(&own);
+        Ok(Member {
+            gateway: Arc::clone(self),
+            notices: own,
+            worker: Mutex::default(),
+            is_over: AtomicBool::new(false),
+        })
+    }
+}
+
+impl Member {
+    /// As [`Gateway::listen`]; its connections are its own worker's, which has to be there.
+    pub fn listen(&self, config: ListenerConfig) -> Result<Listening, ListenError> {
+        self.gateway.listen_for(config, self.owner()?)
+    }
+
+    /// As [`Gateway::dial`]; what comes of it is its own worker's.
+    pub fn dial(&self, config: DialConfig) -> Result<u32, ListenError> {
+        self.gateway.dial_for(config, self.owner()?)
+    }
+
+    /// As [`Gateway::stop_listeners`]; it is told itself.
+    pub fn stop_listeners(&self, ids: &[u32], drain: Duration) -> u32 {
+        self.gateway.stop_for(ids, drain, Arc::clone(&self.notices))
+    }
+
+    /// As [`Gateway::add_worker`]: one that gets the connections of what it listens on and dials later, and no others. To be
+    /// called once.
+    pub fn add_worker(&self, handlers: Handlers, door: Arc<dyn Doorbell>) -> Arc<Worker> {
+        let (id, hub) = (
+            self.gateway.next_worker(),
+            Arc::downgrade(&self.gateway.hub),
+        );
+        let worker = Arc::new(Worker::own(id, handlers, door, hub));
+        *self.worker.lock() = Some(Arc::clone(&worker));
+        worker
+    }
+
+    /// What happened to what is its own, or to the gateway as a whole, since the last call.
+    pub fn take_notices(&self) -> Vec<Notice> {
+        let notices = self.notices.take();
+        if notices.contains(&Notice::Stopped) {
+            self.is_over.store(true, Ordering::SeqCst);
+        }
+        notices
+    }
+
+    /// Its listeners stop, its connections end and its worker is retired; the last one to leave ends the gateway.
+    /// [`Notice::Stopped`] follows when nothing of that is left. Later calls do nothing.
+    pub fn leave(&self) {
+        let gateway = &*self.gateway;
+        let phase = {
+            let mut state = gateway.state.lock();
+            let Some(others) = gateway.hub.audience().remove(&self.notices) else {
+                return;
+            };
+            let phase = (others == 0).then(|| gateway.end(&mut state));
+            if matches!(phase, Some(Phase::Running | Phase::Ending)) {
+                state.last = Some(Arc::clone(&self.notices));
+            }
+            phase
+        };
+        let worker = self.worker.lock().take();
+        if let Some(worker) = worker {
+            worker.retire();
+        }
+        match phase {
+            None => {
+                let notices = Arc::clone(&self.notices);
+                gateway.stop(&self.terms(), Duration::ZERO, (notices, None));
+            }
+            Some(Phase::Running) => gateway.end_threads(),
+            Some(Phase::Ending) => {}
+            Some(Phase::Over) => self.notices.post(Notice::Stopped),
+        }
+    }
+
+    /// Waits, after [`leave`](Self::leave) and at most so long, until nothing of it is left, nor any thread of the gateway if it
+    /// was the last: whether that is so. For who is about to end and has nothing else to do.
+    pub fn join(&self, most: Duration) -> bool {
+        let deadline = Instant::now() + most;
+        let (rings, rung) = channel();
+        self.notices.set_door(Arc::new(Bell(rings)));
+        while !self.is_over.load(Ordering::SeqCst)
+            && !self.take_notices().contains(&Notice::Stopped)
+        {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if rung.recv_timeout(left) == Err(RecvTimeoutError::Timeout) {
+                return false;
+            }
+        }
+        self.gateway
+            .join(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// The ids of its listeners and of what it dialled.
+    fn terms(&self) -> Vec<u32> {
+        let mut ids = self.gateway.dialled.of(&self.notices);
+        let state = self.gateway.state.lock();
+        let own = state.listeners.iter();
+        ids.extend(
+            own.filter(|listener| listener.is_of(&self.notices))
+                .map(|listener| listener.id),
+        );
+        ids
+    }
+
+    /// It has left if it has none.
+    fn owner(&self) -> Result<Owner, ListenError> {
+        let worker = self.worker.lock();
+        let worker = worker.as_ref().ok_or(ListenError::NotRunning)?;
+        Ok(Owner {
+            notices: Arc::clone(&self.notices),
+            worker: Some(worker.id()),
+        })
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// Wakes a thread that waits for notices.
+struct Bell(Sender<()>);
+
+impl Doorbell for Bell {
+    fn ring(&self) {
+        // it may have given up waiting
+        let _late = self.0.send(());
+    }
+}
