@@ -2,6 +2,7 @@
 import test from 'ava';
 
 import { until } from './support/deadline.mjs';
+import { linuxTests } from './support/platforms.mjs';
 import { inEach } from './support/runtimes.mjs';
 import { ownServer } from './support/server.mjs';
 import { TcpClient } from './support/tcp.mjs';
@@ -58,6 +59,27 @@ inEach(test, 'a worker thread that ends with an open TCP server leaves nothing b
   const left = await checked(t, await process.run(SCRIPT, 'open in a thread'));
   await process.run(SCRIPT, 'end the thread');
   t.is(await left.rest(), '');
+  await process.end();
+});
+
+inEach(linuxTests(test), 'TCP servers of several threads share one gateway', async (t, { launch }) => {
+  const process = await launch();
+  // the thread starts it, and ends first
+  const ofThread = await checked(t, await process.run(SCRIPT, 'open in a thread'));
+  const before = await process.run('io-threads');
+  t.true(before.length > 0);
+  const port = await process.run(SCRIPT, 'open');
+  const ofMain = await checked(t, port);
+  t.deepEqual(await process.run('io-threads'), before);
+  await process.run(SCRIPT, 'end the thread');
+  t.is(await ofThread.rest(), '');
+  ofMain.write('y');
+  t.is(String(await ofMain.bytes(9)), 'y after 1');
+  const another = await TcpClient.connect(t, `127.0.0.1:${port}`);
+  another.write('z');
+  t.is(String(await another.bytes(9)), 'z after 1');
+  await process.run(SCRIPT, 'close');
+  await until(async () => (await process.run('io-threads')).length === 0, 'the end of the I/O threads');
   await process.end();
 });
 

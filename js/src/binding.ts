@@ -20,6 +20,8 @@ export interface Binding extends NativeState {
   /** The runtime collects late what it has adopted: more is told than there is. */
   weighBuffers(): void;
   createGateway(): { id: number; gateway: NativeGateway };
+  /** The one of the process with this name: the first thread that starts it does, and the last one that shuts it down. */
+  sharedGateway(name: string): { id: number; gateway: NativeGateway };
   bind(id: number): NativeGateway;
   /** How much there is now, in all threads, of what is made for one. */
   counts(): { environments: number; gateways: number; workers: number };
@@ -123,7 +125,7 @@ export interface NativeGateway {
   stopListeners(ids: number[], drainMs: number): number;
   /** Their connections stay. */
   stopAccepting(ids: number[]): void;
-  /** Whether the gateway that this thread started keeps the process running. */
+  /** Whether the gateway that this thread started, or shares, keeps the process running. */
   setHeld(held: boolean): void;
   shutdown(): void;
   takeNotices(): Notice[];
@@ -201,7 +203,7 @@ export interface NativeWorker {
   observe(micros: number): void;
 }
 
-/** What a gateway tells the thread that started it. */
+/** What a gateway tells the thread that started it, or shares it. */
 export type Notice =
   | { kind: 'listenersStopped'; ticket: number; cut: number }
   | { kind: 'stopped' }
@@ -252,7 +254,7 @@ function load(): Binding {
   const addon = addonOfThread(() => openAddon(isOfThisThread));
   if (addon.version !== VERSION) throw mismatch(`has version ${addon.version} but the package has version ${VERSION}`);
   if (!hasState(addon)) throw tooOld('state');
-  for (const name of ['ringAgain', 'weighBuffers'] as const) {
+  for (const name of ['ringAgain', 'weighBuffers', 'sharedGateway'] as const) {
     if (typeof addon[name] !== 'function') throw tooOld(`function ${name}`);
   }
   addon.setErrorClass(MillraceError);
@@ -261,6 +263,10 @@ function load(): Binding {
   return Object.assign(Object.create(addon) as Binding, {
     createGateway: () => {
       const { id, gateway } = addon.createGateway();
+      return { id, gateway: checked(gateway) };
+    },
+    sharedGateway: (name: string) => {
+      const { id, gateway } = addon.sharedGateway(name);
       return { id, gateway: checked(gateway) };
     },
     bind: (id: number) => checked(addon.bind(id)),

@@ -1,6 +1,6 @@
 /**
- * A gateway that the servers and clients of this thread share, without a worker module: it runs from the first use to the last
- * one's end. Owns that, and whose the connections of a listener are; it has no name outside.
+ * A gateway that the servers and clients of all threads of the process share, without a worker module: it runs from the first use
+ * to the last one's end. Owns this thread's part of it, and whose the connections of a listener are; it has no name outside.
  */
 
 import { binding, type NativeGateway } from './binding.js';
@@ -12,20 +12,22 @@ import type { Begun, Supervisor } from './supervisor.js';
 /** What a gateway of our own is started with. */
 export type OwnOptions = Pick<StartOptions, 'handlers' | 'limits' | 'onError'>;
 
-/** See the module. Whoever's connections go by some terms is an `Owner`. */
+/** See the module; one for each thread. Whoever's connections go by some terms is an `Owner`. */
 export class OwnGateway<Owner> {
   readonly native: NativeGateway;
   readonly supervisor: Supervisor;
   protected readonly owners = new Map<number, Owner>();
   #options: OwnOptions = {};
+  /** In this thread. */
   #users = 0;
-  /** Users that keep the process running. */
+  /** Those of them that keep the process running. */
   #holders = 0;
   #starting: Promise<Begun> | undefined;
   #ending: Promise<unknown> = Promise.resolve();
 
-  protected constructor() {
-    const { gateway: native, id } = binding().createGateway();
+  /** `name`: those of the process with the same one are one gateway. */
+  protected constructor(name: string) {
+    const { gateway: native, id } = binding().sharedGateway(name);
     this.native = native;
     this.supervisor = Gateway.create(native, id).supervisor as Supervisor;
   }
@@ -35,7 +37,7 @@ export class OwnGateway<Owner> {
     this.#options = options;
   }
 
-  /** Somebody uses it until `leave`. Resolves when it runs. */
+  /** Somebody uses it until `leave`. Resolves when it runs: this thread starts it, or joins those that did. */
   async enter(): Promise<void> {
     this.#users += 1;
     this.#starting ??= this.#ending.then(() => this.supervisor.begin({ bind: [], ...this.#options }));
@@ -50,7 +52,10 @@ export class OwnGateway<Owner> {
     this.#hold();
   }
 
-  /** The opposite of `enter`, also of one that failed. Resolves when nothing of it runs any more, if it was the last. */
+  /**
+   * The opposite of `enter`, also of one that failed. If it was the last of this thread, it resolves when nothing of this thread is
+   * left there; if it was the last of the process, when nothing runs any more.
+   */
   async leave(): Promise<void> {
     this.#users -= 1;
     const starting = this.#starting;

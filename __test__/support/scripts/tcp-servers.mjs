@@ -54,7 +54,11 @@ export default async function tcpServers(_millrace, what) {
     thread.postMessage('close');
     return ended;
   }
-  if (what === 'end the thread') return thread.terminate();
+  if (what === 'end the thread') {
+    await thread.terminate();
+    thread = undefined;
+    return undefined;
+  }
   thread = new Worker(new URL(import.meta.url));
   return new Promise((resolve, reject) => thread.once('message', resolve).once('error', reject));
 }

@@ -26,7 +26,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         return Err(arguments::wrong(js, function, "drain", "a function"));
     }
     let environment = call.own.environment();
-    let gateway = call.own.gateway()?;
+    let (gateway, member) = (call.own.gateway()?, call.own.party()?);
     let drain = js.keep(function)?;
     let thread = HandlerThread::new(Rc::clone(call.own), drain);
     let object = js.object()?;
@@ -68,7 +68,11 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     js.set(object, c"tokenWords", words)?;
     let number = environment.add_source(js, |door, line| {
         let door: Arc<dyn Doorbell> = door;
-        let worker = gateway.add_worker(Handlers::from_bits(handlers), door);
+        let handlers = Handlers::from_bits(handlers);
+        let worker = match member {
+            Some(member) => member.add_worker(handlers, door),
+            None => gateway.add_worker(handlers, door),
+        };
         let line = Arc::clone(line);
         worker.set_token_words(Box::new(move |index| line.while_alive(|| bump.bump(index))));
         thread.set_worker(worker);

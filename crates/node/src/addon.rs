@@ -1,6 +1,6 @@
-//! The one static of the process: the gateways by id, what looks after lost rings, and the slots and counts of what is
-//! made for JavaScript threads, their low-level sockets included. It exists because every JavaScript thread loads the same image; threads find a gateway by
-//! an id they were handed, never by being the only one.
+//! The one static of the process: the gateways by id, those that threads share by name, what looks after lost rings, and the
+//! slots and counts of what is made for JavaScript threads, their low-level sockets included. It exists because every JavaScript
+//! thread loads the same image; threads find a gateway by an id they were handed, or by what it is for, never by being the only one.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -10,6 +10,7 @@ use std::sync::{Arc, LazyLock, OnceLock, Weak};
 use millrace_gateway::Gateway;
 use parking_lot::Mutex;
 
+use crate::log_relay::Relay;
 use crate::ring_again::RingAgain;
 use crate::slot::Slots;
 
@@ -21,6 +22,7 @@ pub(crate) static ADDON: LazyLock<Addon> = LazyLock::new(Addon::new);
 pub(crate) struct Addon {
     default: Arc<Gateway>,
     others: Mutex<Others>,
+    shared: Mutex<HashMap<String, Arc<Shared>>>,
     ring_again: RingAgain,
     slots: Slots,
     untouched: OnceLock<Vec<u8>>,
@@ -29,6 +31,14 @@ pub(crate) struct Addon {
     sockets: millrace_sockets::Table,
     /// The last number given to something that functions work on.
     newest: AtomicUsize,
+}
+
+/// A gateway that threads of the process share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) id: u32,
+    pub(crate) log: Arc<Relay>,
 }
 
 /// How many there are now, in all threads.
@@ -77,6 +87,7 @@ impl Addon {
         Self {
             default: Gateway::new(),
             others: Mutex::new(others),
+            shared: Mutex::default(),
             ring_again: RingAgain::default(),
             slots: Slots::default(),
             untouched: OnceLock::new(),
@@ -127,6 +138,26 @@ impl Addon {
         let id = others.newest;
         others.gateways.insert(id, Arc::downgrade(&gateway));
         (id, gateway)
+    }
+
+    /// The gateway with this name that threads share: it is there from now on. No other gateway has its id.
+    pub(crate) fn shared(&self, name: &str) -> Arc<Shared> {
+        let mut shared = self.shared.lock();
+        if let Some(known) = shared.get(name) {
+            return Arc::clone(known);
+        }
+        let id = {
+            let mut others = self.others.lock();
+            others.newest += 1;
+            others.newest
+        };
+        let made = Arc::new(Shared {
+            gateway: Gateway::shared(),
+            id,
+            log: Arc::default(),
+        });
+        shared.insert(name.to_owned(), Arc::clone(&made));
+        made
     }
 
     /// The gateway with this id.

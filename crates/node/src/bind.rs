@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use millrace_gateway::Gateway;
 
+use crate::addon::{ADDON, Shared};
 use crate::bound::{self, Bound};
 use crate::entry::{Call, define};
 use crate::environment::Environment;
@@ -18,9 +19,21 @@ pub(crate) fn object<'s>(
     environment: &Rc<Environment>,
     gateway: Arc<Gateway>,
 ) -> Outcome<Value<'s>> {
-    let bound = Bound::new(Rc::clone(environment), gateway);
+    functions(js, &Bound::new(Rc::clone(environment), gateway))
+}
+
+/// As [`object`], for one that threads share.
+pub(crate) fn shared_object<'s>(
+    js: Js<'s>,
+    environment: &Rc<Environment>,
+    shared: Arc<Shared>,
+) -> Outcome<Value<'s>> {
+    functions(js, &Bound::shared_by(Rc::clone(environment), shared))
+}
+
+fn functions<'s>(js: Js<'s>, bound: &Rc<Bound>) -> Outcome<Value<'s>> {
     let object = js.object()?;
-    define!(js, object, &bound, {
+    define!(js, object, bound, {
         c"send" => hot::send,
         c"sendLong" => hot::send_long,
         c"reply" => replies::reply,
@@ -63,7 +76,7 @@ pub(crate) fn object<'s>(
 /// `bind(id)`: the functions of a gateway.
 pub(crate) fn bind<'s>(call: &Call<'s, Environment>) -> Outcome<Option<Value<'s>>> {
     let id = crate::arguments::whole(call.js, call.arguments[0], "id")?;
-    let Some(gateway) = crate::addon::ADDON.find(id) else {
+    let Some(gateway) = ADDON.find(id) else {
         return Err(bound::gone());
     };
     object(call.js, call.own, gateway).map(Some)

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use millrace_gateway::limits::FixedLimits;
-use millrace_gateway::{Gateway, ShardSet};
+use millrace_gateway::{Doorbell, Gateway, GatewayConfig, ListenError, Member, ShardSet};
 
-use crate::addon::{ADDON, Counted};
+use crate::addon::{ADDON, Counted, Shared};
 use crate::entry::Owner;
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Reference, Value};
-use crate::log_sink::Logging;
+use crate::log_relay::Logging;
 use crate::memory::Memory;
 use crate::shells::Shell;
 
@@ -25,9 +25,13 @@ pub(crate) struct Bound {
     /// In its environment.
     number: usize,
     gateway: RefCell<Option<Arc<Gateway>>>,
+    /// Where other threads share it.
+    shared: Option<Arc<Shared>>,
+    /// Whether, and how, this one shares it now.
+    member: RefCell<Option<Rc<Member>>>,
     /// I/O shards to wake when the running drain ends.
     dirty: Cell<ShardSet>,
-    /// Whether this thread started the gateway and shuts it down when it ends.
+    /// Whether this thread started the gateway, or shares it, and shuts it down, or leaves it, when it ends.
     started: Cell<bool>,
     /// Whether it ever has.
     has_started: Cell<bool>,
@@ -57,10 +61,26 @@ impl fmt::Debug for Bound {
 impl Bound {
     /// With everything of its own at rest.
     pub(crate) fn new(environment: Rc<Environment>, gateway: Arc<Gateway>) -> Rc<Self> {
-        Rc::new(Self {
+        Rc::new(Self::of(environment, gateway, None))
+    }
+
+    /// One that other threads share.
+    pub(crate) fn shared_by(environment: Rc<Environment>, shared: Arc<Shared>) -> Rc<Self> {
+        let gateway = Arc::clone(&shared.gateway);
+        Rc::new(Self::of(environment, gateway, Some(shared)))
+    }
+
+    fn of(
+        environment: Rc<Environment>,
+        gateway: Arc<Gateway>,
+        shared: Option<Arc<Shared>>,
+    ) -> Self {
+        Self {
             environment,
             number: ADDON.new_number(),
             gateway: RefCell::new(Some(gateway)),
+            shared,
+            member: RefCell::new(None),
             dirty: Cell::new(ShardSet::default()),
             started: Cell::new(false),
             has_started: Cell::new(false),
@@ -70,7 +90,7 @@ impl Bound {
             channel_name_bytes: FixedLimits::default().channel_name_bytes,
             replies: RefCell::default(),
             _counted: Counted::new(&ADDON.counts().gateways),
-        })
+        }
     }
 
     /// The gateway.
@@ -80,6 +100,64 @@ impl Bound {
             .as_ref()
             .map(Arc::clone)
             .ok_or_else(gone)
+    }
+
+    /// What threads share of it, if they do.
+    pub(crate) fn shared(&self) -> Option<&Arc<Shared>> {
+        self.shared.as_ref()
+    }
+
+    /// How this thread shares the gateway, until all has stopped that was its own; `None`: it does not.
+    pub(crate) fn member(&self) -> Option<Rc<Member>> {
+        self.member.borrow().clone()
+    }
+
+    /// In whose name this thread works with the gateway: as a member of those that share it, or as whoever has it (`None`).
+    pub(crate) fn party(&self) -> Outcome<Option<Rc<Member>>> {
+        let member = self.member();
+        if self.shared.is_some() && member.is_none() {
+            let error = ListenError::NotRunning;
+            return Err(Failure::Coded(error.code(), error.to_string()));
+        }
+        Ok(member)
+    }
+
+    /// Starts the gateway, or shares it, which is no start where it runs.
+    pub(crate) fn start(&self, config: GatewayConfig, door: Arc<dyn Doorbell>) -> Outcome<()> {
+        let gateway = self.gateway()?;
+        let started = if self.shared.is_none() {
+            gateway.start(config, door)
+        } else if self.member().is_some() {
+            Ok(())
+        } else {
+            gateway.share(config, door).map(|member| {
+                self.member.replace(Some(Rc::new(member)));
+            })
+        };
+        started.map_err(|error| Failure::Coded(error.code(), error.to_string()))
+    }
+
+    /// Ends the gateway, or leaves it to those that share it.
+    pub(crate) fn shutdown(&self) -> Outcome<()> {
+        let gateway = self.gateway()?;
+        match self.member() {
+            Some(member) => member.leave(),
+            None if self.shared.is_none() => gateway.shutdown(),
+            None => {}
+        }
+        self.started.set(false);
+        Ok(())
+    }
+
+    /// Whether it is started, as far as this thread knows.
+    pub(crate) fn is_running(&self) -> Outcome<bool> {
+        let is_ours = self.shared.is_none() || self.started.get();
+        self.with(|gateway| is_ours && gateway.is_running())
+    }
+
+    /// Everything has stopped.
+    pub(crate) fn forget_member(&self) {
+        self.member.take();
     }
 
     /// Uses the gateway without counting a reference.
@@ -159,7 +237,9 @@ impl Bound {
     /// Nothing can use the gateway from here any more.
     fn let_go(&self) -> Option<Arc<Gateway>> {
         let gateway = self.gateway.take()?;
-        if self.started.replace(false) {
+        if let Some(member) = self.member() {
+            member.leave();
+        } else if self.started.replace(false) {
             gateway.shutdown();
         }
         Some(gateway)
@@ -179,12 +259,14 @@ impl Shell for Bound {
         self.log.take();
         // The runtime may unload the addon after this, or end the process, so the threads that this one has started
         // must be over. Nothing of JavaScript is held up: none runs here any more.
-        if let Some(gateway) = self.let_go()
-            && self.has_started.get()
-            && !gateway.is_running()
-        {
-            let _late = gateway.join(LONGEST_END);
-        }
+        let gateway = self.let_go();
+        let _late = match (self.member.take(), gateway) {
+            (Some(member), _) => member.join(LONGEST_END),
+            (None, Some(gateway)) if self.has_started.get() && !gateway.is_running() => {
+                gateway.join(LONGEST_END)
+            }
+            (None, _) => true,
+        };
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use millrace_gateway::{Doorbell, GatewayConfig, Notice};
+use millrace_gateway::{Doorbell, Notice};
 
 use crate::arguments;
 use crate::bound::Bound;
@@ -18,7 +18,8 @@ use crate::{log, numbers};
 type Answer<'s> = Outcome<Option<Value<'s>>>;
 
 /// `start(config, onNotice)`: starts the I/O shards and keeps the process running. `onNotice` is called
-/// when there are notices to take. On a gateway that this thread has started, only compares.
+/// when there are notices to take. On a gateway that this thread has started, only compares; one that threads share is started by
+/// the first of them.
 pub(crate) fn start<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [options, listener, ..]) = (call.js, call.arguments);
     let mut config = config::gateway(js, options)?;
@@ -27,7 +28,7 @@ pub(crate) fn start<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         return Err(arguments::wrong(js, listener, "onNotice", "a function"));
     }
     if call.own.notices().is_some() {
-        return start_with(call, config, Arc::new(Silent)).map(|()| None);
+        return call.own.start(config, Arc::new(Silent)).map(|()| None);
     }
     let listener = Listener::new(js, listener)?;
     let mut door: Option<Arc<dyn Doorbell>> = None;
@@ -40,7 +41,7 @@ pub(crate) fn start<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let started = match door {
         Some(door) => environment
             .hold(js)
-            .and_then(|()| start_with(call, config, door)),
+            .and_then(|()| call.own.start(config, door)),
         None => Err(Failure::internal("a source was added without a doorbell")),
     };
     match started {
@@ -55,17 +56,6 @@ pub(crate) fn start<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     }
 }
 
-fn start_with(
-    call: &Call<'_, Bound>,
-    config: GatewayConfig,
-    door: Arc<dyn Doorbell>,
-) -> Outcome<()> {
-    call.own
-        .gateway()?
-        .start(config, door)
-        .map_err(|error| Failure::Coded(error.code(), error.to_string()))
-}
-
 /// The doorbell of a start that only compares: the gateway keeps the one it has.
 struct Silent;
 
@@ -78,6 +68,7 @@ fn forget_notices(call: &Call<'_, Bound>) -> Outcome<()> {
         return Ok(());
     };
     call.own.set_notices(None);
+    call.own.forget_member();
     let environment = call.own.environment();
     if let Some(listener) = environment.remove_source(number) {
         listener.end(call.js);
@@ -88,21 +79,20 @@ fn forget_notices(call: &Call<'_, Bound>) -> Outcome<()> {
     Ok(())
 }
 
-/// `isRunning(): boolean`
+/// `isRunning(): boolean`; a gateway that threads share: whether this one does, too.
 pub(crate) fn is_running<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    let running = call.own.with(|gateway| gateway.is_running())?;
-    call.js.boolean(running).map(Some)
+    call.js.boolean(call.own.is_running()?).map(Some)
 }
 
 /// `listen(config): {id, address}`
 pub(crate) fn listen<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let js = call.js;
     let config = config::listener(js, call.arguments[0])?;
-    let listening = call
-        .own
-        .gateway()?
-        .listen(config)
-        .map_err(|error| Failure::Coded(error.code(), error.to_string()))?;
+    let listening = match call.own.party()? {
+        Some(member) => member.listen(config),
+        None => call.own.gateway()?.listen(config),
+    };
+    let listening = listening.map_err(|error| Failure::Coded(error.code(), error.to_string()))?;
     let object = js.object()?;
     js.set(object, c"id", js.number(f64::from(listening.id))?)?;
     js.set(object, c"address", js.string(&listening.address)?)?;
@@ -133,7 +123,10 @@ pub(crate) fn stop_listeners<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let (js, [list, drain, ..]) = (call.js, call.arguments);
     let ids = listener_ids(js, list)?;
     let drain = Duration::from_millis(u64::from(arguments::whole(js, drain, "drain")?));
-    let ticket = call.own.gateway()?.stop_listeners(&ids, drain);
+    let ticket = match call.own.member() {
+        Some(member) => member.stop_listeners(&ids, drain),
+        None => call.own.gateway()?.stop_listeners(&ids, drain),
+    };
     js.number(f64::from(ticket)).map(Some)
 }
 
@@ -167,17 +160,19 @@ pub(crate) fn set_held<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     Ok(None)
 }
 
-/// `shutdown()`: ends the I/O shards; a notice follows.
+/// `shutdown()`: ends the I/O shards, or leaves them to the threads that share them; a notice follows.
 pub(crate) fn shutdown<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
-    call.own.gateway()?.shutdown();
-    call.own.set_started(false);
+    call.own.shutdown()?;
     Ok(None)
 }
 
 /// `takeNotices(): object[]`
 pub(crate) fn take_notices<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let js = call.js;
-    let notices = call.own.gateway()?.take_notices();
+    let notices = match call.own.member() {
+        Some(member) => member.take_notices(),
+        None => call.own.gateway()?.take_notices(),
+    };
     let list = js.array(notices.len())?;
     for (index, notice) in (0_u32..).zip(&notices) {
         js.set_element(list, index, show_notice(js, notice)?)?;

@@ -10,10 +10,10 @@ use crate::js::Value;
 pub(crate) fn dial<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>> {
     let js = call.js;
     let config = config::dial(js, call.arguments[0])?;
-    let id = call
-        .own
-        .gateway()?
-        .dial(config)
-        .map_err(|error| Failure::Coded(error.code(), error.to_string()))?;
+    let dialled = match call.own.party()? {
+        Some(member) => member.dial(config),
+        None => call.own.gateway()?.dial(config),
+    };
+    let id = dialled.map_err(|error| Failure::Coded(error.code(), error.to_string()))?;
     js.number(f64::from(id)).map(Some)
 }

@@ -27,6 +27,7 @@ mod http_request;
 mod js;
 mod kept_bytes;
 mod log;
+mod log_relay;
 mod log_sink;
 mod memory;
 mod module;

@@ -12,7 +12,8 @@ use crate::bound::Bound;
 use crate::entry::Call;
 use crate::failure::Outcome;
 use crate::js::{Js, Type, Value};
-use crate::log_sink::{Field, Filter, Line, Logging, Sink};
+use crate::log_relay::Logging;
+use crate::log_sink::{Field, Filter, Line, Sink};
 use crate::numbers;
 use crate::sources::Listener;
 
@@ -44,11 +45,18 @@ pub(crate) fn open_log<'s>(call: &Call<'s, Bound>) -> Outcome<Option<Value<'s>>>
     })?;
     if let Some(sink) = sink {
         let beside = Dispatch::new(NoSubscriber::new());
-        let dispatch = Dispatch::new(Arc::clone(&sink));
+        let (relayed, dispatch) = match call.own.shared() {
+            Some(shared) => {
+                let (relayed, dispatch) = shared.log.add(&sink);
+                (Some(relayed), dispatch)
+            }
+            None => (None, Dispatch::new(Arc::clone(&sink))),
+        };
         call.own.log().replace(Some(Logging {
             sink,
             dispatch,
             number,
+            _relayed: relayed,
             _beside: beside,
         }));
     }

@@ -11,19 +11,7 @@ use parking_lot::Mutex;
 use tracing::field::Visit;
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Dispatch, Event, Level, Metadata, Subscriber};
-
-/// An open log.
-#[derive(Debug)]
-pub(crate) struct Logging {
-    pub(crate) sink: Arc<Sink>,
-    pub(crate) dispatch: Dispatch,
-    /// The number with which it rings in its environment.
-    pub(crate) number: usize,
-    /// Logs nothing. Where there is one dispatch only, `tracing` asks the thread that comes to a line first whether anybody
-    /// wants it, for good; and that may be one of a gateway without a log.
-    pub(crate) _beside: Dispatch,
-}
+use tracing::{Event, Level, Metadata, Subscriber};
 
 /// What is logged: targets by prefix, each with the most talkative level.
 #[derive(Debug, Default)]

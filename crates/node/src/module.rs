@@ -46,6 +46,7 @@ fn define_module(js: Js<'_>, exports: Value<'_>, environment: &Rc<Environment>) 
         c"ringAgain" => ring_again,
         c"weighBuffers" => weigh_buffers,
         c"createGateway" => create_gateway,
+        c"sharedGateway" => shared_gateway,
         c"bind" => bind::bind,
         c"counts" => counts,
         c"parseHttpRequest" => parse_http_request,
@@ -107,6 +108,20 @@ fn create_gateway<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
         object,
         c"gateway",
         bind::object(call.js, call.own, gateway)?,
+    )?;
+    Ok(Some(object))
+}
+
+/// `sharedGateway(name): {id, gateway}`: the one of the process with this name, bound to this thread.
+fn shared_gateway<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
+    let js = call.js;
+    let shared = ADDON.shared(&arguments::text(js, call.arguments[0], "name")?);
+    let object = js.object()?;
+    js.set(object, c"id", js.number(f64::from(shared.id))?)?;
+    js.set(
+        object,
+        c"gateway",
+        bind::shared_object(js, call.own, shared)?,
     )?;
     Ok(Some(object))
 }

@@ -1,5 +1,6 @@
 /**
- * The gateway that Sockety's servers and clients of this thread share. Owns which connection belongs to whom.
+ * The gateway that Sockety's servers and clients of the process share, as this thread has it. Owns which connection of this thread
+ * belongs to whom.
  */
 
 import type { DialFailed } from '../binding.js';
@@ -29,7 +30,7 @@ export class Shared extends OwnGateway<TermsOwner> implements ConnectionOwner {
   }
 
   private constructor() {
-    super();
+    super('sockety');
     // what messages call is the owner's affair
     this.startWith({ handlers: { handleSocketyMessage: nothing } });
     setConnectionOwner(this.native, this);

@@ -1,4 +1,4 @@
-/** The gateway that the TCP servers of this thread share. Owns which server has a listener. */
+/** The gateway that the TCP servers of the process share, as this thread has it. Owns which server of this thread has a listener. */
 
 import type { MillraceError } from '../errors.js';
 import { OwnGateway } from '../own-gateway.js';
@@ -25,7 +25,7 @@ export class Shared extends OwnGateway<StreamOwner> {
   }
 
   private constructor() {
-    super();
+    super('tcp');
     const streams = Streams.of(this.native, (terms, peer, link) => this.owners.get(terms)?.came(peer, link));
     this.startWith({
       handlers: {
@@ -39,7 +39,7 @@ export class Shared extends OwnGateway<StreamOwner> {
     });
   }
 
-  /** What failed is no connection's: each server may be concerned. */
+  /** What failed is no connection's: each server of this thread may be concerned. */
   #fails(error: MillraceError): void {
     const told = [...this.owners.values()].filter((owner) => owner.fails(error));
     if (told.length === 0) print(error);

@@ -115,6 +115,7 @@ const NODE: Crate = Crate {
                 "config",
                 "door.rs",
                 "kept_bytes.rs",
+                "log_relay.rs",
                 "log_sink.rs",
                 "memory.rs",
                 "ring_again",
