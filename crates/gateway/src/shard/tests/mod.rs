@@ -5,6 +5,7 @@ mod conformance;
 mod deadlines;
 mod inbound;
 mod random;
+mod relays;
 mod resp;
 
 use crate::event::Handlers;
