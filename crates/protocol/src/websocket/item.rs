@@ -1,17 +1,15 @@
 //! What a decoder yields: messages, pings, pongs and the close.
 //!
-//! Never holds a masked or unvalidated byte, unless the caller asked for [masked](Masked) messages.
+//! Never holds a masked or unvalidated byte, unless the caller asked for [masked](super::Masked) messages.
 
 use std::ops::Deref;
 
 use super::close;
 use super::error::DecodeError;
-#[cfg(doc)]
-use super::masked::Masked;
 use super::opcode::{Kind, Opcode};
 
 /// The next thing a peer said. Borrows from the input or from the decoder until the next call. Messages are
-/// [`Payload`]s, or [`Masked`] ones where those were asked for.
+/// [`Payload`]s, or [`Masked`](super::Masked) ones where those were asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Item<'a, P = Payload<'a>> {
     /// A finished message.

@@ -1,3 +1,5 @@
+//! A message under its mask is what an unmasked copy is, whatever was taken off and whichever key it gets.
+
 use super::*;
 use crate::websocket::{Decoder, Role, append_part};
 
