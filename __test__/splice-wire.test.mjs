@@ -26,6 +26,28 @@ test('text stays text, binary binary, and empty messages are messages, both ways
   t.is(new Set(at.masks).size, 4, 'each frame has a mask of its own');
 });
 
+test('messages of any length under any mask arrive as they were, each under a mask that the client did not choose', async (t) => {
+  const [mux, target] = [await open(t), await Target.listen(t)];
+  for (let count = 0; count < 3; count++) await reach(mux, target);
+  const { index, at } = await reach(mux, target);
+  const masks = [Buffer.alloc(4), Buffer.of(1, 2, 3, 4), Buffer.of(255, 0, 128, 7)];
+  const lengths = [...Array(140).keys(), 1022, 4096, 65_533, 65_534, 65_535, 65_536, 200_000];
+  const sent = lengths.map((length, position) => {
+    const data = Buffer.from(Array.from({ length }, (_, at) => (at * 37 + position) & 0xff));
+    const mask = masks[position % masks.length];
+    return { data, bytes: frame({ opcode: BINARY, payload: prefixed(index, data), mask }) };
+  });
+  // as one piece, so that most are whole in a read, and some are cut by it
+  mux.ws.raw(Buffer.concat(sent.map(({ bytes }) => bytes)));
+  for (const { data } of sent) t.true((await at.next()).data.equals(data), `${data.length} bytes`);
+  const keys = new Set(at.masks);
+  t.true(keys.size > sent.length - 3, 'keys are not used again');
+  for (const mask of masks) {
+    const rotated = Buffer.concat([mask.subarray(2), mask.subarray(0, 2)]);
+    t.false(keys.has(mask.toString('hex')) || keys.has(rotated.toString('hex')));
+  }
+});
+
 test('fragmented messages of the client arrive whole, wherever the index is cut', async (t) => {
   const [mux, target] = [await open(t), await Target.listen(t)];
   const { index, at } = await reach(mux, target);

@@ -1,16 +1,17 @@
 //! A WebSocket stream decoded in one read and in many gives the same items, holds bounded memory and keeps
-//! its promises about them.
+//! its promises about them. Messages that are handed out with their masks are the same, and are passed on as a copy would be.
 #![no_main]
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use millrace_protocol::websocket::{
-    DecodeError, Decoder, DecoderConfig, Input, Item, Kind, Opcode, Role, append_part, close,
+    DecodeError, Decoder, DecoderConfig, Input, Item, Kind, Masked, Opcode, Payload, Role, append_part, close,
 };
 
 #[derive(Debug, Arbitrary)]
 struct Case {
     as_client: bool,
+    checks_text: bool,
     message_bytes: u16,
     control_burst: u8,
     pieces: Vec<Piece>,
@@ -70,19 +71,24 @@ fuzz_target!(|case: Case| {
         } else {
             Role::Server
         },
-        checks_text: true,
+        checks_text: case.checks_text,
         control_per_second: 100,
         control_burst: u32::from(case.control_burst),
     };
     let stream = stream(&case);
-    let whole = decode(&config, std::iter::once(&stream[..]));
+    let whole = decode::<false>(&config, std::iter::once(&stream[..]));
     let lengths = case.reads.iter().map(|&length| usize::from(length));
     let lengths = if case.reads.iter().all(|&length| length == 0) {
         vec![1]
     } else {
         lengths.collect()
     };
-    assert_eq!(decode(&config, reads(&stream, &lengths)), whole);
+    assert_eq!(decode::<false>(&config, reads(&stream, &lengths)), whole);
+    assert_eq!(
+        decode::<true>(&config, std::iter::once(&stream[..])),
+        whole
+    );
+    assert_eq!(decode::<true>(&config, reads(&stream, &lengths)), whole);
 });
 
 fn stream(case: &Case) -> Vec<u8> {
@@ -143,8 +149,9 @@ fn reads<'a>(mut stream: &'a [u8], lengths: &'a [usize]) -> impl Iterator<Item =
     })
 }
 
-/// The items of a stream, how many complete frames it had, and whether it ended idle.
-fn decode<'a>(
+/// The items of a stream, how many complete frames it had, and whether it ended idle. `MASKED`: messages are handed out
+/// with their masks.
+fn decode<'a, const MASKED: bool>(
     config: &DecoderConfig,
     reads: impl Iterator<Item = &'a [u8]>,
 ) -> (Vec<Seen>, u32, bool) {
@@ -154,11 +161,18 @@ fn decode<'a>(
         received += read.len();
         let mut input = Input::new(&mut read);
         loop {
-            match decoder.next(&mut input, config, 0) {
+            let next = if MASKED {
+                let item = decoder.next_masked(&mut input, config, 0);
+                item.map(|item| item.map(|item| judged(unmasked(item), config)))
+            } else {
+                let item = decoder.next(&mut input, config, 0);
+                item.map(|item| item.map(|item| judged(item, config)))
+            };
+            match next {
                 Ok(None) => break,
                 Ok(Some(item)) => {
                     assert!(!ended(&seen), "an item after the end");
-                    seen.push(judged(item, config));
+                    seen.push(item);
                 }
                 Err(error) => {
                     assert!(!ended(&seen), "an error after the end");
@@ -188,6 +202,34 @@ fn ended(seen: &[Seen]) -> bool {
     matches!(seen.last(), Some(Seen::Close(..) | Seen::Error(_)))
 }
 
+/// Takes the mask off, and compares what is passed on with what a copy would be.
+fn unmasked<'a>(item: Item<'a, Masked<'a>>) -> Item<'a> {
+    const FRESH: [u8; 4] = [0x17, 0, 0xfe, 0x80];
+    match item {
+        Item::Message {
+            kind,
+            ascii,
+            mut payload,
+        } => {
+            let taken = payload.take::<2>();
+            let (mut frame, mut again) = (Vec::new(), Vec::new());
+            payload.append_frame(&mut frame, kind.into(), Some(FRESH));
+            let rest = payload.unmask();
+            append_part(&mut again, kind.into(), true, Some(FRESH), rest);
+            assert_eq!(frame, again);
+            let taken = taken.as_ref().map_or(&[][..], |taken| taken);
+            Item::Message {
+                kind,
+                ascii,
+                payload: Payload::Owned([taken, rest].concat()),
+            }
+        }
+        Item::Ping(payload) => Item::Ping(payload),
+        Item::Pong(payload) => Item::Pong(payload),
+        Item::Close { code, reason } => Item::Close { code, reason },
+    }
+}
+
 fn judged(item: Item<'_>, config: &DecoderConfig) -> Seen {
     match item {
         Item::Message {
@@ -196,10 +238,9 @@ fn judged(item: Item<'_>, config: &DecoderConfig) -> Seen {
             payload,
         } => {
             assert!(payload.len() <= config.message_bytes);
-            if kind == Kind::Text {
-                assert!(str::from_utf8(&payload).is_ok());
-            }
-            assert_eq!(ascii, kind == Kind::Text && payload.is_ascii());
+            let is_checked = kind == Kind::Text && config.checks_text;
+            assert!(!is_checked || str::from_utf8(&payload).is_ok());
+            assert_eq!(ascii, is_checked && payload.is_ascii());
             Seen::Message(kind, ascii, payload.into_vec())
         }
         Item::Ping(payload) => {

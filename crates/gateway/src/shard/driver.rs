@@ -32,6 +32,15 @@ impl Shard {
         // the driver's first run registers it, then the turn writes what handleOpen sent
         self.mark_dirty(connection);
     }
+
+    /// Runs a connection's task once. What it relayed goes on before others are read, if it is much.
+    pub(super) fn attend(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
+        let driven = self.drive(connection, cx);
+        if self.relays_much() {
+            self.flush_dirty();
+        }
+        driven
+    }
 }
 
 impl Future for Driver {
@@ -41,7 +50,7 @@ impl Future for Driver {
         let Self { shard, connection } = &*self;
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
             shard.hub().faults().hit(Fault::Connection);
-            shard.drive(connection, cx)
+            shard.attend(connection, cx)
         }));
         outcome.unwrap_or_else(|_| {
             shard.stats.panics.add(1);

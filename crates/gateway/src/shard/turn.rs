@@ -224,7 +224,9 @@ impl Shard {
         }
     }
 
-    fn flush_dirty(&self) {
+    /// Writes what the kernel takes of all that was appended since.
+    pub(super) fn flush_dirty(&self) {
+        self.relayed_all();
         let mut dirty = std::mem::take(&mut *self.dirty.borrow_mut());
         #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
         self.send_together(&dirty);

@@ -119,7 +119,12 @@ impl Outbox {
     fn seal_chunk(&mut self, ledger: &Arc<Ledger>) {
         let messages = std::mem::take(&mut self.chunk_messages);
         let asked = std::mem::take(&mut self.chunk_asked);
-        let frame = Frame::new(std::mem::take(&mut self.chunk), ledger);
+        let mut chunk = std::mem::take(&mut self.chunk);
+        if chunk.capacity() > chunk.len().saturating_mul(2).max(COPY_BYTES * 2) {
+            // a large buffer was lent for little
+            chunk.shrink_to_fit();
+        }
+        let frame = Frame::new(chunk, ledger);
         self.push(Entry {
             frame,
             messages,

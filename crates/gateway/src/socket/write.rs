@@ -195,8 +195,11 @@ impl Env {
     }
 
     fn keep_spare(&self, buffer: Vec<u8>) {
+        if buffer.capacity() > SPARE_BYTES {
+            return self.keep_large(buffer);
+        }
         let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_BUFFERS && buffer.capacity() <= SPARE_BYTES {
+        if spare.len() < SPARE_BUFFERS {
             spare.push(buffer);
         }
     }

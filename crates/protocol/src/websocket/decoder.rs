@@ -11,6 +11,7 @@ use super::head::{self, Expect};
 use super::input::Input;
 use super::item::{Item, control_item};
 use super::mask;
+use super::masked::{self, Masked};
 use super::opcode::{Kind, Opcode};
 use super::partial::{Frame, Partial};
 use super::rate::Rate;
@@ -59,6 +60,46 @@ impl Decoder {
             }
         }
         self.resume(input, config, now_ms)
+    }
+
+    /// As [`next`](Self::next), for whoever passes messages on: a message that is one frame, wholly in the input, comes with
+    /// its sender's mask, untouched. Text that is checked, and what comes in parts, is unmasked on the way.
+    ///
+    /// ```
+    /// use millrace_protocol::websocket::{Decoder, DecoderConfig, Input, Item, Opcode, append_part};
+    ///
+    /// let (mut read, mut passed_on) = (Vec::new(), Vec::new());
+    /// append_part(&mut read, Opcode::Binary, true, Some([1, 2, 3, 4]), b"\x00\x07hello");
+    ///
+    /// let (mut decoder, config) = (Decoder::new(), DecoderConfig::default());
+    /// let item = decoder.next_masked(&mut Input::new(&mut read), &config, 0)?;
+    /// let Some(Item::Message { mut payload, .. }) = item else { panic!() };
+    /// assert_eq!(payload.take(), Some([0, 7]));
+    /// payload.append_frame(&mut passed_on, Opcode::Binary, Some([9, 9, 9, 9]));
+    ///
+    /// let mut expected = Vec::new();
+    /// append_part(&mut expected, Opcode::Binary, true, Some([9, 9, 9, 9]), b"hello");
+    /// assert_eq!(passed_on, expected);
+    /// # Ok::<(), millrace_protocol::websocket::DecodeError>(())
+    /// ```
+    #[inline]
+    pub fn next_masked<'s, 'a: 's>(
+        &'s mut self,
+        input: &mut Input<'a>,
+        config: &DecoderConfig,
+        now_ms: u64,
+    ) -> Result<Option<Item<'s, Masked<'s>>>, DecodeError> {
+        if self.partial.as_deref_mut().is_some_and(Partial::settle) {
+            self.partial = None;
+        }
+        if self.partial.is_none()
+            && !self.ended
+            && let Some(message) = masked::whole(input, config)
+        {
+            return Ok(Some(message));
+        }
+        let item = self.next(input, config, now_ms)?;
+        Ok(item.map(Item::handed_on))
     }
 
     /// The fast path: a frame that is a whole item by itself and wholly in the input. `None` for all else.

@@ -3,6 +3,7 @@
 //! Never splits a message and never picks a masking key: randomness is an argument.
 
 use super::close;
+use super::head;
 use super::mask::{self, Key};
 use super::opcode::Opcode;
 
@@ -43,8 +44,19 @@ pub fn append_frame(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
 /// Appends a frame in full generality: as a fragment that is not the last if `fin` is false, masked with
 /// `key` if there is one, as every frame of a client must be. For the client role and for tests.
 pub fn append_part(out: &mut Vec<u8>, opcode: Opcode, fin: bool, key: Option<Key>, payload: &[u8]) {
-    let start = out.len();
-    let (mut head, size) = header(opcode, payload.len(), false);
+    append_head(out, (opcode, fin), key, payload.len());
+    mask::append(out, payload, key.unwrap_or_default());
+}
+
+/// Appends the head of such a frame, and makes room for its payload of `length` bytes.
+#[inline]
+pub(super) fn append_head(
+    out: &mut Vec<u8>,
+    (opcode, fin): (Opcode, bool),
+    key: Option<Key>,
+    length: usize,
+) {
+    let (mut head, size) = header(opcode, length, false);
     let [first, second, ..] = &mut head;
     if !fin {
         *first &= 0x7f;
@@ -53,14 +65,10 @@ pub fn append_part(out: &mut Vec<u8>, opcode: Opcode, fin: bool, key: Option<Key
         *second |= 0x80;
     }
     let (head, _) = head.split_at(size);
+    out.reserve(head::LONGEST.saturating_add(length));
     out.extend_from_slice(head);
     if let Some(key) = key {
         out.extend_from_slice(&key);
-    }
-    out.extend_from_slice(payload);
-    if let (Some(key), Some(frame)) = (key, out.get_mut(start..)) {
-        let (_, masked) = frame.split_at_mut(size + key.len());
-        mask::apply(masked, key);
     }
 }
 

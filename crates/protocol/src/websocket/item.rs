@@ -1,6 +1,6 @@
 //! What a decoder yields: messages, pings, pongs and the close.
 //!
-//! Never holds a masked or unvalidated byte.
+//! Never holds a masked or unvalidated byte, unless the caller asked for [masked](super::Masked) messages.
 
 use std::ops::Deref;
 
@@ -8,9 +8,10 @@ use super::close;
 use super::error::DecodeError;
 use super::opcode::{Kind, Opcode};
 
-/// The next thing a peer said. Borrows from the input or from the decoder until the next call.
+/// The next thing a peer said. Borrows from the input or from the decoder until the next call. Messages are
+/// [`Payload`]s, or [`Masked`](super::Masked) ones where those were asked for.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Item<'a> {
+pub enum Item<'a, P = Payload<'a>> {
     /// A finished message.
     Message {
         /// Text, which is then valid UTF-8 unless the decoder's configuration says otherwise, or binary.
@@ -18,7 +19,7 @@ pub enum Item<'a> {
         /// Text whose bytes are all below 0x80. Always false for binary, and for text that is not checked.
         ascii: bool,
         /// The message's bytes.
-        payload: Payload<'a>,
+        payload: P,
     },
     /// To be answered by a pong with these bytes, at most 125.
     Ping(&'a [u8]),

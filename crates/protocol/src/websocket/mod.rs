@@ -30,6 +30,7 @@ mod head;
 mod input;
 mod item;
 mod mask;
+mod masked;
 mod opcode;
 mod partial;
 mod rate;
@@ -40,4 +41,5 @@ pub use encode::{append_close, append_frame, append_masked_close, append_part, h
 pub use error::DecodeError;
 pub use input::Input;
 pub use item::{Item, Payload};
+pub use masked::Masked;
 pub use opcode::{Kind, Opcode};

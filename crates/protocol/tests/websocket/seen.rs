@@ -1,7 +1,7 @@
 //! Feeds chunks to a decoder and writes down what came out, in owned form.
 
 use millrace_protocol::websocket::{
-    DecodeError, Decoder, DecoderConfig, Input, Item, Kind, Opcode, Role, append_part,
+    DecodeError, Decoder, DecoderConfig, Input, Item, Kind, Masked, Opcode, Role, append_part,
 };
 
 /// An item or the error that ended decoding.
@@ -55,6 +55,36 @@ impl From<Item<'_>> for Seen {
     }
 }
 
+/// What was handed out with its mask: as plain as the rest, and passed on as an unmasked copy would be.
+impl From<Item<'_, Masked<'_>>> for Seen {
+    fn from(item: Item<'_, Masked<'_>>) -> Self {
+        match item {
+            Item::Message {
+                kind,
+                ascii,
+                mut payload,
+            } => {
+                let (mut frame, mut again) = (Vec::new(), Vec::new());
+                payload.append_frame(&mut frame, kind.into(), Some(FRESH));
+                let payload = payload.unmask().to_vec();
+                append_part(&mut again, kind.into(), true, Some(FRESH), &payload);
+                assert!(frame == again, "{frame:x?} is not {again:x?}");
+                Self::Message {
+                    kind,
+                    ascii,
+                    payload,
+                }
+            }
+            Item::Ping(payload) => Self::Ping(payload.to_vec()),
+            Item::Pong(payload) => Self::Pong(payload.to_vec()),
+            Item::Close { code, reason } => Self::Close(code, reason.to_owned()),
+        }
+    }
+}
+
+/// The key of whoever passes messages on.
+const FRESH: [u8; 4] = [0x17, 0x00, 0xfe, 0x80];
+
 /// Feeds one read. What comes out is appended to `seen`; returns the complete frames in it.
 pub(crate) fn feed(
     decoder: &mut Decoder,
@@ -62,11 +92,22 @@ pub(crate) fn feed(
     read: &[u8],
     seen: &mut Vec<Seen>,
 ) -> u32 {
+    feed_by(read, seen, |input| {
+        let item = decoder.next(input, config, 0)?;
+        Ok(item.map(Seen::from))
+    })
+}
+
+fn feed_by(
+    read: &[u8],
+    seen: &mut Vec<Seen>,
+    mut next: impl FnMut(&mut Input<'_>) -> Result<Option<Seen>, DecodeError>,
+) -> u32 {
     let mut read = read.to_vec();
     let mut input = Input::new(&mut read);
     loop {
-        match decoder.next(&mut input, config, 0) {
-            Ok(Some(item)) => seen.push(item.into()),
+        match next(&mut input) {
+            Ok(Some(item)) => seen.push(item),
             Ok(None) => {
                 assert!(
                     input.remaining().is_empty(),
@@ -79,14 +120,43 @@ pub(crate) fn feed(
     }
 }
 
-/// All that comes out of these reads, the complete frames, and whether the decoder is idle after them.
+/// All that comes out of these reads, the complete frames, and whether the decoder is idle after them. The same comes out
+/// where messages are handed out with their masks, whether text is checked or not.
 pub(crate) fn decode<'a>(
     config: &DecoderConfig,
     reads: impl IntoIterator<Item = &'a [u8]>,
 ) -> (Vec<Seen>, u32, bool) {
+    let reads: Vec<_> = reads.into_iter().collect();
+    let found = decode_by(&reads, |decoder, read, seen| {
+        feed(decoder, config, read, seen)
+    });
+    let masked = |config: &DecoderConfig| {
+        decode_by(&reads, |decoder, read, seen| {
+            feed_by(read, seen, |input| {
+                let item = decoder.next_masked(input, config, 0)?;
+                Ok(item.map(Seen::from))
+            })
+        })
+    };
+    assert!(masked(config) == found, "handed out with their masks");
+    let unchecked = DecoderConfig {
+        checks_text: false,
+        ..*config
+    };
+    let plain = decode_by(&reads, |decoder, read, seen| {
+        feed(decoder, &unchecked, read, seen)
+    });
+    assert!(masked(&unchecked) == plain, "unchecked, with their masks");
+    found
+}
+
+fn decode_by(
+    reads: &[&[u8]],
+    mut feed: impl FnMut(&mut Decoder, &[u8], &mut Vec<Seen>) -> u32,
+) -> (Vec<Seen>, u32, bool) {
     let (mut decoder, mut seen, mut frames) = (Decoder::new(), Vec::new(), 0);
     for read in reads {
-        frames += feed(&mut decoder, config, read, &mut seen);
+        frames += feed(&mut decoder, read, &mut seen);
     }
     assert!(
         !decoder.is_idle() || decoder.held_bytes() == 0,

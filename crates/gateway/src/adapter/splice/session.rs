@@ -8,7 +8,7 @@ use millrace_protocol::splice::{
     CONTROL, Call, CallError, Gone, Incoming, Method, Prefix, Problem, TerminateParams,
     append_closed, append_done, decode_call,
 };
-use millrace_protocol::websocket::{self, Decoder, Input, Item, Kind, Opcode, append_part, close};
+use millrace_protocol::websocket::{self, Decoder, Input, Item, Kind, Masked, Opcode, close};
 
 use super::connecting::Connecting;
 use super::local::Inner;
@@ -65,15 +65,16 @@ impl Splice {
         let Self { decoder, relay } = self;
         let now = cx.now();
         loop {
-            let item = decoder.next(input, &relay.terms.from_client, now);
+            let item = decoder.next_masked(input, &relay.terms.from_client, now);
             let mut flow = Flow::Go;
             match item.map_err(|error| CloseReason::from(&error))? {
                 None => return Ok(()),
                 // of one that is closing it is nobody's
                 Some(Item::Message { .. }) if cx.is_closing() => {}
                 Some(Item::Message { kind, payload, .. }) => {
-                    relay.message(kind, &payload, cx)?;
-                    flow = cx.relayed(payload.len());
+                    let length = payload.len();
+                    relay.message(kind, payload, cx)?;
+                    flow = cx.relayed(length);
                 }
                 Some(Item::Ping(payload)) => {
                     cx.reply(|out| websocket::append_frame(out, Opcode::Pong, payload));
@@ -103,24 +104,25 @@ impl Relay {
     fn message(
         &self,
         kind: Kind,
-        mut payload: &[u8],
+        mut payload: Masked<'_>,
         cx: &mut Context<'_>,
     ) -> Result<(), CloseReason> {
-        match Prefix::new().take(&mut payload) {
+        let prefix = payload.take::<2>();
+        match prefix.and_then(|bytes| Prefix::new().take(&mut &bytes[..])) {
             None => warn(Problem::TooShort, cx),
             Some(CONTROL) => {
                 if payload.len() > self.terms.limits.control_bytes {
                     return Err(TOO_LONG);
                 }
-                self.control(payload, cx);
+                self.control(payload.unmask(), cx);
             }
-            Some(index) => self.relay(index, kind, payload, cx),
+            Some(index) => self.relay(index, kind, &payload, cx),
         }
         Ok(())
     }
 
     /// Relays a message to its target. One that does not read keeps up the others for moments only.
-    fn relay(&self, index: u16, kind: Kind, payload: &[u8], cx: &mut Context<'_>) {
+    fn relay(&self, index: u16, kind: Kind, payload: &Masked<'_>, cx: &mut Context<'_>) {
         let place = self
             .targets
             .find(index)
@@ -135,16 +137,10 @@ impl Relay {
             self.targets.closes(index, Closing::Dropped);
             return cx.close_link(link, close::TRY_AGAIN_LATER, FULL);
         }
-        let opcode = match kind {
-            Kind::Text => Opcode::Text,
-            Kind::Binary => Opcode::Binary,
-        };
         self.sent(index, payload.len());
-        let key = self.targets.next_mask();
+        let key = Some(self.targets.next_mask());
         // it was open a moment ago
-        let _open = cx.write_to(link, |out| {
-            append_part(out, opcode, true, Some(key), payload);
-        });
+        let _open = cx.write_to(link, |out| payload.append_frame(out, kind.into(), key));
         let queued = queued.saturating_add(payload.len());
         self.patience.wrote(link, queued);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use millrace_protocol::splice::{Problem, append_connected, is_text_index};
 use millrace_protocol::websocket::{
-    Decoder, Input, Item, Kind, Opcode, append_masked_close, append_part, close, header,
+    Decoder, Input, Item, Kind, Masked, Opcode, append_masked_close, append_part, close, header,
 };
 
 use super::say::append_control_message;
@@ -84,7 +84,7 @@ impl Target {
                 cx.hold_input(true);
                 return Ok(());
             }
-            let item = decoder.next(input, &leg.terms.from_target, now);
+            let item = decoder.next_masked(input, &leg.terms.from_target, now);
             match item.map_err(|error| CloseReason::from(&error))? {
                 None => return Ok(()),
                 Some(Item::Message { kind, payload, .. }) => {
@@ -143,7 +143,7 @@ impl Leg {
     }
 
     /// Relays a message.
-    fn relay(&self, kind: Kind, payload: &[u8], client: Link, cx: &mut Context<'_>) {
+    fn relay(&self, kind: Kind, payload: &Masked<'_>, client: Link, cx: &mut Context<'_>) {
         let Some(index) = self.index else {
             return;
         };
@@ -159,7 +159,7 @@ impl Leg {
             out.reserve(size + 2 + payload.len());
             out.extend_from_slice(head.get(..size).unwrap_or_default());
             out.extend_from_slice(&index.to_be_bytes());
-            out.extend_from_slice(payload);
+            payload.append_to(out, None);
         });
     }
 

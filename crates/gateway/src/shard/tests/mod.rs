@@ -5,6 +5,7 @@ mod conformance;
 mod deadlines;
 mod inbound;
 mod random;
+mod relays;
 mod resp;
 mod splice;
 mod splice_random;

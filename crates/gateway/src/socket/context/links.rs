@@ -37,12 +37,14 @@ impl Context<'_> {
             return false;
         }
         let env = self.env;
-        io.outbox.lend(|| env.spare_buffer());
+        io.outbox.lend(|| env.relay_buffer());
+        let before = io.outbox.chunk_bytes();
         io.outbox.append_control(env.hub().ledger(), encode);
         // neither of the two is idle
         io.times.message = env.now();
         self.outcome.passed = true;
         env.write_ahead(&other, &mut io);
+        env.count_relayed(io.outbox.chunk_bytes().saturating_sub(before));
         drop(io);
         env.mark_dirty(&other);
         true

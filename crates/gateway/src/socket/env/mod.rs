@@ -1,9 +1,10 @@
 //! What a connection needs of its thread. Made by a shard, or by a test: it has no task, no runtime and no socket of its own.
-//! What waits for something is in the files beside this: ends, messages that are not complete, reading.
+//! What waits for something is in the files beside this: ends, messages that are not complete, reading, what is relayed.
 
 mod ending;
 mod inbound;
 pub(crate) mod read_queue;
+mod relays;
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -28,6 +29,7 @@ use crate::stats::ShardStats;
 use ending::Endings;
 use inbound::Partials;
 use read_queue::ReadQueue;
+use relays::Relays;
 
 /// See the module. Lives on its thread.
 pub(crate) struct Env {
@@ -62,6 +64,8 @@ pub(crate) struct Env {
     pub(crate) to_ring: RefCell<Vec<Arc<Worker>>>,
     /// What every connection reads into.
     pub(crate) read_buffer: RefCell<Box<[u8]>>,
+    /// What sessions have written to other connections.
+    relays: Relays,
     /// Emptied chunk buffers.
     pub(crate) spare: RefCell<Vec<Vec<u8>>>,
     pub(crate) wheel: RefCell<Wheel<Due>>,
@@ -108,6 +112,7 @@ impl Env {
             dials: Dials::default(),
             to_ring: RefCell::default(),
             read_buffer: RefCell::new(vec![0; READ_BYTES].into_boxed_slice()),
+            relays: Relays::default(),
             spare: RefCell::default(),
             wheel: RefCell::new(Wheel::new(now)),
             wheel_armed: Notify::new(),

@@ -21,6 +21,17 @@ fn what_lies_in_one_piece_can_be_written_at_once() {
     assert!(outbox.is_empty());
 }
 
+#[test]
+fn little_that_waits_does_not_keep_a_large_buffer() {
+    let ledger = ledger();
+    let mut outbox = Outbox::default();
+    outbox.lend(|| Vec::with_capacity(100_000));
+    text(&mut outbox, &ledger, b"little");
+    outbox.advance_chunk(1, &ledger);
+    assert!(ledger.held() < 1000, "{} bytes held", ledger.held());
+    assert_eq!(rest(&outbox), b"ittle");
+}
+
 fn ledger() -> Arc<Ledger> {
     Arc::new(Ledger::new())
 }
