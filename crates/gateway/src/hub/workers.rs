@@ -169,6 +169,11 @@ impl Workers {
         self.lists.lock().active.clone()
     }
 
+    /// Whether anybody takes connections.
+    pub(crate) fn has_active(&self) -> bool {
+        !self.lists.lock().active.is_empty()
+    }
+
     /// Everyone who has to answer the doorbell, those that leave too.
     pub(crate) fn all(&self) -> Vec<Arc<Worker>> {
         self.lists.lock().all().cloned().collect()
