@@ -19,6 +19,7 @@ export type { BackplaneFull, GatewayLimits, Limits, ListenerLimits, OutboxPolicy
 export type { LogLevel, LogLine } from './log.js';
 export type { Listener, ListenerOptions, StartOptions } from './options.js';
 export type * from './protocols/index.js';
+export type { StopOptions } from './signals.js';
 export type { BackplaneStats, ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
 export type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 export type { TlsIdentity, TlsOptions, TlsSource } from './tls.js';

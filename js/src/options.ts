@@ -19,6 +19,8 @@ import { HTTP_KEYS, type HttpOptions, readHttp } from './protocols/http.js';
 import PROTOCOLS, { type ProtocolName, type Protocols } from './protocols/index.js';
 import type { Defaults } from './protocols/protocol.js';
 import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
+import { readStopOnSignals } from './server-options.js';
+import type { StopOptions } from './signals.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
 import type { WorkerModule } from './worker/module.js';
 import { type FetchApp, readWorkers, type WorkerPlan } from './worker-options.js';
@@ -69,6 +71,11 @@ export interface StartOptions extends HttpOptions {
    * the kernel has it and allows it (containers often do not), ordinary writes elsewhere. Fixed by the first call.
    */
   ioUring?: boolean;
+  /**
+   * Whether SIGINT and SIGTERM stop this server, as `stopOnSignals()` of it does, or how; also those that come while it starts.
+   * Default false.
+   */
+  stopOnSignals?: boolean | StopOptions;
   /**
    * The link to other nodes, so that several processes or machines act as one: `'redis://localhost:6379'`,
    * `'nats://localhost:4222'`, or more about it. Fixed by the first call.
@@ -148,6 +155,7 @@ export function readStartOptions(options: unknown, first: boolean, problems: str
   const reusePort = readFlag(root['reusePort'], 'options.reusePort', problems);
   const tls = readTls(root['tls'], 'options.tls', problems);
   const proxy = readProxy(root, 'options', {}, problems);
+  readStopOnSignals(root['stopOnSignals'], problems);
   const protocols: Defaults = { http: readHttp(root, 'options', {}, problems) };
   return {
     listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, reusePort, tls, proxy, protocols }, problems),
@@ -170,40 +178,6 @@ export function throwAll(problems: readonly string[]): void {
   if (problems.length > 1) throw new TypeError(`invalid options:\n  ${problems.join('\n  ')}`);
 }
 
-/**
- * Checks the options of `Server.stop`.
- *
- * @throws {TypeError} naming the problem
- * @returns the time outboxes have to drain, in milliseconds
- */
-export function parseStopOptions(options: unknown): number {
-  if (options === undefined) return DRAIN_MS;
-  const problems: string[] = [];
-  const root = readObject(options, 'options', ['drain'], problems);
-  const drain = readNumber(root['drain'], 'options.drain', { least: 0, most: 86_400_000 }, problems);
-  if (problems.length > 0) throw new TypeError(problems.join('; '));
-  return drain ?? DRAIN_MS;
-}
-
-/**
- * Checks the options of `Server.replaceWorkers`.
- *
- * @throws {TypeError} naming the problem
- */
-export function parseReplaceOptions(options: unknown): AbortSignal | undefined {
-  if (options === undefined) return undefined;
-  const problems: string[] = [];
-  const { signal } = readObject(options, 'options', ['signal'], problems);
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    problems.push(`options.signal must be an AbortSignal, not ${shown(signal)}`);
-  }
-  if (problems.length > 0) throw new TypeError(problems.join('; '));
-  return signal as AbortSignal | undefined;
-}
-
-/** Default of `stop({ drain })`. */
-const DRAIN_MS = 5_000;
-
 type Protocol = (typeof PROTOCOLS)[number];
 
 const START_KEYS = [
@@ -214,6 +188,7 @@ const START_KEYS = [
   'workerArg',
   'ioThreads',
   'ioUring',
+  'stopOnSignals',
   'backplane',
   'limits',
   'tls',

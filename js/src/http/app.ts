@@ -3,6 +3,7 @@
 import type { Gateway } from '../gateway.js';
 import { readable } from '../report.js';
 import { EXCHANGE_HANDLER, type HttpExchange } from '../worker/exchange.js';
+import type { StopOptions } from '../signals.js';
 import type { OpenAnswer, OpenRequest } from '../worker/module.js';
 import { Dispatch } from './dispatch.js';
 import { AppServer, gatewayFor, type ListenCallback, type ListenOptions, parseListen } from './listen.js';
@@ -116,7 +117,7 @@ export class App extends Routes {
   }
 
   /** Closes every server that `listen` returned. */
-  async close(options?: { drain?: number }): Promise<void> {
+  async close(options?: StopOptions): Promise<void> {
     await Promise.all([...this.#servers].map((server) => server.close(options)));
   }
 
