@@ -12,7 +12,9 @@ import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './
 import { type Begun, Supervisor } from './supervisor.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 import { parseTlsOptions, type TlsOptions } from './tls.js';
+import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/define.js';
 import type { Replies } from './worker/replies.js';
+import { storedToken } from './worker/token.js';
 
 /** What `start` resolves to: the listeners of one call. */
 export interface Server {
@@ -98,7 +100,7 @@ export class Gateway {
   }
 
   /** See the module function `start`. */
-  async start(options: StartOptions): Promise<Server> {
+  async start<Types extends WorkerTypes = BytesOnly>(options: StartOptions<Types> & NeedsArg<Types>): Promise<Server> {
     if (this.#supervisor === undefined) {
       throw new MillraceError('ERR_MILLRACE_START_IN_WORKER', 'start cannot be called in a worker');
     }
@@ -166,8 +168,10 @@ export class Gateway {
   }
 
   /** See the module function `setToken`. */
-  setToken(socketId: number, token: Data): void {
-    this.#inOrder().setToken(socketId, token);
+  setToken<Token>(socketId: number, token: Token): void {
+    const { data, isValue } = storedToken(token, "argument 'token'");
+    // one that is missing is refused there
+    this.#inOrder().setToken(socketId, data as Data, isValue);
   }
 
   /** See the module function `createVirtualSocket`. */

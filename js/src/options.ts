@@ -22,6 +22,7 @@ import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
 import { readStopOnSignals } from './server-options.js';
 import type { StopOptions } from './signals.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
+import type { ArgOf, BytesOnly, WorkerTypes } from './worker/define.js';
 import type { WorkerModule } from './worker/module.js';
 import { type FetchApp, readWorkers, type WorkerPlan } from './worker-options.js';
 
@@ -49,21 +50,24 @@ export interface ListenerOptions<OwnLimits extends ListenerLimits = ListenerLimi
   limits?: OwnLimits;
 }
 
-/** Options of `start`. Those of HTTP are for all listeners that speak it. */
-export interface StartOptions extends HttpOptions {
+/**
+ * Options of `start`. Those of HTTP are for all listeners that speak it. `Types` says what the workers are given: see
+ * `defineWorker`.
+ */
+export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends HttpOptions {
   /** Where to listen. An empty array listens nowhere. */
   bind: string | Listener | (string | Listener)[];
   /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. Required on the first call. */
   workerPath?: string | URL;
   /**
-   * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. A worker module's
-   * namespace, or an app.
+   * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. An object with handlers, a
+   * worker module's namespace, or an app. `{}` says that the listeners need none.
    */
-  handlers?: WorkerModule | FetchApp;
+  handlers?: WorkerModule<Types> | FetchApp;
   /** Worker threads. Default: the available parallelism, at least 4. 0 runs the handlers on the calling thread. */
   threads?: number;
   /** Given to `handleStart` of every worker, as a structured clone. */
-  workerArg?: unknown;
+  workerArg?: ArgOf<Types>;
   /** I/O threads, 1 to 64. Default: the available parallelism. Fixed by the first call. */
   ioThreads?: number;
   /**

@@ -64,7 +64,7 @@ export interface SpliceTarget {
 }
 
 /** Handlers of a worker module for listeners with `protocol: 'splice'`. */
-export interface SpliceHandlers {
+export interface SpliceHandlers<Token = Uint8Array> {
   /**
    * A client wants a connection to this URL with these headers, whose names are in lower case. May refuse it or have another one
    * made. Where no host is listed, hosts that it accepts may be reached; addresses that are not public only with
@@ -74,7 +74,7 @@ export interface SpliceHandlers {
     url: string,
     headers: Record<string, string>,
     socketId: number,
-    token?: Uint8Array,
+    token?: Token,
   ): SpliceAnswer | Promise<SpliceAnswer>;
 }
 
