@@ -41,5 +41,13 @@ export default {
     ...codes.map(([, code]) => `millrace.ERROR_CODES.__type.${code}`),
     'millrace.MillraceError.constructor', // an application catches these errors, it makes none
   ],
+  // steps of types that are shown by what they come to
+  intentionallyNotExported: [
+    'js/src/http/router.ts:Either',
+    ...['Always', 'Flat', 'Names'].map((name) => `js/src/http/route-params.ts:${name}`),
+    ...['ArgOf', 'BytesOnly', 'DataOf', 'NeedsArg', 'Received', 'TokenOf'].map(
+      (name) => `js/src/worker/define.ts:${name}`,
+    ),
+  ],
   validation: { notExported: true, invalidLink: true, notDocumented: true },
 };

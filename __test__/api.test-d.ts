@@ -215,8 +215,9 @@ export async function use(): Promise<void> {
   createVirtualSocket('1');
   // @ts-expect-error no such mode
   getDebugState('nonsense');
-  // @ts-expect-error a token is bytes
   setToken(1, {});
+  // @ts-expect-error a token is required
+  setToken(1);
 }
 
 const worker: WorkerModule = {

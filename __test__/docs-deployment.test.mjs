@@ -129,8 +129,9 @@ for (const kind of ['a port', 'a unix socket']) {
     t.is(refusal.statusCode, 403);
     refusal.resume();
 
-    const stats = await (await fetch(health)).json();
+    const stats = await (await fetch(`${health}stats`)).json();
     t.is(stats.sockets, 2);
+    t.is((await fetch(`${health}ready`)).status, 200);
 
     const closed = [once(one, 'close'), once(two, 'close')];
     t.is(await server.end('SIGTERM'), 0);

@@ -25,10 +25,11 @@ test.before(() => {
 
 test.after.always(() => remove(out));
 
-/** The README's example, on a free port. */
+/** The README's examples, on a free port: in one file, and with workers. */
 async function readmeFiles() {
-  const server = (await fileOf('README.md', 'server.mjs')).replace('localhost:3000', '127.0.0.1:0');
-  return { 'server.mjs': server, 'worker.mjs': await fileOf('README.md', 'worker.mjs') };
+  const names = ['server.mjs', 'main.mjs', 'worker.mjs'];
+  const codes = await Promise.all(names.map((name) => fileOf('README.md', name)));
+  return Object.fromEntries(codes.map((code, at) => [names[at], code.replace('localhost:3000', '127.0.0.1:0')]));
 }
 
 /** The same in CommonJS. */
@@ -110,9 +111,11 @@ test.serial('no Rust can be found where the packages are installed and used', (t
 });
 
 for (const [name, command] of Object.entries(runtimes())) {
-  test.serial(`${name}: the example of the README, as ES modules`, async (t) => {
+  test.serial(`${name}: the examples of the README, as ES modules`, async (t) => {
     const folder = project(t, tarballs, { files: await readmeFiles() });
-    await clientsHearEachOther(t, await serve(t, folder, [...command, 'server.mjs']));
+    for (const script of ['server.mjs', 'main.mjs']) {
+      await clientsHearEachOther(t, await serve(t, folder, [...command, script]));
+    }
   });
 
   test.serial(`${name}: the same in CommonJS`, async (t) => {
@@ -120,6 +123,21 @@ for (const [name, command] of Object.entries(runtimes())) {
     await clientsHearEachOther(t, await serve(t, folder, [...command, 'server.cjs']));
   });
 }
+
+test.serial('a project that millrace init wrote depends on this version and runs with it', async (t) => {
+  const folder = project(t, tarballs);
+  const { status, output } = runIn(folder, [path.join(folder, 'node_modules/.bin/millrace'), 'init', 'app']);
+  t.is(status, 0, output);
+  const { version } = JSON.parse(readFileSync(path.join(folder, 'node_modules/millrace/package.json'), 'utf8'));
+  const { dependencies } = JSON.parse(readFileSync(path.join(folder, 'app/package.json'), 'utf8'));
+  t.deepEqual(dependencies, { millrace: `^${version}` });
+  const server = path.join(folder, 'app/server.js');
+  writeFileSync(server, readFileSync(server, 'utf8').replace('?? 3000', '?? 0'));
+  const address = await serve(t, path.join(folder, 'app'), [process.execPath, 'server.js']);
+  const [one, two] = [await connect(t, address, { path: '/?name=Ann' }), await connect(t, address)];
+  one.send('hello');
+  t.deepEqual(await two.json(), { from: 'Ann', text: 'hello' });
+});
 
 /** What a program finds in the low-level sockets: all of it in the default export, where there is one, and by its name. */
 const SOCKETS = {

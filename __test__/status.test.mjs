@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 import { toolPath } from '../scripts/optional-tools.mjs';
+import { until } from './support/deadline.mjs';
 import { needing } from './support/needing.mjs';
+import { freePort } from './support/ports.mjs';
 import { ask, open, ownServer, worker } from './support/server.mjs';
 
 const PARSER = fileURLToPath(new URL('support/openmetrics.py', import.meta.url));
@@ -132,4 +134,85 @@ needing(test, PYTHON)('GET /metrics is what the parser of the Prometheus client 
       t.is(own.at(-1).value, total.value);
     }
   }
+});
+
+/** What a listener without a handler for requests answers to them. */
+const UPGRADE = 426;
+
+/** The status that a probe of this path gets, and what it says. */
+async function probe(server, where) {
+  const response = await fetch(at(server, where));
+  return [response.status, (await response.json()).status];
+}
+
+test('health and ready answer 200 in JSON, where a listener asks for them', async (t) => {
+  const server = await ownServer(t, options({ health: true }));
+  t.deepEqual(await probe(server, '/health'), [200, 'ok']);
+  t.deepEqual(await probe(server, '/ready'), [200, 'ready']);
+  const response = await fetch(at(server, '/ready'), { method: 'HEAD' });
+  t.is(await response.text(), '');
+  t.is(response.headers.get('content-type'), 'application/json');
+  t.is(response.headers.get('cache-control'), 'no-store');
+  t.is((await fetch(at(server, '/health'), { method: 'POST' })).status, 405);
+  const without = await ownServer(t, options({}));
+  for (const where of ['/health', '/ready']) t.is((await fetch(at(without, where))).status, UPGRADE);
+});
+
+const WHERE = ['/live', '/able', '/a', '/b', '/health', '/ready'];
+
+test('health and ready at paths of their own, and for some listeners only', async (t) => {
+  const address = '127.0.0.1:0';
+  const bind = [
+    { address },
+    { address, health: false },
+    { address, ready: false },
+    { address, health: '/a', ready: '/b' },
+    { address, protocol: 'splice', health: true },
+  ];
+  const server = await ownServer(t, options({ health: '/live', ready: '/able', bind }));
+  const shown = [];
+  for (const listener of server.addresses) {
+    const answers = WHERE.map((where) => fetch(`http://${listener}${where}`));
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    shown.push(WHERE.filter((_path, index) => statuses[index] === 200));
+  }
+  t.deepEqual(shown, [['/live', '/able'], [], ['/live'], ['/a', '/b'], ['/health', '/ready']]);
+});
+
+test('ready is 503 while a server of the gateway stops, health is not', async (t) => {
+  const server = await ownServer(t, options({ limits: { outboxBytes: 64 * 1024 * 1024 } }));
+  const { handle } = server;
+  await server.start(options({ health: true, bind: '127.0.0.1:0' }));
+  const watched = { addresses: server.addresses.slice(1) };
+  const client = await open(t, server);
+  const { id } = await ask(client, { cmd: 'whoami' });
+  client.pause();
+  const sender = await open(t, server, { address: watched.addresses[0] });
+  await ask(sender, { cmd: 'flood', who: id, count: 1000, prefix: 'd', size: 10_000 });
+  t.deepEqual(await probe(watched, '/ready'), [200, 'ready']);
+  const stopping = server.stop(handle, { drain: 60_000 });
+  await until(async () => (await probe(watched, '/ready'))[0] === 503, 'not to be ready');
+  t.deepEqual(await probe(watched, '/ready'), [503, 'stopping']);
+  t.deepEqual(await probe(watched, '/health'), [200, 'ok']);
+  client.resume();
+  await stopping;
+  t.deepEqual(await probe(watched, '/ready'), [200, 'ready']);
+});
+
+test('ready is 503 without the link to other nodes', async (t) => {
+  const port = await freePort();
+  const server = await ownServer(t, options({ health: true, backplane: `redis://127.0.0.1:${port}` }));
+  t.deepEqual(await probe(server, '/ready'), [503, 'no backplane']);
+  t.deepEqual(await probe(server, '/health'), [200, 'ok']);
+});
+
+test('ready is 503 while no worker takes connections', async (t) => {
+  const server = await ownServer(t, { workerPath: worker('held'), threads: 1, health: true });
+  const client = await open(t, server);
+  await server.call('setKey', 'hold', 'yes');
+  client.send('die');
+  await until(async () => (await probe(server, '/ready'))[0] === 503, 'not to be ready');
+  t.deepEqual(await probe(server, '/ready'), [503, 'no worker']);
+  await server.call('setKey', 'hold');
+  await until(async () => (await probe(server, '/ready'))[0] === 200, 'to be ready again');
 });

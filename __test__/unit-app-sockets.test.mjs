@@ -34,7 +34,7 @@ test('one that is refused is not, nor is one whose answer is none', async (t) =>
     sockets.message(1, 'who is this?');
     t.deepEqual(asked, []);
   }
-  for (const answer of [{ protocol: 'b' }, { status: 99 }, { headers: { a: 'b\nc' } }, { token: 5 }]) {
+  for (const answer of [{ protocol: 'b' }, { status: 99 }, { headers: { a: 'b\nc' } }, { token: () => {} }]) {
     for (const promised of [false, true]) {
       const { asked, sockets, open } = made(() => (promised ? Promise.resolve(answer) : answer));
       await t.throwsAsync(async () => open(), { instanceOf: TypeError });

@@ -23,7 +23,7 @@ test('answers of handleOpen', async (t) => {
     { status: 'x' },
     { status: 200 },
     { protocol: 'c' },
-    { token: 3 },
+    { token: () => {} },
     { headers: { 'a b': 'x' } },
     { headers: { a: 'x\r\ny' } },
     { status: 400, body: 5 },

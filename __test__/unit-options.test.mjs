@@ -4,9 +4,9 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import test from 'ava';
 
-const { parseReplaceOptions, parseStartOptions, parseStopOptions } = createRequire(import.meta.url)(
-  '../js/dist/options.js',
-);
+const require = createRequire(import.meta.url);
+const { parseStartOptions } = require('../js/dist/options.js');
+const { parseReplaceOptions, parseStopOptions } = require('../js/dist/server-options.js');
 
 const MODULE = { workerPath: '/app/worker.js' };
 

@@ -114,8 +114,9 @@ test('handleClose gets the token', async (t) => {
   t.like(closes.get(plain.id), { token: null, code: 4006 });
 });
 
-for (const bad of [null, undefined, 5, {}, [], true, 5n]) {
-  test(`a token that is no bytes: ${String(bad)} (${typeof bad})`, async (t) => {
+// Other values are tokens, too, beyond the specification: tokens.test.mjs.
+for (const bad of [undefined, () => {}, Symbol('s')]) {
+  test(`a token that is nothing: ${String(bad)} (${typeof bad})`, async (t) => {
     const ws = await member(t, server);
     await t.throwsAsync(server.call('setToken', ws.id, bad), { name: 'TypeError', message: /token/ });
     t.is(await tokenOf(ws), undefined);

@@ -98,7 +98,8 @@ export function setUp(module, { handlerTimeoutMs = 5000, timed = false } = {}) {
     hold: note('hold'),
     release: note('release'),
     claimClose: () => true,
-    acceptOpen: note('accept'),
+    // whether a token is a value is told behind the others
+    acceptOpen: (...given) => note('accept')(...(given.at(-1) === false ? given.slice(0, -1) : given)),
     refuseOpen: note('refuse'),
     rebatch: () => current.slice(0),
     drainNow: () => false,

@@ -36,6 +36,7 @@ const board = await start({
   workerArg: { secret, loginMs: Number(values.login) * 1000 },
   origins: 'same-host',
   limits: { messageBytes: 4096, messagesPerSecond: 20 },
+  stopOnSignals: true,
   onError: (error) => console.error(error),
 });
 
@@ -50,17 +51,10 @@ page.listen({ host: 'localhost', port: Number(values.port) }, () => {
   console.log(`Authentication example: http://localhost:${address.port}`);
 });
 
-let stopping = false;
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.on(signal, async () => {
-    if (stopping) return;
-    stopping = true;
-    page.close(() => process.exit(0));
-    setTimeout(() => process.exit(0), 5000).unref();
-    await board.stop();
-    page.closeAllConnections();
-  });
-}
+board.stopped.then(() => {
+  page.close();
+  page.closeAllConnections();
+});
 
 /**
  * A password for a token: as a cookie, for the next connection, and in the answer, for the present.

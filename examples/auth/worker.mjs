@@ -41,21 +41,19 @@ export function handleOpen(socketId, _ip, headers, request) {
     };
   }
   admit(socketId, claims);
-  const token = JSON.stringify(claims);
   // A client that offers subprotocols insists on one of them.
-  return request.protocols.includes(PROTOCOL) ? { token, protocol: PROTOCOL } : { token };
+  return request.protocols.includes(PROTOCOL) ? { token: claims, protocol: PROTOCOL } : { token: claims };
 }
 
 /**
  * @param {string} text
  * @param {number} socketId
- * @param {Uint8Array} [token] the claims, or nothing
+ * @param {Claims | null} [claims] the token; null: logged out
  */
-export function handleTextMessage(text, socketId, token) {
+export function handleTextMessage(text, socketId, claims) {
   const request = parse(text);
-  const claims = token?.length ? /** @type {Claims} */ (JSON.parse(decoder.decode(token))) : undefined;
   if (request?.type === 'login') login(socketId, request.token);
-  else if (claims === undefined) reply(socketId, { type: 'error', code: 'not-logged-in' });
+  else if (!claims) reply(socketId, { type: 'error', code: 'not-logged-in' });
   else if (request?.type === 'whoami') reply(socketId, { type: 'you', ...claims });
   else if (request?.type === 'logout') logout(socketId);
   else if (request?.type === 'post') post(socketId, request.text, claims);
@@ -75,12 +73,12 @@ export function handleClose(socketId) {
 function login(socketId, shown) {
   const claims = verify(shown, secret);
   if (claims === undefined) reply(socketId, { type: 'error', code: 'bad-token' });
-  else if (attach(socketId, JSON.stringify(claims))) admit(socketId, claims);
+  else if (attach(socketId, claims)) admit(socketId, claims);
 }
 
 /** @param {number} socketId */
 function logout(socketId) {
-  if (!attach(socketId, '')) return;
+  if (!attach(socketId, null)) return;
   unsubscribe(socketId, BOARD);
   endAfter(socketId, loginMs, 'login timeout');
   reply(socketId, { type: 'bye' });
@@ -112,7 +110,7 @@ function admit(socketId, claims) {
 
 /**
  * @param {number} socketId
- * @param {string} token
+ * @param {Claims | null} token
  * @returns {boolean} false: the client went away while its message waited here
  */
 function attach(socketId, token) {
@@ -179,4 +177,3 @@ const PROTOCOL = 'board';
 const UNAUTHORIZED = 4401;
 // A timer set for longer fires at once.
 const LONGEST_TIMER = 2 ** 31 - 1;
-const decoder = new TextDecoder();

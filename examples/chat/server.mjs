@@ -55,6 +55,8 @@ const chat = await start({
   origins: 'same-host',
   ...(tls && { tls }),
   limits: { messageBytes: REQUEST_BYTES, messagesPerSecond: 20 },
+  // Ctrl-C, or SIGTERM. The last word: the server goes (1001). The pages try again until it is back.
+  stopOnSignals: true,
   onError: (error) => console.error(error),
 }).catch((error) => {
   console.error(`Chat example: ${error.message} (another port: --port 3001)`);
@@ -67,14 +69,3 @@ if (socketyPort !== undefined) {
 }
 if (linePort !== undefined) console.log(`For terminals: nc ${host} ${otherPorts.shift()}`);
 console.log(`Chat example: ${tls ? 'https' : 'http'}://${host === '0.0.0.0' ? 'localhost' : host}:${port}`);
-
-let stopping = false;
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.on(signal, async () => {
-    if (stopping) return;
-    stopping = true;
-    // The last word: the server goes (1001). The pages try again until it is back.
-    await chat.stop();
-    process.exit(0);
-  });
-}

@@ -2,7 +2,7 @@
 /**
  * The chat's worker: runs in each of Millrace's worker threads and answers what browsers, consoles and `nc` send.
  *
- * A connection's whole state is its token, `{alias, room, lines}` as JSON. A worker keeps nothing of its
+ * A connection's whole state is its token, `{alias, room, lines}`. A worker keeps nothing of its
  * own: when one dies, `handleClose` runs on another with the same token, and the room is told.
  */
 import { close, MillraceError, send, setToken, subscribe, unsubscribe } from 'millrace';
@@ -34,16 +34,15 @@ export function handleStart(place) {
 export function handleOpen(socketId, _ip, _headers, { transport }) {
   if (transport !== 'tcp') return true;
   send(socketId, GREETING);
-  return { token: JSON.stringify({ lines: true }) };
+  return { token: { lines: true } };
 }
 
 /**
  * @param {string} text
  * @param {number} socketId
- * @param {Uint8Array} [token]
+ * @param {Membership} [membership] the token
  */
-export function handleTextMessage(text, socketId, token) {
-  const membership = readToken(token);
+export function handleTextMessage(text, socketId, membership) {
   const request = membership?.lines ? readLine(text, membership) : readRequest(text);
   if (request.type === 'nothing') return;
   if (request.type === 'quit') {
@@ -90,18 +89,17 @@ export async function handleSocketyMessage(message, socketId) {
 /**
  * @param {Uint8Array} _data
  * @param {number} socketId
- * @param {Uint8Array} [token]
+ * @param {Membership} [membership] the token
  */
-export function handleBinaryMessage(_data, socketId, token) {
-  reply(socketId, problem('bad-json', 'Send text.'), readToken(token));
+export function handleBinaryMessage(_data, socketId, membership) {
+  reply(socketId, problem('bad-json', 'Send text.'), membership);
 }
 
 /**
  * @param {number} socketId already gone: nothing can be sent to it
- * @param {Uint8Array} [token]
+ * @param {Membership} [membership] the token
  */
-export function handleClose(socketId, token) {
-  const membership = readToken(token);
+export function handleClose(socketId, membership) {
   if (hasJoined(membership)) leaveRoom(socketId, membership);
 }
 
@@ -181,7 +179,7 @@ function leaveRoom(socketId, member) {
  */
 function setMembership(socketId, membership) {
   try {
-    setToken(socketId, JSON.stringify(membership));
+    setToken(socketId, membership);
     return true;
   } catch (error) {
     if (error instanceof MillraceError && error.code === 'ERR_MILLRACE_SOCKET_NOT_FOUND') return false;
@@ -225,15 +223,9 @@ function hasJoined(membership) {
   return membership?.alias !== undefined;
 }
 
-/** @param {Uint8Array} [token] @returns {Membership | undefined} */
-function readToken(token) {
-  return token?.length ? JSON.parse(decoder.decode(token)) : undefined;
-}
-
 const refusal = new ResponseDraft().data();
 /**
  * Where each console is once its last request is done. A connection never changes its worker.
  * @type {WeakMap<import('millrace/sockety').Connection, Promise<Membership | undefined>>}
  */
 const consoles = new WeakMap();
-const decoder = new TextDecoder();

@@ -47,7 +47,7 @@ const handlers = {
   handleTextMessage(name) {
     const source = sources.find((one) => one.name === name && one.url !== undefined);
     source?.stop();
-    if (source !== undefined) setTimeout(() => stopping || source.start(), Number(values.away));
+    if (source !== undefined) setTimeout(() => stopping || source.start(), Number(values.away)).unref();
   },
 
   fetch(request) {
@@ -65,6 +65,7 @@ const handlers = {
 const page = await start({
   bind: { address: `127.0.0.1:${values.port}`, static: fileURLToPath(new URL('public', import.meta.url)), origins: [] },
   handlers,
+  stopOnSignals: true,
   onError: (error) => console.error(error),
 });
 const port = page.addresses[0]?.split(':')[1];
@@ -79,17 +80,13 @@ const splice = await start({
     localTargets: true,
   },
   handlers,
+  stopOnSignals: true,
 });
 splicePort = splice.addresses[0]?.split(':')[1] ?? '';
 console.log(`Dashboard example: http://localhost:${port}`);
 
 let stopping = false;
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.on(signal, async () => {
-    if (stopping) return;
-    stopping = true;
-    for (const source of sources) source.stop();
-    await Promise.all([splice.stop(), page.stop()]);
-    process.exit(0);
-  });
-}
+page.stopped.then(() => {
+  stopping = true;
+  for (const source of sources) source.stop();
+});

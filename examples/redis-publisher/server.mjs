@@ -35,6 +35,7 @@ const server = await start({
   ],
   workerPath: new URL('./worker.mjs', import.meta.url),
   threads: 1,
+  stopOnSignals: true,
   onError: (error) => console.error(error),
 });
 
@@ -48,13 +49,4 @@ const publisher = values['no-publisher']
   : spawn('python3', [script, String(redisPort)], { stdio: ['ignore', 'inherit', 'inherit'] });
 publisher?.on('error', () => console.log('There is no python3: publish with redis-cli, as the README shows.'));
 
-let stopping = false;
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.on(signal, async () => {
-    if (stopping) return;
-    stopping = true;
-    publisher?.kill();
-    await server.stop();
-    process.exit(0);
-  });
-}
+server.stopped.then(() => publisher?.kill());

@@ -40,12 +40,4 @@ const server = app.listen(values.port, 'localhost', (error) => {
   console.log(`REST API example: http://${server.address?.replace('127.0.0.1', 'localhost')}`);
 });
 
-let stopping = false;
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.on(signal, async () => {
-    if (stopping) return;
-    stopping = true;
-    await server.close();
-    process.exit(0);
-  });
-}
+server.stopOnSignals();

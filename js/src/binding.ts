@@ -106,8 +106,10 @@ export interface NativeGateway {
   hasSubscriptions(channel: Name | Pattern): boolean;
   createVirtualSocket(socketId: number, userDataOrPrefix?: number | Data): number;
   deleteVirtualSocket(id: number, expectedTarget?: number): boolean;
-  setToken(socketId: number, token: Data): void;
-  token(socketId: number): Buffer | undefined;
+  /** `isValue`: `token` is a value that was serialised; false where it is not given. */
+  setToken(socketId: number, token: Data, isValue?: boolean): void;
+  /** Bytes come as a `Buffer`, a value as an `ArrayBuffer`. */
+  token(socketId: number): Buffer | ArrayBuffer | undefined;
   getKey(key: Name): Buffer | undefined;
   setKey(key: Name, value?: Data): Buffer | undefined;
   setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean;
@@ -169,7 +171,13 @@ export interface NativeWorker {
   hold(socketId: number, events: number, bytes: number): void;
   release(socketId: number, events: number, bytes: number): void;
   claimClose(socketId: number): boolean;
-  acceptOpen(socketId: number, protocol: string | undefined, token: Data | undefined, headers: string[]): void;
+  acceptOpen(
+    socketId: number,
+    protocol: string | undefined,
+    token: Data | undefined,
+    headers: string[],
+    isValue: boolean,
+  ): void;
   refuseOpen(socketId: number, status: number, headers: string[], body: Data | undefined): void;
   /** The whole answer to a request. `headers`: names and values in turn, joined by `\0`, `parts` in number. */
   respond(request: number, status: number, headers: string, parts: number, body?: string | Uint8Array): void;

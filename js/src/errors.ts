@@ -36,6 +36,8 @@ export const ERROR_CODES = {
     'A text message to a virtual socket with user data is no JSON object; it was sent unchanged.',
   ERR_MILLRACE_NOT_RUNNING:
     'The gateway or the server has not been started, or is stopped; or the workers were stopped before all of them were replaced.',
+  ERR_MILLRACE_NO_HANDLER:
+    'The worker module, or `options.handlers`, has no handler: neither as a named export nor in its default export. The message says what it has. `handlers: {}` is allowed, for listeners that need none.',
   ERR_MILLRACE_OVERLOADED:
     'An I/O thread has nearly `limits.shardInboxBytes` to do already, so nobody was subscribed. Try again later; one call for very many sockets can be made several.',
   ERR_MILLRACE_REQUEST_ABORTED:

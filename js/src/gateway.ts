@@ -3,13 +3,18 @@
 import { binding, type NativeGateway } from './binding.js';
 import { askCluster, type ClusterInfo } from './cluster.js';
 import { MillraceError } from './errors.js';
-import { parseReplaceOptions, parseStopOptions, type StartOptions } from './options.js';
+import type { StartOptions } from './options.js';
+import { nothing } from './quiet.js';
 import { ownWorkerData } from './runtime.js';
+import { parseReplaceOptions, parseStopOptions } from './server-options.js';
+import { type StopOptions, stopOnSignals } from './signals.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import { type Begun, Supervisor } from './supervisor.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 import { parseTlsOptions, type TlsOptions } from './tls.js';
+import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/define.js';
 import type { Replies } from './worker/replies.js';
+import { storedToken } from './worker/token.js';
 
 /** What `start` resolves to: the listeners of one call. */
 export interface Server {
@@ -20,7 +25,19 @@ export interface Server {
    * for at most `drain` milliseconds (default 5,000), closes. The last server to stop also ends the workers, after
    * every `handleClose` and then `handleStop` are done, and the I/O threads. Later calls return the first one's promise.
    */
-  stop(options?: { drain?: number }): Promise<void>;
+  stop(options?: StopOptions): Promise<void>;
+  /** Resolves when the server is stopped, whoever did it: for what comes after, such as closing a database. Never rejects. */
+  readonly stopped: Promise<void>;
+  /**
+   * From now on SIGINT and SIGTERM (on Windows SIGBREAK and SIGHUP, too) stop this server as `stop()` does; a second one ends the
+   * process at once, with 128 and the signal's number. The process ends by itself when nothing else keeps it running. Once
+   * the server is stopped, signals do what they did before. Only the first call counts.
+   *
+   * @throws {TypeError} naming what is wrong with the options
+   */
+  stopOnSignals(options?: StopOptions): void;
+  /** `stop()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
   /**
    * Replaces the gateway's workers by new ones that import their module again, one after the other, while the server
    * goes on. Each new one takes connections before the old one lets its own go: they are closed with 1012, so a client
@@ -83,11 +100,16 @@ export class Gateway {
   }
 
   /** See the module function `start`. */
-  async start(options: StartOptions): Promise<Server> {
+  async start<Types extends WorkerTypes = BytesOnly>(options: StartOptions<Types> & NeedsArg<Types>): Promise<Server> {
     if (this.#supervisor === undefined) {
       throw new MillraceError('ERR_MILLRACE_START_IN_WORKER', 'start cannot be called in a worker');
     }
-    return new RunningServer(this, this.#supervisor, await this.#supervisor.begin(options));
+    const supervisor = this.#supervisor;
+    const starting = supervisor.begin(options).then((begun) => new RunningServer(this, supervisor, begun));
+    // from the beginning: a signal while the workers start is heeded, too
+    const { stopOnSignals: asked } = (options ?? {}) as StartOptions;
+    if (asked) stopOnSignals(starting, asked === true ? {} : asked);
+    return starting;
   }
 
   /** See the module function `send`. */
@@ -146,8 +168,10 @@ export class Gateway {
   }
 
   /** See the module function `setToken`. */
-  setToken(socketId: number, token: Data): void {
-    this.#inOrder().setToken(socketId, token);
+  setToken<Token>(socketId: number, token: Token): void {
+    const { data, isValue } = storedToken(token, "argument 'token'");
+    // one that is missing is refused there
+    this.#inOrder().setToken(socketId, data as Data, isValue);
   }
 
   /** See the module function `createVirtualSocket`. */
@@ -208,10 +232,13 @@ export class Gateway {
 
 class RunningServer implements Server {
   readonly addresses: string[];
+  readonly stopped: Promise<void>;
   readonly #gateway: Gateway;
   readonly #supervisor: Supervisor;
   readonly #begun: Begun;
   #stopping: Promise<void> | undefined;
+  #isStopped: () => void = nothing;
+  #heedsSignals = false;
   /** Reloads come one after the other: the last call's files are what stays. */
   #reloading: Promise<void> = Promise.resolve();
 
@@ -220,12 +247,26 @@ class RunningServer implements Server {
     this.#gateway = gateway;
     this.#supervisor = supervisor;
     this.#begun = begun;
+    this.stopped = new Promise((resolve) => {
+      this.#isStopped = resolve;
+    });
   }
 
-  async stop(options?: { drain?: number }): Promise<void> {
+  async stop(options?: StopOptions): Promise<void> {
     const drain = parseStopOptions(options);
-    this.#stopping ??= this.#supervisor.finish(this.#begun, drain);
+    this.#stopping ??= this.#supervisor.finish(this.#begun, drain).finally(this.#isStopped);
     return this.#stopping;
+  }
+
+  stopOnSignals(options: StopOptions = {}): void {
+    parseStopOptions(options);
+    if (this.#heedsSignals || this.#stopping !== undefined) return;
+    this.#heedsSignals = true;
+    stopOnSignals(Promise.resolve(this), options);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
   }
 
   async replaceWorkers(options?: { signal?: AbortSignal }): Promise<void> {

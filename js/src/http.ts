@@ -6,6 +6,7 @@
 
 import { App } from './http/app.js';
 import { json, urlencoded } from './http/body.js';
+import type { Params } from './http/pattern.js';
 import { Routes } from './http/router.js';
 
 export type { Settings } from './http/app.js';
@@ -16,7 +17,8 @@ export type { Params } from './http/pattern.js';
 export type { Fields } from './http/query.js';
 export type { ClientInfo, Request } from './http/request.js';
 export type { Piece, Response, Streamable } from './http/response.js';
-export type { ErrorHandler, Handler, Middleware, Next } from './http/router.js';
+export type { RouteParams } from './http/route-params.js';
+export type { ErrorHandler, Handler, Middleware, Mountable, Next, RouteHandlers } from './http/router.js';
 export type { Socket, SocketHandlers } from './http/sockets.js';
 export { HttpError } from './http/status.js';
 export { App, Routes };
@@ -37,12 +39,15 @@ export function createApp(): App {
   return new App();
 }
 
-/** Makes a router, to be mounted with `use`. */
+/**
+ * Makes a router, to be mounted with `use`. `Router<{ user: string }>()` says what the path has that it is mounted on; without
+ * that its handlers may look for any parameter.
+ */
 export interface RouterMaker {
   /** With `new`. */
-  new (): Routes;
+  new <Outer = Params>(): Routes<Outer>;
   /** Without. */
-  (): Routes;
+  <Outer = Params>(): Routes<Outer>;
 }
 
 /** Makes an app. */
@@ -66,10 +71,10 @@ export interface ExpressMaker {
 }
 
 /** A router. */
-export type Router = Routes;
+export type Router<Outer = Params> = Routes<Outer>;
 
 /** Makes a router, with `new` or without. */
-export const Router: RouterMaker = withoutNew(Routes);
+export const Router: RouterMaker = withoutNew(Routes) as RouterMaker;
 
 /** The class of apps under the name that programs written for Express use; makes one with `new` or without. */
 export const Express: AppMaker = withoutNew(App);

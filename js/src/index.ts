@@ -10,6 +10,7 @@ import { Gateway, type Server, threadGateway } from './gateway.js';
 import type { StartOptions } from './options.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
+import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/define.js';
 
 export type { BackplaneOptions, BackplaneTls } from './backplane.js';
 export type { ClusterInfo, ClusterNode } from './cluster.js';
@@ -19,9 +20,11 @@ export type { BackplaneFull, GatewayLimits, Limits, ListenerLimits, OutboxPolicy
 export type { LogLevel, LogLine } from './log.js';
 export type { Listener, ListenerOptions, StartOptions } from './options.js';
 export type * from './protocols/index.js';
+export type { StopOptions } from './signals.js';
 export type { BackplaneStats, ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
 export type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 export type { TlsIdentity, TlsOptions, TlsSource } from './tls.js';
+export { defineWorker, type WorkerTypes, type WorkerTypesOf } from './worker/define.js';
 export type { AnswerBody, PlainAnswer } from './worker/fetch/answer.js';
 export type { FetchHandler } from './worker/fetch/handler.js';
 export type { RequestInfo } from './worker/fetch/request.js';
@@ -45,7 +48,7 @@ export type { FetchApp } from './worker-options.js';
  * A failed call undoes what it did and may be retried. The process keeps running until every server is stopped.
  *
  * @throws {TypeError} (as a rejection) naming every option that is wrong; nothing was started
- * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED, ERR_MILLRACE_ADDRESS_IN_USE,
+ * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED, ERR_MILLRACE_NO_HANDLER, ERR_MILLRACE_ADDRESS_IN_USE,
  *   ERR_MILLRACE_BIND_FAILED, ERR_MILLRACE_ALREADY_STARTED, ERR_MILLRACE_START_IN_WORKER
  * @throws {DOMException} (as a rejection) DataCloneError if `workerArg` cannot be cloned
  * @example
@@ -56,7 +59,9 @@ export type { FetchApp } from './worker-options.js';
  * await server.stop();
  * ```
  */
-export function start(options: StartOptions): Promise<Server> {
+export function start<Types extends WorkerTypes = BytesOnly>(
+  options: StartOptions<Types> & NeedsArg<Types>,
+): Promise<Server> {
   return threadGateway().start(options);
 }
 
@@ -132,13 +137,15 @@ export function hasSubscriptions(channel: Name | Pattern): boolean {
 }
 
 /**
- * Attaches bytes to a connection. Its handlers get them from the next event on, also those already received.
+ * Attaches a token to a connection. Its handlers get it from the next event on, also those already received.
  *
- * @param token may be empty, at most 1 MiB; a string is stored as UTF-8
- * @throws {TypeError} naming the bad argument
+ * @param token bytes, which may be empty: handlers get them as bytes, and a string as its UTF-8. Any other value that can be
+ *   cloned, such as an object: each worker that handles the connection gets a copy of its own, made once. At most 1 MiB, of a
+ *   value when it is serialised
+ * @throws {TypeError} naming the bad argument, also if it is a value that cannot be cloned
  * @throws {MillraceError} ERR_MILLRACE_SOCKET_NOT_FOUND if the id is no open connection (a virtual socket has no token)
  */
-export function setToken(socketId: number, token: Data): void {
+export function setToken<Token>(socketId: number, token: Token): void {
   threadGateway().setToken(socketId, token);
 }
 

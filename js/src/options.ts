@@ -19,7 +19,10 @@ import { HTTP_KEYS, type HttpOptions, readHttp } from './protocols/http.js';
 import PROTOCOLS, { type ProtocolName, type Protocols } from './protocols/index.js';
 import type { Defaults } from './protocols/protocol.js';
 import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
+import { readStopOnSignals } from './server-options.js';
+import type { StopOptions } from './signals.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
+import type { ArgOf, BytesOnly, WorkerTypes } from './worker/define.js';
 import type { WorkerModule } from './worker/module.js';
 import { type FetchApp, readWorkers, type WorkerPlan } from './worker-options.js';
 
@@ -47,21 +50,24 @@ export interface ListenerOptions<OwnLimits extends ListenerLimits = ListenerLimi
   limits?: OwnLimits;
 }
 
-/** Options of `start`. Those of HTTP are for all listeners that speak it. */
-export interface StartOptions extends HttpOptions {
+/**
+ * Options of `start`. Those of HTTP are for all listeners that speak it. `Types` says what the workers are given: see
+ * `defineWorker`.
+ */
+export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends HttpOptions {
   /** Where to listen. An empty array listens nowhere. */
   bind: string | Listener | (string | Listener)[];
   /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. Required on the first call. */
   workerPath?: string | URL;
   /**
-   * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. A worker module's
-   * namespace, or an app.
+   * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. An object with handlers, a
+   * worker module's namespace, or an app. `{}` says that the listeners need none.
    */
-  handlers?: WorkerModule | FetchApp;
+  handlers?: WorkerModule<Types> | FetchApp;
   /** Worker threads. Default: the available parallelism, at least 4. 0 runs the handlers on the calling thread. */
   threads?: number;
   /** Given to `handleStart` of every worker, as a structured clone. */
-  workerArg?: unknown;
+  workerArg?: ArgOf<Types>;
   /** I/O threads, 1 to 64. Default: the available parallelism. Fixed by the first call. */
   ioThreads?: number;
   /**
@@ -69,6 +75,11 @@ export interface StartOptions extends HttpOptions {
    * the kernel has it and allows it (containers often do not), ordinary writes elsewhere. Fixed by the first call.
    */
   ioUring?: boolean;
+  /**
+   * Whether SIGINT and SIGTERM stop this server, as `stopOnSignals()` of it does, or how; also those that come while it starts.
+   * Default false.
+   */
+  stopOnSignals?: boolean | StopOptions;
   /**
    * The link to other nodes, so that several processes or machines act as one: `'redis://localhost:6379'`,
    * `'nats://localhost:4222'`, or more about it. Fixed by the first call.
@@ -148,6 +159,7 @@ export function readStartOptions(options: unknown, first: boolean, problems: str
   const reusePort = readFlag(root['reusePort'], 'options.reusePort', problems);
   const tls = readTls(root['tls'], 'options.tls', problems);
   const proxy = readProxy(root, 'options', {}, problems);
+  readStopOnSignals(root['stopOnSignals'], problems);
   const protocols: Defaults = { http: readHttp(root, 'options', {}, problems) };
   return {
     listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, reusePort, tls, proxy, protocols }, problems),
@@ -170,40 +182,6 @@ export function throwAll(problems: readonly string[]): void {
   if (problems.length > 1) throw new TypeError(`invalid options:\n  ${problems.join('\n  ')}`);
 }
 
-/**
- * Checks the options of `Server.stop`.
- *
- * @throws {TypeError} naming the problem
- * @returns the time outboxes have to drain, in milliseconds
- */
-export function parseStopOptions(options: unknown): number {
-  if (options === undefined) return DRAIN_MS;
-  const problems: string[] = [];
-  const root = readObject(options, 'options', ['drain'], problems);
-  const drain = readNumber(root['drain'], 'options.drain', { least: 0, most: 86_400_000 }, problems);
-  if (problems.length > 0) throw new TypeError(problems.join('; '));
-  return drain ?? DRAIN_MS;
-}
-
-/**
- * Checks the options of `Server.replaceWorkers`.
- *
- * @throws {TypeError} naming the problem
- */
-export function parseReplaceOptions(options: unknown): AbortSignal | undefined {
-  if (options === undefined) return undefined;
-  const problems: string[] = [];
-  const { signal } = readObject(options, 'options', ['signal'], problems);
-  if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    problems.push(`options.signal must be an AbortSignal, not ${shown(signal)}`);
-  }
-  if (problems.length > 0) throw new TypeError(problems.join('; '));
-  return signal as AbortSignal | undefined;
-}
-
-/** Default of `stop({ drain })`. */
-const DRAIN_MS = 5_000;
-
 type Protocol = (typeof PROTOCOLS)[number];
 
 const START_KEYS = [
@@ -214,6 +192,7 @@ const START_KEYS = [
   'workerArg',
   'ioThreads',
   'ioUring',
+  'stopOnSignals',
   'backplane',
   'limits',
   'tls',

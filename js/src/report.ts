@@ -73,6 +73,10 @@ export function readable(value: unknown): string {
 
 /** What is thrown when a worker cannot be started. */
 export function workerFailure(cause: unknown): MillraceError {
+  // a mistake that is known needs no error around it
+  if (cause instanceof Error && (cause as MillraceError).code === 'ERR_MILLRACE_NO_HANDLER') {
+    return new MillraceError('ERR_MILLRACE_NO_HANDLER', cause.message);
+  }
   return new MillraceError('ERR_MILLRACE_WORKER_FAILED', `a worker could not be started: ${readable(cause)}`, {
     cause: cause instanceof Error ? cause : revive(postable(cause)),
   });

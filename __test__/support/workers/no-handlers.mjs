@@ -1,2 +1,2 @@
-// A worker module that handles nothing.
-export const unrelated = true;
+// A worker module that handles nothing of a connection.
+export function handleStart() {}

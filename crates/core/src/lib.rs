@@ -40,4 +40,4 @@ pub use crate::registry::{
     ChannelState, Core, Counts, EnterError, Reach, SocketState, Target, TokenError,
 };
 pub use crate::route::{Route, ShardIndex, ShardSet};
-pub use crate::sockets::{Closed, SocketInfo};
+pub use crate::sockets::{Closed, SocketInfo, Token};

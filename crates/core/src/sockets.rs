@@ -33,7 +33,25 @@ pub struct Closed {
     /// What the socket was opened with.
     pub info: SocketInfo,
     /// Its last token.
-    pub token: Option<Bytes>,
+    pub token: Option<Token>,
+}
+
+/// What an application has attached to a socket. Nothing here reads the bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Token {
+    /// What is stored.
+    pub bytes: Bytes,
+    /// Whether the bytes are a value in the form that JavaScript serialises it in. If not, they are what the application gave.
+    pub is_value: bool,
+}
+
+impl From<Bytes> for Token {
+    fn from(bytes: Bytes) -> Self {
+        Self {
+            bytes,
+            is_value: false,
+        }
+    }
 }
 
 /// Sockets that no longer exist with the channels they were in, to be visited after the socket's lock is
@@ -71,7 +89,7 @@ pub(crate) struct Real {
     is_closing: bool,
     worker: u32,
     /// Boxed because most sockets have none.
-    token: Option<Box<Bytes>>,
+    token: Option<Box<Token>>,
 }
 
 impl Real {
@@ -262,7 +280,7 @@ impl SocketTable {
     }
 
     /// Replaces a real socket's token and returns the one before; `Err` if there is no such socket.
-    pub(crate) fn set_token(&mut self, id: SocketId, token: Bytes) -> Result<Option<Bytes>, Bytes> {
+    pub(crate) fn set_token(&mut self, id: SocketId, token: Token) -> Result<Option<Token>, Token> {
         match self.entries.get_mut(&id).map(|entry| &mut entry.nature) {
             Some(Nature::Real(real)) => {
                 Ok(real.token.replace(Box::new(token)).map(|before| *before))
@@ -271,7 +289,7 @@ impl SocketTable {
         }
     }
 
-    pub(crate) fn token(&self, id: SocketId) -> Option<Bytes> {
+    pub(crate) fn token(&self, id: SocketId) -> Option<Token> {
         match &self.entries.get(&id)?.nature {
             Nature::Real(real) => real.token.as_deref().cloned(),
             Nature::Virtual(_) => None,

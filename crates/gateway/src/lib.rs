@@ -47,8 +47,8 @@ pub use millrace_backplane::{
 };
 pub use millrace_core::{
     Annotation, AnnotationError, ChannelState, Core, Counts, EnterError, Held, Kind, Name, Pattern,
-    PatternError, Reach, ShardSet, SocketId, SocketState, Space, Tally, Target, TokenError, Topic,
-    Update,
+    PatternError, Reach, ShardSet, SocketId, SocketState, Space, Tally, Target, Token, TokenError,
+    Topic, Update,
 };
 pub use net::address::{BindAddress, ListenError};
 pub use net::connect::DialTarget;

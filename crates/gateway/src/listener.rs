@@ -12,7 +12,7 @@ use crate::net::stream::RawStream;
 use crate::net::tls::{Connector, Terms};
 use crate::notice::{Notice, Notices};
 use crate::permits::Permit;
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// A listener, shared by everything accepted on it.
 #[derive(Debug)]
@@ -112,6 +112,8 @@ pub(crate) struct Stopping {
     pub(crate) listeners: Vec<u32>,
     pub(crate) deadline: Instant,
     pub(crate) cut: AtomicU64,
+    /// How many stops are in progress, this one among them.
+    pub(crate) in_progress: Arc<AtomicUsize>,
 }
 
 impl ListenerState {
@@ -183,6 +185,7 @@ impl Drop for Left {
 /// Every shard is done with it, or has ended without looking at it.
 impl Drop for Stopping {
     fn drop(&mut self) {
+        self.in_progress.fetch_sub(1, Ordering::SeqCst);
         let cut = self.cut.load(Ordering::SeqCst);
         self.notices.post(match self.ticket {
             Some(ticket) => Notice::ListenersStopped { ticket, cut },

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use millrace_gateway::limits::FixedLimits;
-use millrace_gateway::{Kind, SocketId, Target, Topic};
+use millrace_gateway::{Kind, SocketId, Target, Token, Topic};
 
 use crate::failure::{Failure, Outcome};
 use crate::js::{Js, Type, Value};
@@ -251,15 +251,22 @@ pub(crate) fn copied(
     })
 }
 
-/// Refuses a token that is too long: it travels with its connection's close.
-pub(crate) fn check_token(token: &Bytes) -> Outcome<()> {
+/// A token of these bytes, which `is_value` says are a value or not. One that is too long is refused: it travels with its
+/// connection's close.
+pub(crate) fn token(js: Js<'_>, bytes: Bytes, is_value: Value<'_>) -> Outcome<Token> {
+    let is_value = !is_undefined(js, is_value)? && js.to_boolean(is_value)?;
     let limit = FixedLimits::default().token_bytes;
-    if token.len() <= limit {
-        return Ok(());
+    if bytes.len() <= limit {
+        return Ok(Token { bytes, is_value });
     }
+    let length = if is_value {
+        "when it is serialised"
+    } else {
+        "long"
+    };
     Err(Failure::Argument(format!(
-        "argument 'token' must be at most {limit} bytes long, not {}",
-        token.len()
+        "argument 'token' must be at most {limit} bytes {length}, not {}",
+        bytes.len()
     )))
 }
 

@@ -173,12 +173,12 @@ pub(crate) fn delete_virtual_socket<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     call.js.boolean(deleted).map(Some)
 }
 
-/// `setToken(socketId, token): void`
+/// `setToken(socketId, token, isValue): void`
 pub(crate) fn set_token<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let id = arguments::id(call.js, call.arguments[0], "socketId")?;
     let mut scratch = call.own.environment().scratch().borrow();
-    let token = arguments::copied(call.js, call.arguments[1], "token", &mut scratch)?;
-    arguments::check_token(&token)?;
+    let bytes = arguments::copied(call.js, call.arguments[1], "token", &mut scratch)?;
+    let token = arguments::token(call.js, bytes, call.arguments[2])?;
     call.own
         .with(|gateway| gateway.set_token(id, token))?
         .map_err(|_| {
@@ -190,11 +190,17 @@ pub(crate) fn set_token<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     Ok(None)
 }
 
-/// `token(socketId): Buffer | undefined`
+/// `token(socketId): Buffer | ArrayBuffer | undefined`; an `ArrayBuffer` has a value.
 pub(crate) fn token<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
     let id = arguments::id(call.js, call.arguments[0], "socketId")?;
     let token = call.own.with(|gateway| gateway.token(id))?;
-    token.map(|token| call.js.buffer(&token)).transpose()
+    let made = token.map(|token| {
+        if token.is_value {
+            return call.js.array_buffer(&token.bytes).map(|(value, _)| value);
+        }
+        call.js.buffer(&token.bytes)
+    });
+    made.transpose()
 }
 
 /// `getKey(key): Buffer | undefined`

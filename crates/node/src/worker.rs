@@ -74,9 +74,9 @@ pub(crate) fn claim_close<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     call.js.boolean(claimed).map(Some)
 }
 
-/// `acceptOpen(socketId, protocol, token, headers)`; `headers` lists names and values in turn.
+/// `acceptOpen(socketId, protocol, token, headers, isValue)`; `headers` lists names and values in turn, `isValue` is of the token.
 pub(crate) fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
-    let (js, [socket, protocol, token, headers, _]) = (call.js, call.arguments);
+    let (js, [socket, protocol, token, headers, is_value]) = (call.js, call.arguments);
     let socket = arguments::id(js, socket, "socketId")?;
     let protocol = if arguments::is_undefined(js, protocol)? {
         None
@@ -85,10 +85,10 @@ pub(crate) fn accept_open<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     };
     let mut scratch = call.own.environment().scratch().borrow();
     let token = arguments::optional_copied(js, token, "token", &mut scratch)?;
-    token.as_ref().map_or(Ok(()), arguments::check_token)?;
+    let token = token.map(|bytes| arguments::token(js, bytes, is_value));
     let acceptance = Acceptance {
         protocol,
-        token,
+        token: token.transpose()?,
         headers: read_headers(js, headers)?,
     };
     call.own

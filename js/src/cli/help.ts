@@ -2,6 +2,7 @@
 
 export const HELP = `Usage: millrace <command>
 
+  init [directory]    write a small project that runs
   serve <worker.js>   serve WebSocket connections with a worker module
   splice              let clients have many WebSockets through one, as wsplice does
   bench <ws-url>      measure a WebSocket server
@@ -10,6 +11,13 @@ export const HELP = `Usage: millrace <command>
 
 Exit codes: 0 fine, 1 it did not work, 2 wrong arguments, 128 + signal ended by a second signal.
 Environment: RUST_LOG=debug shows the log, NO_COLOR=1 takes the colours away.`;
+
+export const INIT_HELP = `Usage: millrace init [directory] [options]
+
+Writes a project that runs: a server, its worker, a page and what npm needs. Without a directory it is the current one.
+Where one of its files is there already, it says which, and writes none.
+
+  --typescript        in TypeScript, which npm start compiles`;
 
 export const SERVE_HELP = `Usage: millrace serve <worker.js> [options]
 

@@ -4,7 +4,8 @@
 import { VERSION } from '../addon.js';
 import { UsageError } from './arguments.js';
 import { bench } from './bench.js';
-import { BENCH_HELP, HELP, SERVE_HELP, SPLICE_HELP } from './help.js';
+import { BENCH_HELP, HELP, INIT_HELP, SERVE_HELP, SPLICE_HELP } from './help.js';
+import { init } from './init.js';
 import { serve } from './serve.js';
 import { splice } from './splice.js';
 import { line } from './terminal.js';
@@ -16,6 +17,7 @@ interface Command {
 }
 
 const COMMANDS = new Map<string, Command>([
+  ['init', { help: INIT_HELP, run: init }],
   ['serve', { help: SERVE_HELP, run: serve }],
   ['splice', { help: SPLICE_HELP, run: splice }],
   ['bench', { help: BENCH_HELP, run: bench }],
@@ -38,7 +40,7 @@ async function main(args: string[]): Promise<number> {
     return OK;
   }
   const problem = name === undefined ? 'a command is missing' : `there is no ${readable(name)}`;
-  throw new UsageError(`${problem}: it is serve, splice, bench, --help or --version`);
+  throw new UsageError(`${problem}: it is init, serve, splice, bench, --help or --version`);
 }
 
 /** Asked for before `--`, whatever else there is. */

@@ -2,6 +2,7 @@
 
 import { MillraceError } from '../errors.js';
 import { print, readable } from '../report.js';
+import { ENDING_SIGNALS } from '../signals.js';
 import { bold, line } from './terminal.js';
 
 /** What runs. */
@@ -64,7 +65,7 @@ function stopOnSignal(starting: Promise<Running>): Signals {
   const heeded: [NodeJS.Signals, () => void][] = [];
   let stopping = false;
   const stopped = new Promise<void>((resolve, reject) => {
-    for (const [signal, code] of SIGNALS) {
+    for (const [signal, code] of ENDING_SIGNALS) {
       const heed = (): void => {
         if (stopping) process.exit(code);
         stopping = true;
@@ -84,12 +85,6 @@ function stopOnSignal(starting: Promise<Running>): Signals {
     },
   };
 }
-
-/** With the exit codes that shells know. */
-const SIGNALS: [NodeJS.Signals, number][] = [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-];
 
 const OK = 0;
 const FAILED = 1;

@@ -2,6 +2,8 @@
 
 import type { Gateway } from '../gateway.js';
 import { readable } from '../report.js';
+import type { StopOptions } from '../signals.js';
+import type { Data } from '../target.js';
 import { EXCHANGE_HANDLER, type HttpExchange } from '../worker/exchange.js';
 import type { OpenAnswer, OpenRequest } from '../worker/module.js';
 import { Dispatch } from './dispatch.js';
@@ -9,7 +11,8 @@ import { AppServer, gatewayFor, type ListenCallback, type ListenOptions, parseLi
 import { comparable, noParams } from './pattern.js';
 import { Request } from './request.js';
 import { Response } from './response.js';
-import { type Handler, Routes, routerChanges } from './router.js';
+import type { RouteParams } from './route-params.js';
+import { type RouteHandlers, Routes, routerChanges } from './router.js';
 import { type SocketHandlers, Sockets } from './sockets.js';
 import { statusText } from './status.js';
 import { Table } from './table.js';
@@ -32,7 +35,7 @@ export interface Settings {
  * app.listen(3000);
  * ```
  */
-export class App extends Routes {
+export class App extends Routes<unknown> {
   readonly #settings = new Map<string, unknown>();
   readonly #sockets = new Sockets();
   readonly #servers = new Set<AppServer>();
@@ -77,20 +80,31 @@ export class App extends Routes {
 
   /** With a name alone: the value of a setting. With handlers: as in `Router`. */
   override get(name: string): unknown;
-  override get(path: string | string[], ...handlers: (Handler | Handler[])[]): this;
-  override get(path: string | string[], ...handlers: (Handler | Handler[])[]): unknown {
+  override get<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path>): this;
+  override get<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path>): unknown {
     if (handlers.length > 0 || typeof path !== 'string') return super.get(path, ...handlers);
     if (path === 'json body') return this.#jsonBody;
     return path === 'body limit' ? this.#bodyLimit : this.#settings.get(path);
   }
 
   /**
-   * Takes WebSockets on a path. A path that no call names is refused with 404.
+   * Takes WebSockets on a path. A path that no call names is refused with 404. `Attached` is what `socket.data` is to be; who names
+   * it and wants the parameters typed, too, names the path behind it.
    *
    * @throws {TypeError} naming what is wrong
+   * @example
+   * ```ts
+   * app.ws<{ name: string }>('/chat', {
+   *   open: (socket) => void (socket.data = { name: socket.query.name ?? 'guest' }),
+   *   text: (socket, text) => void socket.publish('chat', `${socket.data.name}: ${text}`),
+   * });
+   * ```
    */
-  ws(path: string, handlers: SocketHandlers): this {
-    this.#sockets.add(path, handlers);
+  ws<Attached = unknown, Path extends string = string>(
+    path: Path,
+    handlers: SocketHandlers<Attached, RouteParams<Path>>,
+  ): this {
+    this.#sockets.add(path, handlers as SocketHandlers);
     return this;
   }
 
@@ -116,7 +130,7 @@ export class App extends Routes {
   }
 
   /** Closes every server that `listen` returned. */
-  async close(options?: { drain?: number }): Promise<void> {
+  async close(options?: StopOptions): Promise<void> {
     await Promise.all([...this.#servers].map((server) => server.close(options)));
   }
 
@@ -147,7 +161,9 @@ export class App extends Routes {
     ip: string,
     _headers: Record<string, string>,
     request: OpenRequest,
-  ): OpenAnswer | Promise<OpenAnswer> => this.#sockets.open(id, ip, request);
+  ): OpenAnswer<Data> | Promise<OpenAnswer<Data>> =>
+    // whatever its token is: no handler of an app gets it
+    this.#sockets.open(id, ip, request) as OpenAnswer<Data> | Promise<OpenAnswer<Data>>;
 
   /** @internal */
   readonly handleTextMessage = (text: string, id: number): void | Promise<void> => this.#sockets.message(id, text);

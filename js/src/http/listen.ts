@@ -3,8 +3,11 @@
 import { binding } from '../binding.js';
 import { Gateway, type Server, threadGateway } from '../gateway.js';
 import type { StartOptions } from '../options.js';
+import { nothing } from '../quiet.js';
 import { readable } from '../report.js';
 import { ownWorkerData } from '../runtime.js';
+import { parseStopOptions } from '../server-options.js';
+import { type StopOptions, stopOnSignals } from '../signals.js';
 import type { Stats } from '../stats.js';
 
 /** What `app.listen` takes instead of a port: the options of `start`, except those about workers. */
@@ -61,11 +64,27 @@ export class AppServer {
     return this.#gateway.stats();
   }
 
+  /** As `stopped` of a server of `start`. Also resolves if it does not listen. */
+  get stopped(): Promise<void> {
+    return this.#starting.then(({ stopped }) => stopped, nothing);
+  }
+
+  /** As `stopOnSignals` of a server of `start`; also for signals that come before it listens. */
+  stopOnSignals(options?: StopOptions): void {
+    parseStopOptions(options);
+    stopOnSignals(this.#starting, options);
+  }
+
+  /** `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   /**
    * Stops listening, lets answers that are under way be finished and outboxes drain for at most `drain` milliseconds
    * (default 5,000), and closes the connections.
    */
-  async close(options?: { drain?: number }): Promise<void> {
+  async close(options?: StopOptions): Promise<void> {
     const server = await this.#starting.catch(() => undefined);
     await server?.stop(options);
     this.#whenClosed();

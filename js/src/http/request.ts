@@ -17,8 +17,8 @@ export interface ClientInfo {
   readonly port: number;
 }
 
-/** One request. Headers, query, cookies and body are parsed when they are first read. */
-export class Request {
+/** One request. Headers, query, cookies and body are parsed when they are first read. `Path` has the parameters of its path. */
+export class Request<Path = Params> {
   /** As sent: `'GET'`. */
   readonly method: string;
   /** The target as sent: `'/users?page=2'`. */
@@ -26,10 +26,10 @@ export class Request {
   /** The target without its query, not decoded: `'/users'`. In mounted routers, too, the whole path. */
   readonly path: string;
   /** The parameters of the pattern that matched, decoded. */
-  params: Params;
+  params: Path;
 
   /** @internal */
-  constructor(exchange: HttpExchange, path: string, params: Params, jsonBody: boolean) {
+  constructor(exchange: HttpExchange, path: string, params: Path, jsonBody: boolean) {
     this.method = exchange.method;
     this.url = exchange.target;
     this.path = path;

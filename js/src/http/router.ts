@@ -1,9 +1,10 @@
 /** What an application registers: middlewares, routes and routers within it, in order. Handles no request itself. */
 
 import { readable } from '../report.js';
-import { checkPattern, joined, prefixOf } from './pattern.js';
+import { checkPattern, joined, type Params, prefixOf } from './pattern.js';
 import type { Request } from './request.js';
 import type { Response } from './response.js';
+import type { RouteParams } from './route-params.js';
 
 /**
  * Goes on with what comes next, now or later. With an error: to the error handlers; with `'route'`: past the other
@@ -11,14 +12,33 @@ import type { Response } from './response.js';
  */
 export type Next = (error?: unknown) => void;
 
-/** Answers a request or calls `next`. A promise is waited for. */
-export type Handler = (req: Request, res: Response, next: Next) => unknown;
+/**
+ * Answers a request or calls `next`. A promise is waited for. `Path` has the parameters; a handler for other paths is taken, too,
+ * since that of a mounted router gets those of the path that it is mounted on.
+ */
+export type Handler<Path = Params> = Either<(req: Request<Path>, res: Response, next: Next) => unknown>;
 
 /** Answers a request that failed, or calls `next(error)`. It is known by its four parameters. */
-export type ErrorHandler = (error: unknown, req: Request, res: Response, next: Next) => unknown;
+export type ErrorHandler<Path = Params> = Either<
+  (error: unknown, req: Request<Path>, res: Response, next: Next) => unknown
+>;
+
+/** A function, compared as methods are: with arguments of a narrower or a wider type. */
+type Either<Called extends (...given: never[]) => unknown> = {
+  call(...given: Parameters<Called>): ReturnType<Called>;
+}['call'];
+
+/** What a route takes behind its path; `Outer` has the parameters of the path that its router is mounted on. */
+export type RouteHandlers<Path extends string, Outer = unknown> = (
+  | Handler<RouteParams<Path> & Outer>
+  | Handler<RouteParams<Path> & Outer>[]
+)[];
+
+/** A router, whatever it is to be mounted on. */
+export type Mountable = Routes<never>;
 
 /** What `use` takes. */
-export type Middleware = Handler | ErrorHandler | Routes | Middleware[];
+export type Middleware = Handler | ErrorHandler | Mountable | Middleware[];
 
 /** A middleware with the path that it is for. */
 export interface Layer {
@@ -34,10 +54,13 @@ export interface Route {
   handlers: (Handler | ErrorHandler)[];
 }
 
-type Entry = { layer: Layer } | { route: Route } | { prefix: string; router: Routes };
+type Entry = { layer: Layer } | { route: Route } | { prefix: string; router: Mountable };
 
-/** What `Router` makes: routes and middlewares that are used together. Mounted with `use`. */
-export class Routes {
+/**
+ * What `Router` makes: routes and middlewares that are used together. Mounted with `use`. `Outer` has the parameters of the path
+ * that it is mounted on, which its handlers get, too.
+ */
+export class Routes<Outer = Params> {
   readonly #entries: Entry[] = [];
 
   /**
@@ -46,8 +69,8 @@ export class Routes {
    *
    * @throws {TypeError} naming the argument that is wrong
    */
-  use(...handlers: (Handler | Routes)[]): this;
-  use(path: string | string[], ...handlers: (Handler | Routes)[]): this;
+  use(...handlers: (Handler | Mountable)[]): this;
+  use<Path extends string>(path: Path | Path[], ...handlers: (Handler<RouteParams<Path> & Outer> | Mountable)[]): this;
   use(...handlers: Middleware[]): this;
   use(path: string | string[], ...handlers: Middleware[]): this;
   use(...given: (string | string[] | Middleware)[]): this {
@@ -66,42 +89,42 @@ export class Routes {
   }
 
   /** Answers GET, and HEAD. The first route whose method and path match answers. */
-  get(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+  get<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('GET', path, handlers);
   }
 
   /** Answers HEAD other than GET does. Must come before the route for GET. */
-  head(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+  head<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('HEAD', path, handlers);
   }
 
   /** Answers POST. */
-  post(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+  post<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('POST', path, handlers);
   }
 
   /** Answers PUT. */
-  put(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+  put<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('PUT', path, handlers);
   }
 
   /** Answers DELETE. */
-  delete(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+  delete<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('DELETE', path, handlers);
   }
 
   /** Answers PATCH. */
-  patch(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+  patch<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('PATCH', path, handlers);
   }
 
   /** Answers OPTIONS, which otherwise is answered with the methods of the path. */
-  options(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+  options<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('OPTIONS', path, handlers);
   }
 
   /** Answers any method. */
-  all(path: string | string[], ...handlers: (Handler | Handler[])[]): this {
+  all<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('*', path, handlers);
   }
 
@@ -122,12 +145,12 @@ export class Routes {
     }
   }
 
-  #mount(prefix: string, router: Routes): void {
+  #mount(prefix: string, router: Mountable): void {
     if (router === this || router.#holds(this)) throw new TypeError('use: a router cannot be mounted within itself');
     this.#entries.push({ prefix, router });
   }
 
-  #holds(other: Routes): boolean {
+  #holds(other: unknown): boolean {
     return this.#entries.some((entry) => 'router' in entry && (entry.router === other || entry.router.#holds(other)));
   }
 
@@ -153,7 +176,7 @@ export function routerChanges(): number {
 
 let changes = 0;
 
-function flat(given: unknown[], method: string): (Handler | ErrorHandler | Routes)[] {
+function flat(given: unknown[], method: string): (Handler | ErrorHandler | Mountable)[] {
   const handlers = given.flat(Number.POSITIVE_INFINITY);
   if (handlers.length === 0) throw new TypeError(`${method}: a handler is missing`);
   for (const handler of handlers) {
@@ -161,5 +184,5 @@ function flat(given: unknown[], method: string): (Handler | ErrorHandler | Route
       throw new TypeError(`${method}: a handler must be a function or a router, not ${readable(handler)}`);
     }
   }
-  return handlers as (Handler | ErrorHandler | Routes)[];
+  return handlers as (Handler | ErrorHandler | Mountable)[];
 }

@@ -7,27 +7,30 @@ import type { OpenAnswer, OpenRequest, Rejection } from '../worker/module.js';
 import { checkPattern, comparable, type Params, Pattern } from './pattern.js';
 import { type Fields, parseQuery } from './query.js';
 
-/** What happens on the sockets of a path. A promise is waited for: events of one socket come one at a time. */
-export interface SocketHandlers {
+/**
+ * What happens on the sockets of a path. A promise is waited for: events of one socket come one at a time. `Data` is what
+ * handlers remember in `socket.data`, `Path` has the parameters of the path.
+ */
+export interface SocketHandlers<Data = unknown, Path = Params> {
   /**
    * Before the upgrade is answered. `false` refuses with 403, `{status, headers, body}` with that answer; anything else
    * accepts, `{protocol, token, headers}` with a subprotocol, a token or headers.
    */
-  open?(socket: Socket, request: OpenRequest): OpenAnswer | Promise<OpenAnswer>;
+  open?(socket: Socket<Data, Path>, request: OpenRequest): OpenAnswer | Promise<OpenAnswer>;
   /** A message, if there is no handler of its kind: a string, or bytes. */
-  message?(socket: Socket, message: string | Uint8Array): void | Promise<void>;
+  message?(socket: Socket<Data, Path>, message: string | Uint8Array): void | Promise<void>;
   /** A text message. */
-  text?(socket: Socket, text: string): void | Promise<void>;
+  text?(socket: Socket<Data, Path>, text: string): void | Promise<void>;
   /** A binary message. */
-  binary?(socket: Socket, data: Uint8Array): void | Promise<void>;
+  binary?(socket: Socket<Data, Path>, data: Uint8Array): void | Promise<void>;
   /** The socket is gone. Not called if the worker that accepted it is gone, too. */
-  close?(socket: Socket, code: number, reason: string): void | Promise<void>;
+  close?(socket: Socket<Data, Path>, code: number, reason: string): void | Promise<void>;
   /** The socket's outbox was congested and no longer is. */
-  drain?(socket: Socket): void | Promise<void>;
+  drain?(socket: Socket<Data, Path>): void | Promise<void>;
 }
 
-/** A WebSocket of an app. */
-export class Socket {
+/** A WebSocket of an app. `Attached` is what its handlers remember, `Path` has the parameters of its path. */
+export class Socket<Attached = unknown, Path = Params> {
   /** The socket id, for the functions of `millrace`. */
   readonly id: number;
   /** The client's address; empty on a unix socket. */
@@ -39,13 +42,13 @@ export class Socket {
   /** The query that it was opened with. */
   readonly query: Fields;
   /** The parameters of its path, decoded. */
-  readonly params: Params;
-  /** Anything that handlers want to remember. It stays in this worker. */
-  data: unknown = undefined;
+  readonly params: Path;
+  /** Anything that handlers want to remember: undefined until one sets it, `open` for instance. It stays in this worker. */
+  data: Attached = undefined as Attached;
   readonly #gateway: Gateway;
 
   /** @internal */
-  constructor(gateway: Gateway, id: number, ip: string, request: OpenRequest, params: Params) {
+  constructor(gateway: Gateway, id: number, ip: string, request: OpenRequest, params: Path) {
     this.#gateway = gateway;
     this.id = id;
     this.ip = ip;

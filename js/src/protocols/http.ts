@@ -24,6 +24,16 @@ export interface PathOptions {
    * can reach. Default `false`.
    */
   metrics?: boolean | string;
+  /**
+   * `GET` of this path answers 200 while the gateway answers at all; `true` is `"/health"`. Where it is given, `ready` is, too.
+   * Default `false`.
+   */
+  health?: boolean | string;
+  /**
+   * `GET` of this path answers 200 if the gateway should get new clients, else 503: while a server of it stops, while no worker
+   * takes connections, and without the link to other nodes, if there is to be one. `true` is `"/ready"`. Default: that of `health`.
+   */
+  ready?: boolean | string;
 }
 
 /** Options of listeners with `protocol: 'http'`: in `StartOptions` for all of them, in a `Listener` for that one. */
@@ -65,7 +75,16 @@ export type HttpPlan = {
 } & PathPlan;
 
 /** The names of the options that `StartOptions` has too. */
-export const HTTP_KEYS = ['origins', 'websocketPath', 'static', 'events', 'stats', 'metrics'] as const;
+export const HTTP_KEYS = [
+  'origins',
+  'websocketPath',
+  'static',
+  'events',
+  'stats',
+  'metrics',
+  'health',
+  'ready',
+] as const;
 
 /** See `ProtocolModule`. */
 export const http = {
@@ -95,12 +114,14 @@ export function readHttp(given: Fields, at: string, defaults: HttpPlan, problems
 
 type PathPlan = { [key in keyof PathOptions]?: string };
 
-const PATH_KEYS = ['events', 'stats', 'metrics'] as const;
+/** `ready` behind `health`, of which it has its default. */
+const PATH_KEYS = ['events', 'stats', 'metrics', 'health', 'ready'] as const;
 
 function readPaths(given: Fields, at: string, defaults: PathPlan, problems: string[]): PathPlan {
   const plan: PathPlan = {};
   for (const key of PATH_KEYS) {
-    const path = readPath(given[key], `${at}.${key}`, `/${key}`, problems) ?? defaults[key] ?? OFF;
+    const own = readPath(given[key], `${at}.${key}`, `/${key}`, problems);
+    const path = own ?? (key === 'ready' ? usualReady(given, plan, defaults) : defaults[key]) ?? OFF;
     if (path === OFF) continue;
     const other = PATH_KEYS.find((known) => plan[known] === path);
     if (other !== undefined) {
@@ -109,6 +130,12 @@ function readPaths(given: Fields, at: string, defaults: PathPlan, problems: stri
     plan[key] = path;
   }
   return plan;
+}
+
+/** A listener that says something of `health` means both. */
+function usualReady(given: Fields, plan: PathPlan, defaults: PathPlan): string | undefined {
+  if (given['health'] === undefined) return defaults.ready;
+  return plan.health === undefined ? undefined : (defaults.ready ?? '/ready');
 }
 
 function readPath(value: unknown, at: string, usual: string, problems: string[]): string | undefined {

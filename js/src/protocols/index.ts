@@ -37,13 +37,17 @@ export default PROTOCOLS;
 
 type Known = ProtocolModule<object> & { readonly name: ProtocolName };
 
-/** The types of each protocol. */
-export interface Protocols {
+/** The types of each protocol; its handlers get tokens of this type. */
+export interface Protocols<Token = Uint8Array> {
   /** The default. */ http: ProtocolTypes<HttpListenerOptions, NoHandlers, HttpLimits & FileLimits & AnswerLimits>;
   /** The Redis protocol. */ resp: ProtocolTypes<RespOptions, NoHandlers, RespLimits>;
-  /** Raw TCP. */ tcp: ProtocolTypes<TcpOptions, TcpHandlers>;
-  /** Messages with data, files and streams. */ sockety: ProtocolTypes<SocketyOptions, SocketyHandlers, SocketyLimits>;
-  /** Many WebSockets in one. */ splice: ProtocolTypes<SpliceOptions, SpliceHandlers, HttpLimits & SpliceLimits>;
+  /** Raw TCP. */ tcp: ProtocolTypes<TcpOptions, TcpHandlers<Token>>;
+  /** Messages with data, files and streams. */ sockety: ProtocolTypes<
+    SocketyOptions,
+    SocketyHandlers<Token>,
+    SocketyLimits
+  >;
+  /** Many WebSockets in one. */ splice: ProtocolTypes<SpliceOptions, SpliceHandlers<Token>, HttpLimits & SpliceLimits>;
 }
 
 /** The types of a protocol. */
@@ -59,12 +63,10 @@ export interface ProtocolTypes<Options, Handlers = NoHandlers, Limits = NoLimits
 /** A protocol that a listener can speak. */
 export type ProtocolName = keyof Protocols;
 
-/** The handlers that some protocol has for itself: part of `WorkerModule`. */
-export type ProtocolHandlers = {
-  [Name in ProtocolName]: (handlers: Protocols[Name]['handlers']) => void;
-}[ProtocolName] extends (handlers: infer All) => void
-  ? All
-  : never;
+/** The handlers that some protocol has for itself: part of `WorkerModule`. Named one by one, so that it can be extended. */
+export type ProtocolHandlers<Token = Uint8Array> = Protocols<Token>['tcp']['handlers'] &
+  Protocols<Token>['sockety']['handlers'] &
+  Protocols<Token>['splice']['handlers'];
 
 /** No handlers. */
 export type NoHandlers = Record<never, never>;

@@ -36,13 +36,13 @@ export interface SocketyOptions {
 export type SocketyPublishForm = 'message' | 'raw';
 
 /** Handlers of a worker module for listeners with `protocol: 'sockety'`. */
-export interface SocketyHandlers {
+export interface SocketyHandlers<Token = Uint8Array> {
   /**
    * A message of Sockety has begun. Messages of one connection come in order, but the next one does not wait for a promise: a
    * handler may wait for answers. Contents that nobody asked for when the handler is done are dropped. Without this handler a
    * message closes its connection with 1011.
    */
-  handleSocketyMessage?(message: Message, socketId: number, token?: Uint8Array): void | Promise<void>;
+  handleSocketyMessage?(message: Message, socketId: number, token?: Token): void | Promise<void>;
 }
 
 /** What the native side is told. */

@@ -43,6 +43,10 @@ export interface SpliceOptions {
   stats?: boolean | string;
   /** `GET` of this path answers with metrics as Prometheus reads them; `true` is `"/metrics"`. Default `false`. */
   metrics?: boolean | string;
+  /** As on a listener that speaks HTTP. Default `false`. */
+  health?: boolean | string;
+  /** As on a listener that speaks HTTP. Default: that of `health`. */
+  ready?: boolean | string;
 }
 
 /** How the event is called that tells of a target's end. */
@@ -60,7 +64,7 @@ export interface SpliceTarget {
 }
 
 /** Handlers of a worker module for listeners with `protocol: 'splice'`. */
-export interface SpliceHandlers {
+export interface SpliceHandlers<Token = Uint8Array> {
   /**
    * A client wants a connection to this URL with these headers, whose names are in lower case. May refuse it or have another one
    * made. Where no host is listed, hosts that it accepts may be reached; addresses that are not public only with
@@ -70,7 +74,7 @@ export interface SpliceHandlers {
     url: string,
     headers: Record<string, string>,
     socketId: number,
-    token?: Uint8Array,
+    token?: Token,
   ): SpliceAnswer | Promise<SpliceAnswer>;
 }
 
@@ -86,7 +90,12 @@ export interface SplicePlan {
   eventName?: SpliceEventName;
   stats?: string;
   metrics?: string;
+  health?: string;
+  ready?: string;
 }
+
+/** Paths that show something of the gateway. */
+const PAGES = ['stats', 'metrics', 'health', 'ready'] as const;
 
 /** See `ProtocolModule`. */
 export const splice = {
@@ -100,13 +109,14 @@ export const splice = {
     'localTargets',
     'binary',
     'eventName',
-    'stats',
-    'metrics',
+    ...PAGES,
   ],
   limits: { ...HTTP_RANGES, ...SPLICE_RANGES },
   read(listener, at, address, _defaults, problems) {
-    const { origins, stats, metrics } = readHttp(pick(listener), at, {}, problems);
+    const { origins, stats, metrics, health, ready } = readHttp(pick(listener), at, {}, problems);
+    const pages = Object.entries({ stats, metrics, health, ready }).filter(([, path]) => path !== undefined);
     const plan: SplicePlan = {
+      ...Object.fromEntries(pages),
       allowedHostnames: readHosts(listener['allowedHostnames'], `${at}.allowedHostnames`, problems),
       anyTarget: readFlag(listener['anyTarget'], `${at}.anyTarget`, problems) ?? isLocal(address),
       privateTargets: readFlag(listener['privateTargets'], `${at}.privateTargets`, problems) ?? false,
@@ -119,8 +129,6 @@ export const splice = {
     if (binary !== undefined) plan.binary = binary;
     const eventName = readName(listener['eventName'], `${at}.eventName`, problems);
     if (eventName !== undefined) plan.eventName = eventName;
-    if (stats !== undefined) plan.stats = stats;
-    if (metrics !== undefined) plan.metrics = metrics;
     return plan;
   },
   worker(host) {
@@ -133,8 +141,8 @@ export const splice = {
 const EVENT_NAMES: readonly string[] = ['onSocketDisconnect', 'onSocketClosed'] satisfies SpliceEventName[];
 
 /** What HTTP has too. */
-function pick({ origins, stats, metrics }: Fields): Fields {
-  return { origins, stats, metrics };
+function pick({ origins, stats, metrics, health, ready }: Fields): Fields {
+  return { origins, stats, metrics, health, ready };
 }
 
 function readHosts(value: unknown, at: string, problems: string[]): string[] {

@@ -25,12 +25,12 @@ export interface TcpOptions {
 export type TcpFraming = 'line' | 'length' | 'none';
 
 /** Handlers of a worker module for listeners with `protocol: 'tcp'`. */
-export interface TcpHandlers {
+export interface TcpHandlers<Token = Uint8Array> {
   /**
    * The client sends nothing more, but may still read. The connection stays until `close` is called or `idleTimeoutMs` has
    * passed. Without this handler it is closed when all that came before is handled.
    */
-  handleEnd?(socketId: number, token?: Uint8Array): void | Promise<void>;
+  handleEnd?(socketId: number, token?: Token): void | Promise<void>;
 }
 
 /** What the native side is told. */

@@ -207,6 +207,14 @@ export class Server extends EventEmitter<ServerEvents> {
     return this;
   }
 
+  /** Stops listening and closes its connections, for `await using`. Does nothing where it does not listen. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#state !== 'listening') return;
+    const closed = this.close();
+    for (const connection of this.#connections) connection.close();
+    await closed;
+  }
+
   /**
    * Sends to all `clients`, each message with an id of its own; `filter` chooses among them. Resolves when the last one is handed
    * to the kernel.

@@ -8,6 +8,7 @@ import type { LogLine } from '../log.js';
 import { isAddress, type ListenerOptions, readStartOptions, throwAll } from '../options.js';
 import { isLocal, type SpliceOptions, splice } from '../protocols/splice.js';
 import { readProxy } from '../proxy.js';
+import type { StopOptions } from '../signals.js';
 import type { TlsOptions } from '../tls.js';
 import { type Duration, readDuration, readSize, type Size } from './units.js';
 
@@ -52,6 +53,8 @@ export interface SpliceServerOptions extends SpliceTerms {
   ioThreads?: number;
   /** Whether writes to many connections go to the kernel together, by io_uring. Default true. */
   ioUring?: boolean;
+  /** Whether SIGINT and SIGTERM stop it, as in `start`. Default false. */
+  stopOnSignals?: boolean | StopOptions;
   /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. */
   onError?(error: MillraceError): void;
   /** Given the lines of the log, as in `start`. */
@@ -185,5 +188,5 @@ const NAMED_LIMITS = {
 const MESSAGE_BYTES = 16 * 1024 * 1024;
 
 const LISTENER_KEYS: readonly string[] = [...splice.keys.filter((key) => key !== 'localTargets'), 'proxyProtocol'];
-const START_KEYS = ['trustProxy', 'reusePort', 'ioThreads', 'ioUring', 'onError', 'onLog', 'logLevel'];
+const START_KEYS = ['trustProxy', 'reusePort', 'ioThreads', 'ioUring', 'stopOnSignals', 'onError', 'onLog', 'logLevel'];
 const KEYS = ['bind', 'tls', 'limits', ...Object.keys(NAMED_LIMITS), ...LISTENER_KEYS, ...START_KEYS];

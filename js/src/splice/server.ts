@@ -3,6 +3,7 @@
 import { binding } from '../binding.js';
 import { Gateway } from '../gateway.js';
 import type { StartOptions } from '../options.js';
+import type { StopOptions } from '../signals.js';
 import type { Stats } from '../stats.js';
 import type { TlsOptions } from '../tls.js';
 import { parseSpliceOptions, requiring, type SpliceServerOptions, type SpliceTlsOptions } from './options.js';
@@ -15,7 +16,13 @@ export interface SpliceServer {
    * Stops accepting, tells clients and targets (1001), lets what is queued be sent for at most `drain` milliseconds (default
    * 5,000), closes. Later calls return the first one's promise.
    */
-  stop(options?: { drain?: number }): Promise<void>;
+  stop(options?: StopOptions): Promise<void>;
+  /** As `stopped` of a server of `start`. */
+  readonly stopped: Promise<void>;
+  /** As `stopOnSignals` of a server of `start`. */
+  stopOnSignals(options?: StopOptions): void;
+  /** `stop()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
   /**
    * Takes renewed certificates, as `reloadTls` of a server of `start` does. Sessions that are up stay.
    *
@@ -51,6 +58,9 @@ export async function createSplice(options: SpliceServerOptions): Promise<Splice
   return {
     addresses: server.addresses,
     stop: (options) => server.stop(options),
+    stopped: server.stopped,
+    stopOnSignals: (options) => server.stopOnSignals(options),
+    [Symbol.asyncDispose]: () => server.stop(),
     reloadTls: (tls) => server.reloadTls(requiring(tls) as TlsOptions | undefined),
     stats: () => server.stats(),
   };

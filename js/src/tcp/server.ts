@@ -144,6 +144,11 @@ export class TCPServer {
     return this.#closing;
   }
 
+  /** `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async #close(): Promise<void> {
     const { id } = this.#listener as { id: number };
     this.#state = 'closing';

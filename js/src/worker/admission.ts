@@ -4,14 +4,20 @@ import { readable } from '../report.js';
 import type { Data } from '../target.js';
 import type { ClientCertificate, OpenRequest, Transport } from './module.js';
 import type { Opening } from './record.js';
+import { NO_TOKEN, type StoredToken, storedToken } from './token.js';
 
 /** A checked answer. Headers are names and values in turn. */
 export type Answer =
-  | { accepted: true; protocol: string | undefined; token: Data | undefined; headers: string[] }
+  | { accepted: true; protocol: string | undefined; token: StoredToken; headers: string[] }
   | { accepted: false; status: number; headers: string[]; body: Data | undefined };
 
 /** The answer to a plain acceptance. */
-export const WELCOME: Answer = { accepted: true, protocol: undefined, token: undefined, headers: [] };
+export const WELCOME: Answer = {
+  accepted: true,
+  protocol: undefined,
+  token: NO_TOKEN,
+  headers: [],
+};
 
 /** The answer where `handleOpen` returned `false`. */
 export const REFUSED: Answer = { accepted: false, status: 403, headers: [], body: 'Connection rejected' };
@@ -83,7 +89,7 @@ function readAcceptance(answer: Record<string, unknown>, request: OpenRequest): 
       `handleOpen: 'protocol' must be one that the client offers (${request.protocols.join(', ') || 'none'}), not ${readable(protocol)}`,
     );
   }
-  return { accepted: true, protocol, token: readData(token, 'token'), headers: readHeaders(headers) };
+  return { accepted: true, protocol, token: storedToken(token, "handleOpen: 'token'"), headers: readHeaders(headers) };
 }
 
 function readRejection(answer: Record<string, unknown>): Answer {

@@ -9,7 +9,10 @@ export class Connection {
   readonly tokenWord: number;
   /** That word when `token` was read; -1: never. */
   tokenSeen = -1;
-  token: Buffer | undefined = undefined;
+  /** Bytes, or the value that was stored. */
+  token: unknown = undefined;
+  /** See `TokenHolder`. */
+  tokenStamp = '';
   /** `handleOpen` said yes, or there is none. */
   accepted = false;
   /** A handler failed: no more messages. */

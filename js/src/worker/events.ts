@@ -50,7 +50,7 @@ export function nameOfEvent(number: number): string {
   return EVENT_HANDLERS[number] ?? `event ${number}`;
 }
 
-type Handler = (socketId: number, token: Uint8Array | undefined, ...fields: unknown[]) => unknown;
+type Handler = (socketId: number, token: unknown, ...fields: unknown[]) => unknown;
 
 /** Each word of the fields, and the payload if there is one. */
 function argumentsOf({ fields, payload }: SocketEvent): unknown[] {

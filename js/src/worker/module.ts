@@ -2,9 +2,11 @@
 
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { MillraceError } from '../errors.js';
 import type { Gateway } from '../gateway.js';
 import type { ProtocolHandlers } from '../protocols/index.js';
 import type { Data } from '../target.js';
+import type { ArgOf, BytesOnly, DataOf, TokenOf, WorkerTypes } from './define.js';
 import { EXCHANGE_HANDLER, type ExchangeHandler } from './exchange.js';
 import type { FetchHandler } from './fetch/handler.js';
 import { HANDLERS, type Transport } from './kinds.generated.js';
@@ -53,7 +55,7 @@ export interface Rejection {
 }
 
 /** An answer of `handleOpen` that accepts the connection and says more. */
-export interface Acceptance {
+export interface Acceptance<Data = unknown> {
   /** The subprotocol to select: one of those offered. */
   protocol?: string;
   /** As with `setToken`. */
@@ -63,15 +65,18 @@ export interface Acceptance {
 }
 
 /** What `handleOpen` may return: `false` refuses with 403, anything that is no rejection accepts. */
-export type OpenAnswer = boolean | Rejection | Acceptance | undefined | null | void;
+export type OpenAnswer<Data = unknown> = boolean | Rejection | Acceptance<Data> | undefined | null | void;
 
 /**
- * What a worker module exports, each part optional. Handlers are called with `this` undefined. Events of one
- * connection come in order and one at a time: if a handler returns a promise, the next one waits for it.
+ * What a worker module exports, each part optional: as named exports, or else as the members of its default export. Handlers that
+ * are named exports are called with `this` undefined, members on what they were found on. Events of one connection come in
+ * order and one at a time: if a handler returns a promise, the next one waits for it.
+ *
+ * `Types` says what `workerArg` and the sockets' tokens are: see `defineWorker`. Without it tokens are bytes.
  */
-export interface WorkerModule extends ProtocolHandlers {
+export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends ProtocolHandlers<TokenOf<Types>> {
   /** Called before the worker takes connections. `gateway` is the one that started it. */
-  handleStart?(workerArg: unknown, gateway: Gateway): void | Promise<void>;
+  handleStart?(workerArg: ArgOf<Types>, gateway: Gateway): void | Promise<void>;
   /**
    * Called before the upgrade is answered; without it everybody is accepted. May send to and subscribe the socket:
    * what is sent arrives right after the handshake. Throwing, or taking longer than `handlerTimeoutMs`, answers 500.
@@ -81,19 +86,19 @@ export interface WorkerModule extends ProtocolHandlers {
     ip: string,
     headers: Record<string, string>,
     request: OpenRequest,
-  ): OpenAnswer | Promise<OpenAnswer>;
+  ): OpenAnswer<DataOf<Types>> | Promise<OpenAnswer<DataOf<Types>>>;
   /** A text message. Without it such a message closes its connection with 1011. */
-  handleTextMessage?(text: string, socketId: number, token?: Uint8Array): void | Promise<void>;
+  handleTextMessage?(text: string, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
   /**
    * A binary message. Without it such a message closes its connection with 1011. `data` is a view: its `buffer` holds
    * neighbouring messages, like that of a pooled Node `Buffer`, and stays in memory as long as `data` does.
    */
-  handleBinaryMessage?(data: Uint8Array, socketId: number, token?: Uint8Array): void | Promise<void>;
+  handleBinaryMessage?(data: Uint8Array, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
   /**
    * Comes last, exactly once for every accepted connection. The socket is gone, its subscriptions with it.
    * `code` is 1005 if the client gave none and 1006 if the connection was lost.
    */
-  handleClose?(socketId: number, token?: Uint8Array, code?: number, reason?: string): void | Promise<void>;
+  handleClose?(socketId: number, token?: TokenOf<Types>, code?: number, reason?: string): void | Promise<void>;
   /** The socket's outbox was congested and no longer is. */
   handleDrain?(socketId: number): void | Promise<void>;
   /**
@@ -107,7 +112,7 @@ export interface WorkerModule extends ProtocolHandlers {
 }
 
 /** A worker module, read. */
-export interface LoadedModule extends Omit<WorkerModule, 'fetch'> {
+export interface LoadedModule extends Omit<WorkerModule<{ arg: unknown; data: unknown }>, 'fetch'> {
   /** Answers its requests. */
   exchange?: ExchangeHandler;
 }
@@ -122,24 +127,75 @@ export async function importWorkerModule(url: string): Promise<LoadedModule> {
 }
 
 /**
- * Finds a worker module's handlers: its exports, then the members of its default export if that is an app, which is
- * whatever answers requests.
+ * Finds a worker module's handlers: its exports, then the members of its default export. Where events have handlers that are
+ * exports, a default export counts only if it answers requests, as apps do.
  *
  * @throws {TypeError} if a handler is not a function
+ * @throws {MillraceError} ERR_MILLRACE_NO_HANDLER if there is none, but for `{}`, which says so
  */
 export function readWorkerModule(exported: object, where: string): LoadedModule {
-  const sources = [exported as Fields];
-  const whole = member(exported as Fields, 'default');
-  if (isApp(whole)) sources.push(whole);
+  const sources = sourcesOf(exported as Fields);
   const module: Record<string, unknown> = {};
-  for (const name of ['handleStart', ...Object.keys(HANDLERS), 'handleStop']) {
+  for (const name of names()) {
     // what it answers with is below
     const handler = name === 'fetch' ? undefined : find(sources, name, where);
     if (handler !== undefined) module[name] = handler;
   }
   const exchange = exchangeOf(sources, where);
   if (exchange !== undefined) module['exchange'] = exchange;
+  if (Object.keys(module).length === 0 && !saysNothing(exported)) throw noHandler(sources, where);
   return module;
+}
+
+/** What may have handlers: the exports, and behind them the default export; of compiled modules, also that one's own. */
+function sourcesOf(exported: Fields): Fields[] {
+  const sources = [exported];
+  const hasOwn = Object.keys(HANDLERS).some((name) => member(exported, name) !== undefined);
+  let inner = member(exported, 'default');
+  while (sources.length <= MOST_DEFAULTS && hasMembers(inner)) {
+    if (!hasOwn || isApp(inner)) sources.push(inner);
+    else break;
+    inner = member(inner, 'default');
+  }
+  return sources;
+}
+
+/** A module of TypeScript that was compiled to CommonJS has its default export within the one that `import` gives it. */
+const MOST_DEFAULTS = 2;
+
+/** Whether it answers requests. */
+function isApp(value: Fields): boolean {
+  return [EXCHANGE_HANDLER, 'fetch'].some((name) => typeof member(value, name) === 'function');
+}
+
+function hasMembers(value: unknown): value is Fields {
+  return (typeof value === 'object' || typeof value === 'function') && value !== null;
+}
+
+/** Whether somebody wrote `handlers: {}`, for listeners that need none. */
+function saysNothing(exported: object): boolean {
+  return typeof exported === 'object' && !isNamespace(exported) && Reflect.ownKeys(exported).length === 0;
+}
+
+function isNamespace(value: object): boolean {
+  return Object.prototype.toString.call(value) === '[object Module]';
+}
+
+function noHandler(sources: readonly Fields[], where: string): MillraceError {
+  const there = [...new Set(sources.flatMap((source) => Object.keys(source)))].slice(0, SHOWN);
+  const has = there.length === 0 ? 'it exports nothing' : `it has only ${there.join(', ')}`;
+  return new MillraceError(
+    'ERR_MILLRACE_NO_HANDLER',
+    `there is no handler in ${where}: ${has}. It needs one of ${names().join(', ')}, as a named export or in its default export`,
+  );
+}
+
+/** Names that an error lists. */
+const SHOWN = 8;
+
+/** Whatever a module may have. */
+function names(): string[] {
+  return ['handleStart', ...Object.keys(HANDLERS), 'handleStop'];
 }
 
 /** The bits of the handlers that a module has. */
@@ -153,12 +209,6 @@ export function handlerBits(module: LoadedModule): number {
 }
 
 type Fields = Readonly<Record<string | symbol, unknown>>;
-
-function isApp(value: unknown): value is Fields {
-  if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
-  const isFunction = (name: string | symbol) => typeof member(value as Fields, name) === 'function';
-  return isFunction(EXCHANGE_HANDLER) || isFunction('fetch');
-}
 
 /** What something has by a name. Routers of itty-router answer to names that they do not have. */
 function member(source: Fields, name: string | symbol): unknown {

@@ -19,6 +19,9 @@ export const NO_SLOT = 0xffffffff;
 
 const NO_TOKEN = 0xffffffff;
 
+/** Beside the token's length: it is a value that was serialised. */
+const TOKEN_IS_VALUE = 0x80000000;
+
 /** A `Buffer` with the methods that skip argument checks; they exist in Node, Bun and Deno. */
 export interface RecordBuffer extends Buffer {
   latin1Write(text: string, at: number, length: number): number;
@@ -49,6 +52,8 @@ export interface Closing {
   id: number;
   code: number;
   token: Buffer | undefined;
+  /** Whether the token is a value that was serialised. */
+  isValue: boolean;
   reason: string;
 }
 
@@ -65,7 +70,7 @@ export class SocketEvent {
   readonly payload: Buffer;
   /** Whose it is, and its token as handlers get it: set before it is handled. */
   socketId = 0;
-  token: Buffer | undefined = undefined;
+  token: unknown = undefined;
 
   constructor(
     number: number,
@@ -128,13 +133,16 @@ export function readOpening(words: Uint32Array, buffer: RecordBuffer, at: number
 
 /** Reads a CLOSE record's payload, which starts at word `at`. */
 export function readClosing(words: Uint32Array, buffer: RecordBuffer, at: number): Closing {
-  const tokenLength = word(words, at + 3);
+  const told = word(words, at + 3);
+  const hasToken = told !== NO_TOKEN;
+  const tokenLength = hasToken ? (told & ~TOKEN_IS_VALUE) >>> 0 : 0;
   const token = (at + 5) << 2;
-  const reason = token + (tokenLength === NO_TOKEN ? 0 : tokenLength);
+  const reason = token + tokenLength;
   return {
     id: socketId(words, at),
     code: word(words, at + 2),
-    token: tokenLength === NO_TOKEN ? undefined : Buffer.from(buffer.subarray(token, token + tokenLength)),
+    token: hasToken ? Buffer.from(buffer.subarray(token, reason)) : undefined,
+    isValue: hasToken && (told & TOKEN_IS_VALUE) !== 0,
     reason: buffer.utf8Slice(reason, reason + word(words, at + 4)),
   };
 }

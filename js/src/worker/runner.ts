@@ -14,8 +14,9 @@ import { Deadlines } from './deadline.js';
 import { Events, nameOfEvent } from './events.js';
 import { KIND_BINARY, KIND_CLOSE, KIND_DRAIN, KIND_EVENT, KIND_OPEN, KIND_TEXT } from './kinds.generated.js';
 import type { LoadedModule } from './module.js';
-import { type Closing, KIND_MASK, type Opening, type SocketEvent } from './record.js';
+import { type Closing, KIND_MASK, type Opening, over, type SocketEvent } from './record.js';
 import type { Replies } from './replies.js';
+import { readValue } from './token.js';
 
 /** See the module. */
 export class Runner {
@@ -135,10 +136,10 @@ export class Runner {
       this.#noHandler(connection);
       return;
     }
-    if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
     this.#replies.handling(connection.id);
     let result: unknown;
     try {
+      if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
       result = handler(text, connection.id, connection.token);
     } catch (error) {
       this.#failed(connection, KIND_TEXT, error);
@@ -153,10 +154,10 @@ export class Runner {
       this.#noHandler(connection);
       return;
     }
-    if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
     this.#replies.handling(connection.id);
     let result: unknown;
     try {
+      if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
       result = handler(data, connection.id, connection.token);
     } catch (error) {
       this.#failed(connection, KIND_BINARY, error);
@@ -168,10 +169,10 @@ export class Runner {
   /** `isOwn`: it is for the protocol's own code, whose promises hold nothing up. */
   #runEvent(connection: Connection, event: SocketEvent, bytes: number, held: boolean, isOwn: boolean): void {
     const kind = KIND_EVENT | (event.number << NUMBER_SHIFT);
-    if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
     this.#replies.handling(connection.id);
     let result: unknown;
     try {
+      if (this.#tokens[connection.tokenWord] !== connection.tokenSeen) this.#readToken(connection);
       event.socketId = connection.id;
       event.token = connection.token;
       result = this.#events.call(event);
@@ -197,12 +198,17 @@ export class Runner {
     this.#replies.handling(0);
     let result: unknown;
     try {
-      result = handler(closing.id, closing.token, closing.code, closing.reason);
+      result = handler(closing.id, this.#lastToken(connection, closing), closing.code, closing.reason);
     } catch (error) {
       this.#failed(connection, KIND_CLOSE, error);
       return;
     }
     this.#after(connection, KIND_CLOSE, result, -1, undefined);
+  }
+
+  /** A value that its other handlers got is the same object here. */
+  #lastToken(connection: Connection, { token, isValue }: Closing): unknown {
+    return token !== undefined && isValue ? readValue(token, connection) : token;
   }
 
   #runDrain(connection: Connection): void {
@@ -233,7 +239,13 @@ export class Runner {
   #readToken(connection: Connection): void {
     // the word first: a token set meanwhile changes it again
     connection.tokenSeen = this.#tokens[connection.tokenWord] as number;
-    connection.token = this.#gateway.token(connection.id);
+    const stored = this.#gateway.token(connection.id);
+    if (stored === undefined || ArrayBuffer.isView(stored)) {
+      connection.token = stored;
+      connection.tokenStamp = '';
+    } else {
+      connection.token = readValue(over(stored), connection);
+    }
   }
 
   // Promises.
@@ -392,7 +404,8 @@ export class Runner {
 
   #answer(connection: Connection, answer: Answer): void {
     if (answer.accepted) {
-      this.#worker.acceptOpen(connection.id, answer.protocol, answer.token, answer.headers);
+      const { data, isValue } = answer.token;
+      this.#worker.acceptOpen(connection.id, answer.protocol, data, answer.headers, isValue);
       connection.accepted = true;
     } else {
       connection.failed = true;

@@ -1,12 +1,10 @@
 //! Real sockets. Owns opening, closing, resolving and tokens.
 
-use bytes::Bytes;
-
 use super::Core;
 use crate::id::SocketId;
 use crate::post::Post;
 use crate::route::{Route, ShardIndex};
-use crate::sockets::{Closed, SocketInfo};
+use crate::sockets::{Closed, SocketInfo, Token};
 use crate::sync::Ordering;
 
 /// Why a token was not stored.
@@ -52,15 +50,19 @@ impl Core {
         self.socket_table(id).resolve(id).map(|(route, _)| route)
     }
 
-    /// Attaches bytes to a real socket and returns those attached before.
-    pub fn set_token(&self, id: SocketId, token: Bytes) -> Result<Option<Bytes>, TokenError> {
+    /// Attaches a token to a real socket and returns the one attached before.
+    pub fn set_token(
+        &self,
+        id: SocketId,
+        token: impl Into<Token>,
+    ) -> Result<Option<Token>, TokenError> {
         self.socket_table(id)
-            .set_token(id, token)
+            .set_token(id, token.into())
             .map_err(|_| TokenError::SocketNotFound(id))
     }
 
     /// The token of a real socket; `None` if it has none or there is no such real socket.
-    pub fn token(&self, id: SocketId) -> Option<Bytes> {
+    pub fn token(&self, id: SocketId) -> Option<Token> {
         self.socket_table(id).token(id)
     }
 }

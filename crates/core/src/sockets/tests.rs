@@ -196,9 +196,13 @@ fn closing_removes_the_whole_tree() {
         table.join(id, &name("b")).unwrap();
     }
     table.delete(deleted, None).unwrap();
-    table.set_token(real, Bytes::from_static(b"t")).unwrap();
+    let token = Token {
+        bytes: Bytes::from_static(b"t"),
+        is_value: true,
+    };
+    table.set_token(real, token.clone()).unwrap();
     let (closed, removed) = table.close(real).unwrap();
-    assert_eq!(closed.token.as_deref(), Some(&b"t"[..]));
+    assert_eq!(closed.token, Some(token));
     assert_eq!(closed.info.worker, 3);
     assert_eq!(summary(&removed), [(real, 2), (below, 2)]);
     assert!(table.delete(dangling, None).is_none());
@@ -215,12 +219,12 @@ fn only_real_sockets_close_and_have_tokens() {
     let real = open(&mut table);
     let alias = attach(&mut table, real);
     assert!(table.close(alias).is_none());
-    assert!(table.set_token(alias, Bytes::new()).is_err());
+    assert!(table.set_token(alias, Token::default()).is_err());
     assert_eq!(table.token(real), None);
-    assert_eq!(table.set_token(real, Bytes::new()), Ok(None));
+    assert_eq!(table.set_token(real, Token::default()), Ok(None));
     assert_eq!(
         table.token(real),
-        Some(Bytes::new()),
+        Some(Token::default()),
         "an empty token is one"
     );
     assert_eq!(table.token(alias), None);

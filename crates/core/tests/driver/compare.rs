@@ -127,7 +127,8 @@ impl Driver {
                     (id, usize::from(*shard), *slot)
                 );
                 assert_eq!((*peer, worker), (address(*slot), pinned));
-                assert_eq!(self.core.token(id), token.clone().map(Into::into));
+                let stored = self.core.token(id).map(|token| token.bytes);
+                assert_eq!(stored, token.clone().map(Into::into));
             }
             (
                 SocketState::Virtual { target, annotation },

@@ -9,7 +9,9 @@ mod topics;
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use millrace_core::{Annotation, Core, ShardIndex, ShardSet, SocketId, SocketInfo, TokenError};
+use millrace_core::{
+    Annotation, Core, ShardIndex, ShardSet, SocketId, SocketInfo, Token, TokenError,
+};
 use millrace_testkit::model::{Mark, Model, Who};
 
 use self::mirror::Mirror;
@@ -95,8 +97,12 @@ impl Driver {
         let id = self.pick(a);
         let closed = self.core.close(id, &mut self.mirror);
         let slot = closed.as_ref().and_then(|closed| closed.info.address);
-        let closed =
-            closed.map(|closed| (closed.info.worker, closed.token.map(|token| token.to_vec())));
+        let closed = closed.map(|closed| {
+            (
+                closed.info.worker,
+                closed.token.map(|token| token.bytes.to_vec()),
+            )
+        });
         assert_eq!(closed, self.model.close(id.get()));
         assert!(slot.is_none_or(|address| address.is_ipv4()));
     }
@@ -173,7 +179,12 @@ impl Driver {
     fn token(&mut self, a: u8, b: u8) {
         let id = self.pick(a);
         let token = vec![b; usize::from(b % 3)];
-        let before = self.core.set_token(id, token.clone().into());
+        let given = Token {
+            bytes: token.clone().into(),
+            is_value: b % 2 == 0,
+        };
+        let before = self.core.set_token(id, given);
+        let before = before.map(|token| token.map(|token| token.bytes));
         match self.model.set_token(id.get(), token) {
             Ok(expected) => assert_eq!(before, Ok(expected.map(Into::into))),
             Err(_) => assert_eq!(before, Err(TokenError::SocketNotFound(id))),

@@ -1,6 +1,7 @@
 //! What `handleOpen` answers.
 
 use bytes::Bytes;
+use millrace_core::Token;
 
 /// The answer of `handleOpen`: come in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -8,7 +9,7 @@ pub struct Acceptance {
     /// The subprotocol to select.
     pub protocol: Option<String>,
     /// The socket's first token.
-    pub token: Option<Bytes>,
+    pub token: Option<Token>,
     /// Headers added to the 101 answer.
     pub headers: Vec<(String, String)>,
 }

@@ -8,7 +8,7 @@
 mod http;
 mod protocol;
 
-use millrace_core::SocketId;
+use millrace_core::{SocketId, Token};
 
 use super::kinds::{Flag, RecordKind};
 use super::opening::Opening;
@@ -26,6 +26,9 @@ pub(crate) const NO_SLOT: u32 = u32::MAX;
 /// Written as the token's length where there is none.
 const NO_TOKEN: u32 = u32::MAX;
 
+/// Beside the token's length: it is a value that JavaScript has serialised.
+const TOKEN_IS_VALUE: u32 = 1 << 31;
+
 /// The longest token that a CLOSE record carries.
 const TOKEN_BYTES: usize = 8 * 1024 * 1024;
 
@@ -39,7 +42,7 @@ const LENGTH_SHIFT: u32 = 8;
 pub(crate) struct Closing<'a> {
     pub(crate) socket: SocketId,
     pub(crate) code: u16,
-    pub(crate) token: Option<&'a [u8]>,
+    pub(crate) token: Option<&'a Token>,
     pub(crate) reason: &'a str,
 }
 
@@ -99,8 +102,9 @@ pub(crate) fn append_open(out: &mut Vec<u8>, slot: u32, opening: &Opening<'_>) {
 /// Appends a CLOSE record.
 pub(crate) fn append_close(out: &mut Vec<u8>, slot: u32, closing: &Closing<'_>) {
     // a record's length has 24 bits; without its token it is still a close
-    let known = closing.token.filter(|token| token.len() <= TOKEN_BYTES);
-    let token = known.unwrap_or_default();
+    let fits = |token: &&Token| token.bytes.len() <= TOKEN_BYTES;
+    let known = closing.token.filter(fits);
+    let token = known.map_or(&[][..], |token| &token.bytes);
     append_header(
         out,
         RecordKind::Close,
@@ -110,11 +114,16 @@ pub(crate) fn append_close(out: &mut Vec<u8>, slot: u32, closing: &Closing<'_>) 
     );
     append_socket(out, closing.socket);
     append_word(out, u32::from(closing.code));
-    append_word(out, known.map_or(NO_TOKEN, |token| word(token.len())));
+    append_word(out, known.map_or(NO_TOKEN, token_word));
     append_word(out, word(closing.reason.len()));
     out.extend_from_slice(token);
     out.extend_from_slice(closing.reason.as_bytes());
     pad(out);
+}
+
+fn token_word(token: &Token) -> u32 {
+    let kind = if token.is_value { TOKEN_IS_VALUE } else { 0 };
+    word(token.bytes.len()) | kind
 }
 
 fn append_header(out: &mut Vec<u8>, kind: RecordKind, flags: u32, slot: u32, length: usize) {
@@ -142,6 +151,8 @@ fn word(length: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::event::Transport;
 
@@ -177,10 +188,33 @@ mod tests {
     }
 
     #[test]
+    fn a_close_tells_a_value_from_bytes() {
+        for (is_value, length) in [(false, 3), (true, 3 | 1 << 31)] {
+            let mut out = Vec::new();
+            let token = Token {
+                bytes: Bytes::from_static(b"abc"),
+                is_value,
+            };
+            append_close(
+                &mut out,
+                NO_SLOT,
+                &Closing {
+                    socket: SocketId::new(5).unwrap(),
+                    code: 1006,
+                    token: Some(&token),
+                    reason: "",
+                },
+            );
+            assert_eq!(out[20..24], u32::to_le_bytes(length));
+            assert_eq!(&out[28..], b"abc\0");
+        }
+    }
+
+    #[test]
     fn a_close_stays_a_record_whatever_its_token() {
         for length in [TOKEN_BYTES, TOKEN_BYTES + 1, 1 << 24] {
             let mut out = Vec::new();
-            let token = vec![7; length];
+            let token = Token::from(Bytes::from(vec![7; length]));
             append_close(
                 &mut out,
                 NO_SLOT,

@@ -22,7 +22,7 @@ use crate::notice::Notices;
 use crate::options::Options;
 use crate::shard::protocol::{Needs, Protocol};
 use crate::stats::ShardStats;
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering};
 
 /// A listener that was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -264,6 +264,8 @@ impl Gateway {
         }
         let deadline = Instant::now() + drain.min(LONGEST_DRAIN);
         self.backplane.may_drain(deadline);
+        let in_progress = self.hub.stops_in_progress();
+        in_progress.fetch_add(1, Ordering::SeqCst);
         // the notice comes when the last shard lets go of this; without shards that is now
         let stopping = Arc::new(Stopping {
             notices,
@@ -271,6 +273,7 @@ impl Gateway {
             listeners: ids.to_vec(),
             deadline,
             cut: AtomicU64::new(0),
+            in_progress,
         });
         self.hub
             .inboxes()

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use millrace_core::{
-    Annotation, Held, Kind, Reach, ShardSet, SocketId, Target, TokenError, Topic, Update,
+    Annotation, Held, Kind, Reach, ShardSet, SocketId, Target, Token, TokenError, Topic, Update,
 };
 
 use super::Hub;
@@ -273,8 +273,8 @@ impl Hub {
             .delete_virtual(id, expected, &mut self.poster(dirty))
     }
 
-    /// Attaches bytes to a real, open socket; its handlers get them from their next call on.
-    pub fn set_token(&self, id: SocketId, token: Bytes) -> Result<(), TokenError> {
+    /// Attaches a token to a real, open socket; its handlers get it from their next call on.
+    pub fn set_token(&self, id: SocketId, token: impl Into<Token>) -> Result<(), TokenError> {
         self.core.set_token(id, token)?;
         if let Some(worker) = self.worker_of(id) {
             worker.token_changed(id);
@@ -283,7 +283,7 @@ impl Hub {
     }
 
     /// The token of a real, open socket.
-    pub fn token(&self, id: SocketId) -> Option<Bytes> {
+    pub fn token(&self, id: SocketId) -> Option<Token> {
         self.core.token(id)
     }
 

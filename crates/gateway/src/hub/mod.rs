@@ -17,6 +17,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use millrace_backplane::State as LinkState;
 use millrace_core::{Core, ShardIndex, ShardSet, SocketId, SocketState};
 
 use crate::fault::Faults;
@@ -57,6 +58,7 @@ pub struct Hub {
     shards: AtomicUsize,
     next_shard: AtomicUsize,
     liveness_suspended: AtomicBool,
+    stops_in_progress: Arc<AtomicUsize>,
     counted: Counted,
     targets: TargetStats,
     faults: Faults,
@@ -114,6 +116,7 @@ impl Hub {
             shards: AtomicUsize::new(0),
             next_shard: AtomicUsize::new(0),
             liveness_suspended: AtomicBool::new(false),
+            stops_in_progress: Arc::default(),
             counted: Counted::default(),
             targets: TargetStats::default(),
             faults: Faults::default(),
@@ -225,6 +228,24 @@ impl Hub {
 
     pub(crate) fn liveness_suspended(&self) -> bool {
         self.liveness_suspended.load(Ordering::Relaxed)
+    }
+
+    /// Stops of listeners that are not over.
+    pub(crate) fn stops_in_progress(&self) -> Arc<AtomicUsize> {
+        Arc::clone(&self.stops_in_progress)
+    }
+
+    /// Why it should get no clients now; `None`: it may.
+    pub(crate) fn obstacle(&self) -> Option<&'static str> {
+        if self.stops_in_progress.load(Ordering::SeqCst) > 0 || !self.is_running() {
+            return Some("stopping");
+        }
+        if !self.workers.has_active() {
+            return Some("no worker");
+        }
+        let link = self.uplink.get().and_then(|uplink| uplink.stats());
+        let is_alone = link.is_some_and(|link| link.state != LinkState::Ready);
+        is_alone.then_some("no backplane")
     }
 
     /// So many I/O shards run; 0: it ends, or has not begun.

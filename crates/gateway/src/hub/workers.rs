@@ -185,6 +185,11 @@ impl Workers {
         workers.active.iter().chain(&workers.own).cloned().collect()
     }
 
+    /// Whether anybody takes connections.
+    pub(crate) fn has_active(&self) -> bool {
+        !self.lists.lock().active.is_empty()
+    }
+
     /// Everyone who has to answer the doorbell, those that leave too.
     pub(crate) fn all(&self) -> Vec<Arc<Worker>> {
         self.lists.lock().all().cloned().collect()

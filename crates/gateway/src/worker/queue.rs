@@ -6,8 +6,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use ahash::AHashMap;
-use bytes::Bytes;
-use millrace_core::SocketId;
+use millrace_core::{SocketId, Token};
 
 use super::sidecar::{AsciiText, Sidecar};
 use crate::event::record;
@@ -33,7 +32,7 @@ pub(crate) struct PendingClose {
     pub(crate) socket: SocketId,
     pub(crate) code: u16,
     pub(crate) reason: Box<str>,
-    pub(crate) token: Option<Bytes>,
+    pub(crate) token: Option<Token>,
 }
 
 /// See the module.

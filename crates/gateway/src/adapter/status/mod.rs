@@ -1,5 +1,5 @@
-//! The gateway's state for whoever watches it: one path answers with JSON, one with the text that Prometheus reads.
-//! Owns the paths and the answers' form; counts nothing.
+//! The gateway's state for whoever watches it: one path answers with JSON, one with the text that Prometheus reads, two
+//! with a status for probes. Owns the paths and the answers' form; counts nothing.
 
 mod json;
 mod prometheus;
@@ -15,64 +15,93 @@ use crate::target_stats::HostCounts;
 
 /// Where one listener shows it.
 #[derive(Debug)]
-pub(crate) struct Status {
-    /// As JSON.
-    stats: Option<String>,
-    /// As Prometheus reads it.
-    metrics: Option<String>,
+pub(crate) struct Status(Vec<(Page, String)>);
+
+/// What a path shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Page {
+    /// Everything, as JSON.
+    Stats,
+    /// Everything, as Prometheus reads it.
+    Metrics,
+    /// That it answers.
+    Health,
+    /// Whether it should get clients.
+    Ready,
 }
 
+/// The options that name paths.
+const PAGES: [(&str, Page); 4] = [
+    ("stats", Page::Stats),
+    ("metrics", Page::Metrics),
+    ("health", Page::Health),
+    ("ready", Page::Ready),
+];
+
 impl Status {
-    /// Reads the options `stats` and `metrics`; `None`: it is shown nowhere.
+    /// Reads the options of [`PAGES`]; `None`: it is shown nowhere.
     pub(crate) fn new(options: &Reader<'_>) -> Result<Option<Self>, ListenError> {
-        let paths = Self {
-            stats: options.text("stats")?.map(str::to_owned),
-            metrics: options.text("metrics")?.map(str::to_owned),
-        };
-        let is_shown = paths.stats.is_some() || paths.metrics.is_some();
-        Ok(is_shown.then_some(paths))
+        let mut pages = Vec::new();
+        for (option, page) in PAGES {
+            if let Some(path) = options.text(option)? {
+                pages.push((page, path.to_owned()));
+            }
+        }
+        Ok((!pages.is_empty()).then_some(Self(pages)))
+    }
+
+    fn page(&self, path: &str) -> Option<Page> {
+        let mut pages = self.0.iter();
+        let found = pages.find(|(_, at)| at == path);
+        found.map(|(page, _)| *page)
     }
 }
 
 impl Endpoint for Status {
     fn claim(&self, _: &Exchange, asked: &Asked) -> Claim {
-        let path = asked.uri().path();
-        if is_at(self.stats.as_ref(), path) || is_at(self.metrics.as_ref(), path) {
-            Claim::Yes
-        } else {
-            Claim::No
+        match self.page(asked.uri().path()) {
+            Some(_) => Claim::Yes,
+            None => Claim::No,
         }
     }
 
     fn answer<'e>(&'e self, exchange: &'e Exchange, asked: &'e mut Asked) -> Answering<'e> {
-        let is_json = is_at(self.stats.as_ref(), asked.uri().path());
-        let answer = answer(exchange.shard.hub(), asked.method(), is_json);
-        Box::pin(std::future::ready(Some(answer)))
+        let page = self.page(asked.uri().path());
+        let answer = page.map(|page| answer(exchange.shard.hub(), asked.method(), page));
+        Box::pin(std::future::ready(answer))
     }
 }
 
-fn is_at(wanted: Option<&String>, path: &str) -> bool {
-    wanted.is_some_and(|wanted| wanted == path)
-}
-
-fn answer(hub: &Hub, method: &Method, is_json: bool) -> Answer {
+fn answer(hub: &Hub, method: &Method, page: Page) -> Answer {
     if method != Method::GET && method != Method::HEAD {
         let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
         let methods = HeaderValue::from_static("GET, HEAD");
         answer.headers_mut().insert(ALLOW, methods);
         return answer;
     }
-    let state = State::of(hub);
-    let (content_type, text) = if is_json {
-        (JSON, json::text(&state))
-    } else {
-        (OPEN_METRICS, prometheus::text(state))
+    let (status, content_type, text) = match page {
+        Page::Stats => (StatusCode::OK, JSON, json::text(&State::of(hub))),
+        Page::Metrics => (
+            StatusCode::OK,
+            OPEN_METRICS,
+            prometheus::text(State::of(hub)),
+        ),
+        Page::Health => (StatusCode::OK, JSON, said("ok")),
+        Page::Ready => match hub.obstacle() {
+            None => (StatusCode::OK, JSON, said("ready")),
+            Some(obstacle) => (StatusCode::SERVICE_UNAVAILABLE, JSON, said(obstacle)),
+        },
     };
     let mut answer = Response::new(Body::from(Bytes::from(text)));
+    *answer.status_mut() = status;
     let headers = answer.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
+}
+
+fn said(status: &str) -> String {
+    format!("{{\"status\":\"{status}\"}}\n")
 }
 
 /// What both forms show.

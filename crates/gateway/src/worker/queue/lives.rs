@@ -1,6 +1,5 @@
 //! Connections in a worker's queue: how they begin, how they end, and the bound of both.
 
-use bytes::Bytes;
 use millrace_core::SocketId;
 
 use super::{PendingClose, QUIET_EVENTS, Queue};
@@ -58,11 +57,12 @@ impl Queue {
         if state.retired {
             return Err(close);
         }
-        let length = 20 + close.token.as_ref().map_or(0, Bytes::len) + close.reason.len();
+        let length =
+            20 + close.token.as_ref().map_or(0, |token| token.bytes.len()) + close.reason.len();
         let closing = Closing {
             socket: close.socket,
             code: close.code,
-            token: close.token.as_deref(),
+            token: close.token.as_ref(),
             reason: &close.reason,
         };
         record::append_close(&mut state.room_for_life(length).bytes, slot, &closing);

@@ -1,0 +1,59 @@
+/** `millrace init`: writes a small project that runs. Owns where it goes and that nothing is overwritten. */
+
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { VERSION } from '../addon.js';
+import { readArguments, seeHelp, UsageError } from './arguments.js';
+import { projectFiles } from './init/project.js';
+import { line } from './terminal.js';
+
+/** Resolves to the exit code. */
+export async function init(args: string[]): Promise<number> {
+  const given = readArguments('init', args, { typescript: 'flag' });
+  const [directory = '.', extra] = given.positionals;
+  if (extra !== undefined)
+    throw new UsageError(`init: one directory is enough, ${extra} is too much${seeHelp('init')}`);
+  const root = path.resolve(directory);
+  const files = projectFiles({
+    name: packageName(path.basename(root)),
+    millrace: dependency(root),
+    isTypeScript: given.flags.has('typescript'),
+  });
+  const names = Object.keys(files);
+  const known = [...names, 'package.json'].find((name) => existsSync(path.join(root, name)));
+  if (known !== undefined) {
+    throw new UsageError(`init: there is ${path.join(directory, known)} already; nothing was written`);
+  }
+  for (const name of names) write(path.join(root, name), files[name] as string);
+  line(process.stdout, `Wrote ${names.join(', ')}${directory === '.' ? '' : ` into ${directory}`}. Next:\n`);
+  const steps = ['npm install', 'npm start'];
+  if (directory !== '.') steps.unshift(`cd ${/^[\w./\\:-]+$/.test(directory) ? directory : JSON.stringify(directory)}`);
+  line(process.stdout, steps.map((step) => `  ${step}`).join('\n'));
+  return OK;
+}
+
+/** Never over a file that has come meanwhile. */
+function write(file: string, text: string): void {
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text, { flag: 'wx' });
+}
+
+/** A folder's name as the name of a package. */
+function packageName(folder: string): string {
+  const name = folder
+    .toLowerCase()
+    .replace(/[^a-z0-9._-]+/g, '-')
+    .replace(/^[._-]+|-+$/g, '');
+  return name === '' ? 'millrace-server' : name;
+}
+
+/** What the project depends on: this version, or where this is a clone of the repository, its folder. */
+function dependency(root: string): string {
+  const own = path.join(__dirname, '..', '..', '..');
+  if (!existsSync(path.join(own, 'Cargo.toml'))) return `^${VERSION}`;
+  const relative = path.relative(root, own);
+  return `file:${relative.split(path.sep).join('/')}`;
+}
+
+const OK = 0;
