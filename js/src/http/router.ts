@@ -1,5 +1,6 @@
 /** What an application registers: middlewares, routes and routers within it, in order. Handles no request itself. */
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readable } from '../report.js';
 import { checkPattern, joined, prefixOf } from './pattern.js';
 import type { Request } from './request.js';
@@ -16,6 +17,9 @@ export type Handler = (req: Request, res: Response, next: Next) => unknown;
 
 /** Answers a request that failed, or calls `next(error)`. It is known by its four parameters. */
 export type ErrorHandler = (error: unknown, req: Request, res: Response, next: Next) => unknown;
+
+/** A middleware whose types are Node's, such as those of cors and helmet. What it needs beyond an app's is an error. */
+export type NodeMiddleware = (req: IncomingMessage, res: ServerResponse, next: Next) => unknown;
 
 /** What `use` takes. */
 export type Middleware = Handler | ErrorHandler | Routes | Middleware[];
@@ -50,7 +54,9 @@ export class Routes {
   use(path: string | string[], ...handlers: (Handler | Routes)[]): this;
   use(...handlers: Middleware[]): this;
   use(path: string | string[], ...handlers: Middleware[]): this;
-  use(...given: (string | string[] | Middleware)[]): this {
+  use(...handlers: NodeMiddleware[]): this;
+  use(path: string | string[], ...handlers: NodeMiddleware[]): this;
+  use(...given: (string | string[] | Middleware | NodeMiddleware)[]): this {
     const [first] = given;
     const hasPath = typeof first === 'string' || (Array.isArray(first) && typeof first[0] === 'string');
     const prefixes = hasPath ? [first].flat().map((path) => prefixOf(checkPattern(path))) : [''];
