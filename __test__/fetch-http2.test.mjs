@@ -142,3 +142,18 @@ test('an app answers the same, without the headers of a connection', async (t) =
   t.like(await get('/users/7', { ':method': 'DELETE' }), { status: 405 });
   t.is((await get('/text')).body, '\u20acuro \u{1f3e0}');
 });
+
+test('an app over HTTP/2: the host, the type of a body without a length, and no status message', async (t) => {
+  const { session } = await served(t, { workerPath: worker('middlewares') });
+  const told = await ask(session, { ':path': '/protocol?a=b', ':authority': 'example.org:8443' });
+  t.deepEqual(JSON.parse(told.body), ['https', true, '127.0.0.1', 'example.org', '/protocol?a=b']);
+  const named = await ask(session, { ':path': '/message' });
+  t.is(named.status, 200);
+  t.is(named.body, '{}');
+  const typed = await ask(
+    session,
+    { ':path': '/type', ':method': 'POST', 'content-type': 'application/json' },
+    Buffer.from('{}'),
+  );
+  t.is(typed.body, '["json",false]');
+});

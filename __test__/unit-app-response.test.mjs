@@ -48,14 +48,6 @@ for (const [name, handler, body, type, status = 200] of [
   });
 }
 
-test('every status has its name', async (t) => {
-  const named =
-    '200 OK, 201 Created, 202 Accepted, 204 No Content, 301 Moved Permanently, 302 Found, 304 Not Modified, 400 Bad Request, 401 Unauthorized, 403 Forbidden, 404 Not Found, 405 Method Not Allowed, 409 Conflict, 413 Payload Too Large, 415 Unsupported Media Type, 429 Too Many Requests, 500 Internal Server Error, 501 Not Implemented, 502 Bad Gateway, 503 Service Unavailable, 504 Gateway Timeout';
-  for (const line of named.split(', ')) {
-    t.is((await answerTo((_req, res) => res.sendStatus(Number(line.slice(0, 3))))).body, line);
-  }
-});
-
 test('headers are set in any case, read, added to and removed', async (t) => {
   const { headers } = await answerTo((_req, res) => {
     t.is(res.get('Content-Type'), HTML);
@@ -87,13 +79,20 @@ test('what would break the answer is refused', async (t) => {
       [() => res.redirect('/a\r\nSet-Cookie: b=c'), /header 'Location'/],
       [() => res.status(99), /argument 'code' must be a whole number from 200 to 599/],
       [() => res.status('200'), /argument 'code'/],
-      [() => res.cookie('a b', 'c'), /a cookie's name must be a token/],
-      [() => res.cookie('a', 'c', { path: '/; Secure' }), /a cookie's path/],
-      [() => res.cookie('a', 'c', { domain: 'a\nb' }), /a cookie's domain/],
-      [() => res.cookie('a', 'c', { expires: 'tomorrow' }), /a cookie's expires must be a valid Date/],
-      [() => res.cookie('a', 'c', { maxAge: Number.NaN }), /a cookie's maxAge/],
-      [() => res.cookie('a', 'c', { sameSite: 'maybe' }), /a cookie's sameSite/],
-      [() => res.cookie('a', 'c', { sameSite: 'constructor' }), /a cookie's sameSite/],
+      [() => res.setHeader('X-A', 'a\nb'), /header 'X-A'/],
+      [() => res.header('X-A', 'a\nb'), /header 'X-A'/],
+      [() => res.location('/a\r\nSet-Cookie: b=c'), /header 'Location'/],
+      [() => res.vary('a b'), /invalid header name/],
+      [() => Object.assign(res, { statusMessage: 'a\r\nb: c' }), /statusMessage must be Latin-1 text/],
+      [() => res.cookie('a b', 'c'), /name is invalid: a b/],
+      [() => res.cookie('a', 'c', { path: '/; Secure' }), /option path is invalid/],
+      [() => res.cookie('a', 'c', { domain: 'a\nb' }), /option domain is invalid/],
+      [() => res.cookie('a', 'c', { expires: 'tomorrow' }), /option expires is invalid: tomorrow/],
+      [() => res.cookie('a', 'c', { maxAge: Number.NaN }), /options\.maxAge must be a number of milliseconds/],
+      [() => res.cookie('a', 'c', { maxAge: '60' }), /options\.maxAge must be a number of milliseconds/],
+      [() => res.cookie('a', 'c', { sameSite: 'maybe' }), /option sameSite is invalid: maybe/],
+      [() => res.cookie('a', 'c', { sameSite: 'constructor' }), /option sameSite is invalid/],
+      [() => res.cookie('a', 'c', { encode: () => 'a;b' }), /val is invalid/],
     ]) {
       t.throws(call, { instanceOf: TypeError, message }, String(call));
     }
@@ -110,30 +109,6 @@ test('redirect', async (t) => {
   t.deepEqual(await to('/a', true), [301, '/a', 'Redirecting to /a', TEXT]);
   t.deepEqual(await to(307, '/a'), [307, '/a', 'Redirecting to /a', TEXT]);
   t.is((await to('/\u20ac b'))[1], '/%E2%82%AC%20b');
-});
-
-test('cookies: each a line of its own, with the attributes in order', async (t) => {
-  const expires = new Date(Date.UTC(2030, 0, 2, 3, 4, 5));
-  const { headers } = await answerTo((_req, res) => {
-    res.cookie('plain', 'a b;\u20ac');
-    res.cookie('all', 1, {
-      sameSite: 'Lax',
-      httpOnly: true,
-      secure: true,
-      domain: 'example.org',
-      maxAge: 60,
-      expires,
-      path: '/a',
-    });
-    res.cookie('gone', 'x', { maxAge: 0, secure: false, path: '' });
-    res.clearCookie('old', { path: '/', maxAge: 5 }).end();
-  });
-  t.deepEqual(headers['set-cookie'], [
-    'plain=a%20b%3B%E2%82%AC',
-    'all=1; Path=/a; Expires=Wed, 02 Jan 2030 03:04:05 GMT; Max-Age=60; Domain=example.org; Secure; HttpOnly; SameSite=Lax',
-    'gone=x; Max-Age=0',
-    'old=; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT',
-  ]);
 });
 
 test('setNoCache, setCache and setCors', async (t) => {

@@ -14,6 +14,8 @@ export class PlainExchange {
   ip = '127.0.0.1';
   port = 4000;
   encrypted = false;
+  isForwarded = false;
+  host = '';
   #body;
   #late;
   #leaving = [];
@@ -27,6 +29,8 @@ export class PlainExchange {
     this.method = method;
     this.target = target;
     this.headerList = headers;
+    const at = headers.indexOf('host');
+    if (at >= 0) this.host = headers[at + 1];
     this.hasBody = body !== undefined;
     this.#body = typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array(0));
     this.#late = late;

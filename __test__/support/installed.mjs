@@ -71,14 +71,23 @@ export function project(t, { main, platforms }, { type = 'module', npmArgs = [],
 
 /** What the package depends on, packed from here: npm's cache has only what somebody has installed by that name. */
 function dependenciesOf(folder) {
-  const { dependencies } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
-  return Object.keys(dependencies).map((name) => {
+  return neededBy(ROOT).map((name) => {
     const source = path.join(ROOT, 'node_modules', name);
     const [program, ...args] = npm('pack', '--ignore-scripts', '--json', '--pack-destination', folder, source);
     const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, encoding: 'utf8' });
     if (status !== 0) throw new Error(`npm pack ${name} failed:\n${stdout}\n${stderr}`);
     return [name, `file:${path.join(folder, JSON.parse(stdout)[0].filename)}`];
   });
+}
+
+/** The names of all packages that the one in a folder needs, and those that these need. */
+function neededBy(folder, found = new Set()) {
+  const { dependencies = {} } = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8'));
+  for (const name of Object.keys(dependencies).filter((one) => !found.has(one))) {
+    found.add(name);
+    neededBy(path.join(ROOT, 'node_modules', name), found);
+  }
+  return [...found];
 }
 
 /** TypeScript and Node's types, as `npm install --save-dev typescript @types/node` brings them. */

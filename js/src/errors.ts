@@ -32,12 +32,16 @@ export const ERROR_CODES = {
   ERR_MILLRACE_INVALID_TLS:
     'A certificate, a key or an authority cannot be read or used, or `reloadTls` was called where no listener speaks TLS; the message says which. Nothing was changed.',
   ERR_MILLRACE_LISTENING: 'The TCP server listens already, or is being closed.',
+  ERR_MILLRACE_NODE_ONLY:
+    "A middleware used a member of Node's request or response that `millrace/http` does not have; the message names it. `nodeHandler` of `millrace/node` runs such middlewares.",
   ERR_MILLRACE_NOT_AN_OBJECT:
     'A text message to a virtual socket with user data is no JSON object; it was sent unchanged.',
   ERR_MILLRACE_NOT_RUNNING:
     'The gateway or the server has not been started, or is stopped; or the workers were stopped before all of them were replaced.',
   ERR_MILLRACE_NO_HANDLER:
     'The worker module, or `options.handlers`, has no handler: neither as a named export nor in its default export. The message says what it has. `handlers: {}` is allowed, for listeners that need none.',
+  ERR_MILLRACE_NO_COOKIE_SECRET:
+    'A cookie was to be signed, or signed cookies were read, in an app that was made without `cookieSecret`.',
   ERR_MILLRACE_OVERLOADED:
     'An I/O thread has nearly `limits.shardInboxBytes` to do already, so nobody was subscribed. Try again later; one call for very many sockets can be made several.',
   ERR_MILLRACE_REQUEST_ABORTED:

@@ -1,24 +1,25 @@
 /**
- * Apps with routes and middlewares, in the manner of Express. The ES module's default export is `express`.
+ * Apps with routes and middlewares, Express-like. The ES module's default export is `express`.
  *
  * @module millrace/http
  */
 
-import { App } from './http/app.js';
+import { App, type AppOptions } from './http/app.js';
 import { json, urlencoded } from './http/body.js';
 import type { Params } from './http/pattern.js';
 import { Routes } from './http/router.js';
 
-export type { Settings } from './http/app.js';
+export type { AppOptions, Settings } from './http/app.js';
 export { type BodyOptions, json, urlencoded } from './http/body.js';
-export type { CookieOptions } from './http/cookies.js';
+export type { CookieOptions, SignedCookies } from './http/cookies.js';
+export type { HeaderValue } from './http/header-lines.js';
 export type { AppServer, ListenCallback, ListenOptions } from './http/listen.js';
 export type { Params } from './http/pattern.js';
 export type { Fields } from './http/query.js';
-export type { ClientInfo, Request } from './http/request.js';
+export type { ClientInfo, Request, RequestApp } from './http/request.js';
 export type { Piece, Response, Streamable } from './http/response.js';
 export type { RouteParams } from './http/route-params.js';
-export type { ErrorHandler, Handler, Middleware, Mountable, Next, RouteHandlers } from './http/router.js';
+export type { ErrorHandler, Handler, Middleware, Mountable, Next, NodeMiddleware, RouteHandlers } from './http/router.js';
 export type { Socket, SocketHandlers } from './http/sockets.js';
 export { HttpError } from './http/status.js';
 export { App, Routes };
@@ -35,8 +36,8 @@ export { App, Routes };
  * app.listen(3000, '127.0.0.1', () => console.log('listening'));
  * ```
  */
-export function createApp(): App {
-  return new App();
+export function createApp(options?: AppOptions): App {
+  return new App(options);
 }
 
 /**
@@ -53,15 +54,15 @@ export interface RouterMaker {
 /** Makes an app. */
 export interface AppMaker {
   /** With `new`. */
-  new (): App;
+  new (options?: AppOptions): App;
   /** Without. */
-  (): App;
+  (options?: AppOptions): App;
 }
 
 /** `createApp`, with what programs written for Express find on their `express`. */
 export interface ExpressMaker {
   /** Makes an app. */
-  (): App;
+  (options?: AppOptions): App;
   /** As the export. */
   Router: RouterMaker;
   /** As the export. */
@@ -80,11 +81,18 @@ export const Router: RouterMaker = withoutNew(Routes) as RouterMaker;
 export const Express: AppMaker = withoutNew(App);
 
 /** `createApp`, with what programs written for Express find on their `express`. */
-export const express: ExpressMaker = Object.assign(() => new App(), { Router, json, urlencoded });
+export const express: ExpressMaker = Object.assign((options?: AppOptions) => new App(options), {
+  Router,
+  json,
+  urlencoded,
+});
 
 export { createApp as app };
 
 /** A class that can be called, too. */
-function withoutNew<T extends object>(made: new () => T): { new (): T; (): T } {
-  return new Proxy(made, { apply: (target) => new target() }) as { new (): T; (): T };
+function withoutNew<A extends unknown[], T extends object>(
+  made: new (...given: A) => T,
+): { new (...given: A): T; (...given: A): T } {
+  const apply = (target: typeof made, _this: unknown, given: unknown[]): T => new target(...(given as A));
+  return new Proxy(made, { apply }) as { new (...given: A): T; (...given: A): T };
 }

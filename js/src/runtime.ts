@@ -3,9 +3,7 @@
  * docs/runtimes.md lists what cannot be hidden. Owns no state.
  */
 
-import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { workerData } from 'node:worker_threads';
 import type { Binding } from './binding.js';
@@ -79,6 +77,16 @@ export function collectsLate(): boolean {
   return process.versions['bun'] === undefined;
 }
 
+/** Whether a rejection that nobody handles ends the program without having been an uncaught exception, as in Bun. */
+export function dropsRejections(): boolean {
+  return process.versions['bun'] !== undefined;
+}
+
+/** Whether an error that is thrown again is shown with the place where that was done alone, as in Bun. */
+export function showsLastThrow(): boolean {
+  return process.versions['bun'] !== undefined;
+}
+
 function loadByPath(url: string): unknown {
   const fresh = { exports: {} };
   try {
@@ -106,15 +114,6 @@ export function whyForbidden(file: string): string | undefined {
   const state = deno?.permissions.querySync({ name: 'ffi', path: file }).state ?? 'granted';
   if (state === 'granted') return undefined;
   return `Deno must be allowed to load it: deno run --allow-ffi=${file}`;
-}
-
-/**
- * Of files that watchers in `folder` told of, those that are there; all, if none is. Deno tells a folder's watcher of
- * what is in the folders below it too, by its last name alone.
- */
-export function filesThere(folder: string, files: string[]): string[] {
-  const there = files.filter((file) => existsSync(path.join(folder, file)));
-  return there.length > 0 ? there : files;
 }
 
 /** Whether a debugger may hold threads still. Bun does not tell, so there the answer is always no. */

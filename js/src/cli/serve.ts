@@ -16,15 +16,15 @@ import { type Changed, watchFolder } from './watch.js';
 /** Runs until a signal ends it; resolves to the exit code. */
 export async function serve(args: string[]): Promise<number> {
   const { options, worker, watch } = readServeOptions(args);
-  const starting = start(options);
   const replaceIn: Changed = (files, signal) =>
     starting.then(
       (server) => replace(server, files, signal),
       () => true, // told below
     );
-  const watcher = watch ? watchFolder(path.dirname(worker), replaceIn) : undefined;
   // from the beginning: a signal or a change while the workers start is seen too
-  return runUntilSignal(starting, 'ws', () => watcher?.close());
+  const watching = watch ? watchFolder(path.dirname(worker), replaceIn) : undefined;
+  const starting = Promise.resolve(watching).then(() => start(options));
+  return runUntilSignal(starting, 'ws', () => void watching?.then((watcher) => watcher.close()));
 }
 
 /** What to start. */

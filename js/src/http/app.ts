@@ -6,16 +6,27 @@ import type { StopOptions } from '../signals.js';
 import type { Data } from '../target.js';
 import { EXCHANGE_HANDLER, type HttpExchange } from '../worker/exchange.js';
 import type { OpenAnswer, OpenRequest } from '../worker/module.js';
+import { readSecrets } from './cookies.js';
 import { Dispatch } from './dispatch.js';
+import { runFor } from './late-errors.js';
 import { AppServer, gatewayFor, type ListenCallback, type ListenOptions, parseListen } from './listen.js';
 import { comparable, noParams } from './pattern.js';
-import { Request } from './request.js';
+import { Request, type RequestTerms } from './request.js';
 import { Response } from './response.js';
 import type { RouteParams } from './route-params.js';
 import { type RouteHandlers, Routes, routerChanges } from './router.js';
 import { type SocketHandlers, Sockets } from './sockets.js';
 import { statusText } from './status.js';
 import { Table } from './table.js';
+
+/** What an app is made with. */
+export interface AppOptions {
+  /**
+   * What cookies are signed with (`res.cookie(…, { signed: true })`, `req.signedCookies`). Of several the first one signs, and
+   * each is believed: so a secret can be replaced.
+   */
+  cookieSecret?: string | readonly string[] | undefined;
+}
 
 /** Settings that mean something; others are only remembered. */
 export interface Settings {
@@ -39,12 +50,23 @@ export class App extends Routes<unknown> {
   readonly #settings = new Map<string, unknown>();
   readonly #sockets = new Sockets();
   readonly #servers = new Set<AppServer>();
+  readonly #cookieSecrets: readonly string[];
   #jsonBody = false;
   #bodyLimit = BODY_LIMIT;
+  #terms: RequestTerms | undefined;
   #table: Table | undefined;
   /** What `routerChanges` was when the table was made. */
   #madeAt = -1;
   #gateway: Gateway | undefined;
+
+  /** @throws {TypeError} naming the option that is wrong */
+  constructor(options?: AppOptions) {
+    super();
+    if (options !== undefined && (typeof options !== 'object' || options === null)) {
+      throw new TypeError(`createApp: argument 'options' must be an object, not ${readable(options)}`);
+    }
+    this.#cookieSecrets = readSecrets(options?.cookieSecret);
+  }
 
   /**
    * Changes a setting.
@@ -58,6 +80,7 @@ export class App extends Routes<unknown> {
       if (typeof value !== 'boolean')
         throw new TypeError(`set: 'json body' must be true or false, not ${readable(value)}`);
       this.#jsonBody = value;
+      this.#terms = undefined;
     } else if (name === 'body limit') {
       if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0) {
         throw new TypeError(`set: 'body limit' must be a number of bytes, not ${readable(value)}`);
@@ -145,9 +168,10 @@ export class App extends Routes<unknown> {
       exchange.respond(400, ['Content-Type', 'text/plain'], statusText(400));
       return undefined;
     }
-    const req = new Request(exchange, path, noParams(), this.#jsonBody);
-    const res = new Response(exchange);
-    return new Dispatch(exchange, this.#table as Table, whole, req, res).run(this.#bodyLimit);
+    this.#terms ??= { app: this, jsonBody: this.#jsonBody, cookieSecrets: this.#cookieSecrets };
+    const req = new Request(exchange, path, noParams(), this.#terms);
+    const res = new Response(exchange, this.#terms);
+    return runFor(new Dispatch(exchange, this.#table as Table, whole, req, res), run, this.#bodyLimit);
   };
 
   /** @internal In a worker. */
@@ -183,6 +207,10 @@ export class App extends Routes<unknown> {
     this.#table = new Table(this);
     this.#madeAt = routerChanges();
   }
+}
+
+function run(dispatch: Dispatch, bodyLimit: number): void | Promise<void> {
+  return dispatch.run(bodyLimit);
 }
 
 /** The path of a target, which may be a whole URL. */

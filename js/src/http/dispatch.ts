@@ -45,6 +45,7 @@ export class Dispatch implements Progress {
     this.#targets = table.candidates(path);
     this.#req = req;
     this.#res = res;
+    req.tell(this);
     res.tell(this);
   }
 
@@ -58,8 +59,8 @@ export class Dispatch implements Progress {
     const waitsForBody = this.#exchange.hasBody && this.#isHandled() && this.#receive(bodyBytes);
     if (!waitsForBody) this.#advance();
     if (this.#failure !== undefined) throw this.#failure.error;
-    if (this.#pending === 0 && this.#res.headersSent) return undefined;
     this.#begun = true;
+    if (this.#pending === 0 && this.#res.headersSent) return undefined;
     return new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -74,6 +75,11 @@ export class Dispatch implements Progress {
   /** Something that the answer needs is pending; if it fails, that is as if a handler had. */
   wait(work: Promise<unknown>): void {
     this.#await(work);
+  }
+
+  /** Something that a handler began has failed, and nobody has caught it. */
+  failLater(error: unknown): void {
+    this.#fail(error);
   }
 
   #finish(): void {

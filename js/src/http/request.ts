@@ -2,7 +2,10 @@
 
 import { readable } from '../report.js';
 import type { HttpExchange } from '../worker/exchange.js';
-import { parseCookies } from './cookies.js';
+import { parseCookies, type SignedCookies, secretOf, takeSigned } from './cookies.js';
+import { boundToRequest, type Failing } from './late-errors.js';
+import { refuseMissing } from './missing.js';
+import { accepted, typeOfBody } from './negotiation.js';
 import type { Params } from './pattern.js';
 import { type Fields, parseForm, parseQuery } from './query.js';
 import { HttpError } from './status.js';
@@ -17,6 +20,19 @@ export interface ClientInfo {
   readonly port: number;
 }
 
+/** What a request knows of its app. */
+export interface RequestApp {
+  /** The value of a setting. */
+  get(name: string): unknown;
+}
+
+/** @internal What an app has settled for all its requests. */
+export interface RequestTerms {
+  readonly app: RequestApp;
+  readonly jsonBody: boolean;
+  readonly cookieSecrets: readonly string[];
+}
+
 /** One request. Headers, query, cookies and body are parsed when they are first read. `Path` has the parameters of its path. */
 export class Request<Path = Params> {
   /** As sent: `'GET'`. */
@@ -29,26 +45,38 @@ export class Request<Path = Params> {
   params: Path;
 
   /** @internal */
-  constructor(exchange: HttpExchange, path: string, params: Path, jsonBody: boolean) {
+  constructor(exchange: HttpExchange, path: string, params: Path, terms: RequestTerms) {
     this.method = exchange.method;
     this.url = exchange.target;
     this.path = path;
     this.params = params;
     this.#exchange = exchange;
-    this.#jsonBody = jsonBody;
+    this.#terms = terms;
   }
 
   readonly #exchange: HttpExchange;
-  readonly #jsonBody: boolean;
+  readonly #terms: RequestTerms;
+  #failing: Failing | undefined;
   #bytes: Uint8Array = NO_BYTES;
   #headers: Record<string, string> | undefined;
   #query: Fields | undefined;
   #cookies: Fields | undefined;
+  #signed: SignedCookies | undefined;
   #form: Fields | undefined;
   #body: { value: unknown } | undefined;
   #text: string | undefined;
   #json: { value: unknown } | undefined;
   #signal: AbortSignal | undefined;
+
+  static {
+    // here, because only the class can read whose request it is
+    refuseMissing(Request.prototype, 'req', (self) => (#failing in self ? self.#failing : undefined));
+  }
+
+  /** @internal Who is told from now on what fails later. */
+  tell(failing: Failing): void {
+    this.#failing = failing;
+  }
 
   /** @internal The body has come. */
   receive(bytes: Uint8Array): void {
@@ -70,15 +98,92 @@ export class Request<Path = Params> {
     return this.#headers;
   }
 
-  /** A header; its name in any case. */
-  get(name: string): string | undefined {
-    return this.headers[name.toLowerCase()];
+  /** The target as sent, whatever a middleware made of `url`. */
+  get originalUrl(): string {
+    return this.#exchange.target;
   }
 
-  /** The cookies that the client sent, decoded. */
+  /** The app that handles it, for its settings. */
+  get app(): RequestApp {
+    return this.#terms.app;
+  }
+
+  /**
+   * A header; its name in any case. `Referer` and `Referrer` are one.
+   *
+   * @throws {TypeError} if the name is no text
+   */
+  get(name: string): string | undefined {
+    if (typeof name !== 'string') throw new TypeError(`get: argument 'name' must be a text, not ${readable(name)}`);
+    const key = name.toLowerCase();
+    if (key === 'referer' || key === 'referrer') return this.headers['referrer'] ?? this.headers['referer'];
+    return this.headers[key];
+  }
+
+  /** As `get`. */
+  header(name: string): string | undefined {
+    return this.get(name);
+  }
+
+  /**
+   * Whether the body is of one of these types: which of them, `false` if of none, `null` without a body. A type is
+   * `'application/json'`, `'text/*'`, `'+json'` or an extension such as `'json'`.
+   */
+  is(...types: (string | string[])[]): string | false | null {
+    return typeOfBody(this.headers, this.#exchange.hasBody, types);
+  }
+
+  /**
+   * Which of these content types the client likes best, by its `Accept`; `false` if none. A type is `'text/html'` or an
+   * extension such as `'html'`. Without any: all that it accepts, the best first.
+   */
+  accepts(): string[];
+  accepts(...types: [string | string[], ...string[]]): string | false;
+  accepts(...types: (string | string[])[]): string | string[] | false {
+    return accepted(this.headers, 'types', types);
+  }
+
+  /** As `accepts`, for character sets and `Accept-Charset`. */
+  acceptsCharsets(): string[];
+  acceptsCharsets(...charsets: [string | string[], ...string[]]): string | false;
+  acceptsCharsets(...charsets: (string | string[])[]): string | string[] | false {
+    return accepted(this.headers, 'charsets', charsets);
+  }
+
+  /** As `accepts`, for encodings and `Accept-Encoding`. */
+  acceptsEncodings(): string[];
+  acceptsEncodings(...encodings: [string | string[], ...string[]]): string | false;
+  acceptsEncodings(...encodings: (string | string[])[]): string | string[] | false {
+    return accepted(this.headers, 'encodings', encodings);
+  }
+
+  /** As `accepts`, for languages and `Accept-Language`. */
+  acceptsLanguages(): string[];
+  acceptsLanguages(...languages: [string | string[], ...string[]]): string | false;
+  acceptsLanguages(...languages: (string | string[])[]): string | string[] | false {
+    return accepted(this.headers, 'languages', languages);
+  }
+
+  /** The cookies that the client sent, decoded; with the app's `cookieSecret`, without those that are signed. */
   get cookies(): Fields {
-    this.#cookies ??= parseCookies(this.headers['cookie'] ?? '');
+    if (this.#cookies === undefined) {
+      const { cookieSecrets } = this.#terms;
+      this.#cookies = parseCookies(this.headers['cookie'] ?? '');
+      if (cookieSecrets.length > 0) this.#signed = takeSigned(this.#cookies, cookieSecrets);
+    }
     return this.#cookies;
+  }
+
+  /**
+   * The signed cookies that the client sent, without their signature; `false` in place of one whose signature is wrong.
+   *
+   * @throws {MillraceError} ERR_MILLRACE_NO_COOKIE_SECRET if the app has no `cookieSecret`
+   */
+  get signedCookies(): SignedCookies {
+    const { cookieSecrets } = this.#terms;
+    secretOf(cookieSecrets, 'req.signedCookies');
+    this.#signed ??= takeSigned(this.cookies, cookieSecrets);
+    return this.#signed;
   }
 
   /**
@@ -87,7 +192,7 @@ export class Request<Path = Params> {
    */
   get body(): unknown {
     if (this.#body === undefined) {
-      const isParsed = this.#jsonBody && this.#isJson();
+      const isParsed = this.#terms.jsonBody && this.#isJson();
       this.#body = { value: isParsed ? parsedOr(this.text) : this.text };
     }
     return this.#body.value;
@@ -155,14 +260,28 @@ export class Request<Path = Params> {
     return { fd: -1, address: this.#exchange.ip, port: this.#exchange.port };
   }
 
-  /** `'https'` over TLS, else `'http'`. */
-  get protocol(): string {
-    return this.#exchange.encrypted ? 'https' : 'http';
+  /** The host that was asked for, without a port; undefined if the request names none. */
+  get hostname(): string | undefined {
+    const { host } = this.#exchange;
+    // a colon within brackets is an IPv6 address's own
+    const colon = host.indexOf(':', host.startsWith('[') ? host.indexOf(']') : 0);
+    return (colon < 0 ? host : host.slice(0, colon)) || undefined;
   }
 
-  /** Whether it came over TLS. */
+  /**
+   * `'https'` over TLS, else `'http'`. Of a request by a proxy that the listener trusts (`trustProxy`): what its
+   * `X-Forwarded-Proto` says.
+   */
+  get protocol(): string {
+    const { encrypted, isForwarded } = this.#exchange;
+    const said = isForwarded ? this.headers['x-forwarded-proto']?.split(',', 1)[0]?.trim().toLowerCase() : undefined;
+    if (said === 'https' || said === 'http') return said;
+    return encrypted ? 'https' : 'http';
+  }
+
+  /** Whether `protocol` is `'https'`. */
   get secure(): boolean {
-    return this.#exchange.encrypted;
+    return this.protocol === 'https';
   }
 
   /** Aborted when the client leaves before the answer is complete. */
@@ -170,7 +289,7 @@ export class Request<Path = Params> {
     if (this.#signal === undefined) {
       const controller = new AbortController();
       this.#signal = controller.signal;
-      this.#exchange.onAbort(() => controller.abort());
+      this.#exchange.onAbort(boundToRequest(() => controller.abort()));
     }
     return this.#signal;
   }

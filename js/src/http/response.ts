@@ -1,17 +1,28 @@
-/** The answer, as handlers make it: status, headers, one body or a stream. Owns nothing of the connection. */
+/**
+ * The answer, as handlers make it: status, headers, one body or a stream. Owns nothing of the connection.
+ *
+ * Over 400 lines because handlers have one object, and its members are those of one class.
+ */
 
+import type { ServerResponse } from 'node:http';
+import encodeUrl from 'encodeurl';
+import vary from 'vary';
 import { write } from '../output.js';
 import { readable } from '../report.js';
 import type { AnswerStream, HttpExchange } from '../worker/exchange.js';
 import { isSource, type Piece, piecesOf, type Streamable } from '../worker/pieces.js';
 import { pump } from '../worker/pump.js';
-import { type CookieOptions, renderCleared, renderCookie, TOKEN } from './cookies.js';
-import { statusText } from './status.js';
+import { type CookieOptions, renderCleared, renderCookie } from './cookies.js';
+import { contentType, DEFAULTS, HeaderLines, type HeaderValue, HTML, isFit } from './header-lines.js';
+import type { Failing } from './late-errors.js';
+import { refuseMissing } from './missing.js';
+import type { RequestApp, RequestTerms } from './request.js';
+import { isNamedOtherwise, statusText } from './status.js';
 
 export type { Piece, Streamable } from '../worker/pieces.js';
 
 /** Who waits for an answer. */
-export interface Progress {
+export interface Progress extends Failing {
   /** It has begun. */
   sent(): void;
   /** It needs this, and fails with it. */
@@ -23,19 +34,27 @@ export class Response {
   /** The status of the answer. Default 200. */
   statusCode = 200;
   readonly #exchange: HttpExchange;
+  readonly #terms: RequestTerms;
   #progress: Progress | undefined;
   /** undefined: those that every answer begins with. */
-  #headers: Line[] | undefined;
-  /** The handler chose the content type. */
-  #typed = false;
+  #headers: HeaderLines | undefined;
+  /** What the status line says instead of the status's name. */
+  #reason: string | undefined;
   #stream: AnswerStream | undefined;
   #sent = false;
+  #ended = false;
   #length = 0;
   #locals: Record<string, unknown> | undefined;
 
   /** @internal */
-  constructor(exchange: HttpExchange) {
+  constructor(exchange: HttpExchange, terms: RequestTerms) {
     this.#exchange = exchange;
+    this.#terms = terms;
+  }
+
+  static {
+    // here, because only the class can read whose request it is
+    refuseMissing(Response.prototype, 'res', (self) => (#progress in self ? self.#progress : undefined));
   }
 
   /** @internal Who is told from now on. */
@@ -46,6 +65,30 @@ export class Response {
   /** Whether the answer has begun, or nobody waits for it any more. */
   get headersSent(): boolean {
     return this.#sent || this.#exchange.answered;
+  }
+
+  /** Whether the whole answer was given: nothing can be written any more. */
+  get writableEnded(): boolean {
+    return this.#ended || (this.#stream === undefined && this.headersSent);
+  }
+
+  /** The app that handles the request, for its settings. */
+  get app(): RequestApp {
+    return this.#terms.app;
+  }
+
+  /** What the status line says of the status: its name, unless set. HTTP/2 has no room for it. */
+  get statusMessage(): string {
+    return this.#reason ?? statusText(this.statusCode);
+  }
+
+  /** @throws {TypeError} if it has a line break, another control character or one beyond Latin-1 */
+  set statusMessage(value: string | undefined) {
+    if (value !== undefined && (typeof value !== 'string' || !isFit(value))) {
+      throw new TypeError(`statusMessage must be Latin-1 text without line breaks, not ${JSON.stringify(value)}`);
+    }
+    // as in Node, an empty one is none
+    this.#reason = value || undefined;
   }
 
   /** For middlewares, to hand something to later ones. */
@@ -72,26 +115,28 @@ export class Response {
    *
    * @throws {TypeError} if a name is no token, or a value has a line break, another control character or none of Latin-1
    */
-  set(name: string, value: string | number | readonly string[]): this;
-  set(headers: Record<string, string | number | readonly string[]>): this;
-  set(
-    name: string | Record<string, string | number | readonly string[]>,
-    value?: string | number | readonly string[],
-  ): this {
+  set(name: string, value: HeaderValue): this;
+  set(headers: Record<string, HeaderValue>): this;
+  set(name: string | Record<string, HeaderValue>, value?: HeaderValue): this {
+    const lines = this.#own();
     if (typeof name === 'object' && name !== null) {
-      for (const [one, its] of Object.entries(name)) this.set(one, its);
-      return this;
+      for (const [one, its] of Object.entries(name)) lines.set(one, its);
+    } else {
+      lines.set(name, value);
     }
-    const key = keyOf(name);
-    const values = Array.isArray(value) ? value.map((line) => checked(name, line)) : [checked(name, value)];
-    this.#put({ key, name, values });
-    if (key === 'content-type') this.#typed = true;
     return this;
+  }
+
+  /** As `set`. */
+  header(name: string, value: HeaderValue): this;
+  header(headers: Record<string, HeaderValue>): this;
+  header(name: string | Record<string, HeaderValue>, value?: HeaderValue): this {
+    return this.set(name as string, value as HeaderValue);
   }
 
   /** A header that is set; several lines joined by a comma. */
   get(name: string): string | undefined {
-    return this.#line(keyOf(name))?.values.join(', ');
+    return this.#lines().find(name)?.join(', ');
   }
 
   /**
@@ -99,16 +144,73 @@ export class Response {
    *
    * @throws {TypeError} as `set`
    */
-  append(name: string, value: string | number | readonly string[]): this {
-    const before = this.#line(keyOf(name));
-    const more = Array.isArray(value) ? value : [String(value)];
-    return this.set(name, before === undefined ? more : [...before.values, ...more]);
+  append(name: string, value: HeaderValue): this {
+    this.#own().append(name, value);
+    return this;
   }
 
   /** Takes a header away. */
   remove(name: string): this {
-    this.#drop(keyOf(name));
+    this.#own().drop(name);
     return this;
+  }
+
+  /** As in Node: `set`, for one header. */
+  setHeader(name: string, value: HeaderValue): this {
+    return this.set(name, value);
+  }
+
+  /** As in Node: `append`. */
+  appendHeader(name: string, value: string | readonly string[]): this {
+    return this.append(name, value);
+  }
+
+  /** As in Node: a header's text, or its lines if there are several. */
+  getHeader(name: string): string | string[] | undefined {
+    return oneOrMore(this.#lines().find(name));
+  }
+
+  /** As in Node: the headers that are set, by name in lower case. */
+  getHeaders(): Record<string, string | string[]> {
+    const headers: Record<string, string | string[]> = Object.create(null);
+    for (const { key, values } of this.#lines().all()) headers[key] = oneOrMore(values) as string | string[];
+    return headers;
+  }
+
+  /** As in Node: the names of the headers that are set, in lower case. */
+  getHeaderNames(): string[] {
+    return this.#lines()
+      .all()
+      .map(({ key }) => key);
+  }
+
+  /** As in Node: whether a header is set. */
+  hasHeader(name: string): boolean {
+    return this.#lines().find(name) !== undefined;
+  }
+
+  /** As in Node: takes a header away. */
+  removeHeader(name: string): void {
+    this.remove(name);
+  }
+
+  /**
+   * Adds request headers to `Vary`, if they are not in it: those that the answer depends on.
+   *
+   * @throws {TypeError} if it is no header name
+   */
+  vary(field: string | string[]): this {
+    vary(this as unknown as ServerResponse, field);
+    return this;
+  }
+
+  /**
+   * Sets `Location`, with what cannot be in a URL percent-encoded.
+   *
+   * @throws {TypeError} if the URL has a line break or another control character
+   */
+  location(url: string): this {
+    return this.set('Location', escapedUrl(url));
   }
 
   /** Sets the content type: `'text/css'`, `'application/json; charset=utf-8'`. */
@@ -124,7 +226,7 @@ export class Response {
     if (typeof body === 'string' || body === undefined) return this.#send(body);
     if (typeof body === 'object') {
       const bytes = bytesOf(body);
-      if (bytes === undefined) return this.#typed ? this.#send(JSON.stringify(body)) : this.json(body);
+      if (bytes === undefined) return this.#isTyped() ? this.#send(JSON.stringify(body)) : this.json(body);
       return this.#send(bytes, BINARY);
     }
     return this.#send(String(body));
@@ -156,7 +258,7 @@ export class Response {
   redirect(status: number, url: string): this;
   redirect(first: string | number, second?: boolean | string): this {
     const [code, url] = typeof first === 'number' ? [first, String(second)] : [second ? 301 : 302, String(first)];
-    this.status(code).set('Location', escapedUrl(url));
+    this.status(code).location(url);
     return this.text(`Redirecting to ${url}`);
   }
 
@@ -166,17 +268,18 @@ export class Response {
   }
 
   /**
-   * Sets a cookie; its value is percent-encoded.
+   * Sets a cookie; its value is percent-encoded. Objects are sent as JSON behind `j:`.
    *
    * @throws {TypeError} naming what cannot be part of a cookie
+   * @throws {MillraceError} ERR_MILLRACE_NO_COOKIE_SECRET if it is to be signed and the app has no `cookieSecret`
    */
   cookie(name: string, value: unknown, options?: CookieOptions): this {
-    return this.append('Set-Cookie', renderCookie(name, value, options));
+    return this.append('Set-Cookie', renderCookie(name, value, options, this.#terms.cookieSecrets));
   }
 
   /** Ends a cookie; path and domain must be those that it was set with. */
   clearCookie(name: string, options?: CookieOptions): this {
-    return this.append('Set-Cookie', renderCleared(name, options));
+    return this.append('Set-Cookie', renderCleared(name, options, this.#terms.cookieSecrets));
   }
 
   /** Nobody may keep the answer. */
@@ -204,6 +307,7 @@ export class Response {
     if (this.#stream === undefined) return this.#send(body);
     if (body !== undefined) this.#stream.write(body);
     this.#stream.end();
+    this.#ended = true;
     return this;
   }
 
@@ -265,25 +369,25 @@ export class Response {
     if (this.#stream !== undefined) this.#stream.abort();
     if (this.headersSent) return;
     this.#headers = undefined;
-    this.#typed = false;
+    this.#reason = undefined;
     this.statusCode = status;
     if (status >= 500) this.set('Connection', 'close');
     this.set('Content-Type', 'text/plain').#send(text);
   }
 
-  #line(key: string): Line | undefined {
-    return (this.#headers ?? INITIAL).find((line) => line.key === key);
+  /** The headers, to be read. */
+  #lines(): HeaderLines {
+    return this.#headers ?? DEFAULTS;
   }
 
-  #put(line: Line): void {
-    this.#headers ??= [...INITIAL];
-    const at = this.#headers.findIndex(({ key }) => key === line.key);
-    if (at < 0) this.#headers.push(line);
-    else this.#headers[at] = line;
+  /** The headers, to be changed. */
+  #own(): HeaderLines {
+    this.#headers ??= new HeaderLines();
+    return this.#headers;
   }
 
-  #drop(key: string): void {
-    this.#headers = (this.#headers ?? INITIAL).filter((line) => line.key !== key);
+  #isTyped(): boolean {
+    return this.#headers?.isTyped === true;
   }
 
   #begin(): AnswerStream | undefined {
@@ -301,7 +405,7 @@ export class Response {
       stream && {
         write: (piece) => this.write(piece),
         drained: () => stream.drained(),
-        end: () => stream.end(),
+        end: () => void this.end(),
         abort: () => stream.abort(),
       }
     );
@@ -311,8 +415,8 @@ export class Response {
   #send(body: string | Uint8Array | undefined, type = HTML, always = false): this {
     if (this.headersSent) return this;
     let headers = type.headers;
-    if (this.#headers !== undefined) {
-      if (always || (type !== HTML && !this.#typed)) this.#put(type.line);
+    if (this.#headers !== undefined || this.#reason !== undefined || isNamedOtherwise(this.statusCode)) {
+      if (always || (type !== HTML && !this.#isTyped())) this.#own().put(type.line);
       // the gateway knows it better, except that of a body that is not there
       headers = this.#list(body === undefined && this.#exchange.method === 'HEAD' ? undefined : 'content-length');
     }
@@ -324,48 +428,14 @@ export class Response {
   }
 
   #list(without?: string): string[] {
-    const list: string[] = [];
-    for (const { key, name, values } of this.#headers ?? INITIAL) {
-      if (key === without) continue;
-      for (const value of values) list.push(name, value);
-    }
+    const list = this.#lines().list(without);
+    if (this.#reason !== undefined || isNamedOtherwise(this.statusCode)) list.push(REASON, this.statusMessage);
     return list;
   }
 }
 
-/** A header: its name in lower case and as given, and its lines. */
-interface Line {
-  key: string;
-  name: string;
-  values: readonly string[];
-}
-
-/** A content type, with the headers of an answer that has no others. */
-interface ContentType {
-  line: Line;
-  headers: readonly string[];
-}
-
-function contentType(value: string): ContentType {
-  return {
-    line: { key: 'content-type', name: 'Content-Type', values: [value] },
-    headers: Object.freeze(['Content-Type', value, 'Server', SERVER]),
-  };
-}
-
-function keyOf(name: string): string {
-  if (typeof name !== 'string' || !TOKEN.test(name)) {
-    throw new TypeError(`${readable(name)} is no header name`);
-  }
-  return name.toLowerCase();
-}
-
-function checked(name: string, value: unknown): string {
-  const text = String(value);
-  if (value === undefined || UNFIT.test(text)) {
-    throw new TypeError(`header '${name}' must be Latin-1 text without line breaks, not ${JSON.stringify(value)}`);
-  }
-  return text;
+function oneOrMore(values: readonly string[] | undefined): string | string[] | undefined {
+  return values?.length === 1 ? values[0] : values && [...values];
 }
 
 function bytesOf(body: object | null): Uint8Array | undefined {
@@ -377,23 +447,15 @@ function bytesOf(body: object | null): Uint8Array | undefined {
 /** A URL as a header can carry it. Its line breaks are nobody's intention. */
 function escapedUrl(url: string): string {
   if (CONTROL.test(url)) throw new TypeError(`header 'Location' must be a URL, not ${JSON.stringify(url)}`);
-  // through bytes: half of a surrogate pair cannot be escaped
-  return url.replace(/[^\x21-\x7e]+/g, (part) => encodeURIComponent(Buffer.from(part).toString()));
+  return encodeUrl(url);
 }
-
-/** The `Server` header. */
-const SERVER = 'Millrace';
-
-/** What must not be in a header. */
-const UNFIT = /[^\t\x20-\x7e\x80-\xff]/;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: nothing else is looked for
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 
-const HTML = contentType('text/html; charset=utf-8');
+/** Names the reason phrase among the headers; no header can have this name. */
+const REASON = ':reason';
+
 const TEXT = contentType('text/plain; charset=utf-8');
 const JSON_ = contentType('application/json; charset=utf-8');
 const BINARY = contentType('application/octet-stream');
-
-/** What every answer begins with. */
-const INITIAL: readonly Line[] = [HTML.line, { key: 'server', name: 'Server', values: [SERVER] }];

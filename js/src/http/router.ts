@@ -1,5 +1,6 @@
 /** What an application registers: middlewares, routes and routers within it, in order. Handles no request itself. */
 
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readable } from '../report.js';
 import { checkPattern, joined, type Params, prefixOf } from './pattern.js';
 import type { Request } from './request.js';
@@ -37,6 +38,9 @@ export type RouteHandlers<Path extends string, Outer = unknown> = (
 /** A router, whatever it is to be mounted on. */
 export type Mountable = Routes<never>;
 
+/** A middleware whose types are Node's, such as those of cors and helmet. What it needs beyond an app's is an error. */
+export type NodeMiddleware = (req: IncomingMessage, res: ServerResponse, next: Next) => unknown;
+
 /** What `use` takes. */
 export type Middleware = Handler | ErrorHandler | Mountable | Middleware[];
 
@@ -73,7 +77,9 @@ export class Routes<Outer = Params> {
   use<Path extends string>(path: Path | Path[], ...handlers: (Handler<RouteParams<Path> & Outer> | Mountable)[]): this;
   use(...handlers: Middleware[]): this;
   use(path: string | string[], ...handlers: Middleware[]): this;
-  use(...given: (string | string[] | Middleware)[]): this {
+  use(...handlers: NodeMiddleware[]): this;
+  use(path: string | string[], ...handlers: NodeMiddleware[]): this;
+  use(...given: (string | string[] | Middleware | NodeMiddleware)[]): this {
     const [first] = given;
     const hasPath = typeof first === 'string' || (Array.isArray(first) && typeof first[0] === 'string');
     const prefixes = hasPath ? [first].flat().map((path) => prefixOf(checkPattern(path))) : [''];

@@ -1,33 +1,16 @@
 /** Names of statuses, and the error that stands for one. Owns no response. */
 
-/** The name of a status; `Unknown` for one that is not in the table. */
+import { STATUS_CODES } from 'node:http';
+
+/** The name of a status, as the platform has it; `Unknown` for one that has none. */
 export function statusText(code: number): string {
-  return STATUS_TEXTS[code] ?? 'Unknown';
+  return STATUS_CODES[code] ?? 'Unknown';
 }
 
-const STATUS_TEXTS: Record<number, string | undefined> = {
-  200: 'OK',
-  201: 'Created',
-  202: 'Accepted',
-  204: 'No Content',
-  301: 'Moved Permanently',
-  302: 'Found',
-  304: 'Not Modified',
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  403: 'Forbidden',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  409: 'Conflict',
-  413: 'Payload Too Large',
-  415: 'Unsupported Media Type',
-  429: 'Too Many Requests',
-  500: 'Internal Server Error',
-  501: 'Not Implemented',
-  502: 'Bad Gateway',
-  503: 'Service Unavailable',
-  504: 'Gateway Timeout',
-};
+/** Whether an answer must bring the name of its status along: native code would write another one. */
+export function isNamedOtherwise(code: number): boolean {
+  return code === 203 || code === 418 || code === 509;
+}
 
 /**
  * An error that says what the client did wrong. Error handlers see it; without one the answer is the status and its

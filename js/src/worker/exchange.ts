@@ -20,6 +20,8 @@ export interface HttpExchange {
   readonly port: number;
   /** Whether it came over TLS. */
   readonly encrypted: boolean;
+  /** Whether a proxy that the listener trusts has sent it: what its `X-Forwarded-…` headers say is true. */
+  readonly isForwarded: boolean;
   /** Whether the request has a body, which may still be empty. */
   readonly hasBody: boolean;
   /** Whether the answer has begun: `respond` or `respondStream` was called, or it was given up. */

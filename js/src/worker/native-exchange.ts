@@ -107,6 +107,10 @@ export class NativeExchange implements HttpExchange {
     return (this.#flags & ENCRYPTED) !== 0;
   }
 
+  get isForwarded(): boolean {
+    return (this.#flags & FORWARDED) !== 0;
+  }
+
   get hasBody(): boolean {
     return (this.#flags & HAS_BODY) !== 0;
   }
@@ -270,6 +274,7 @@ const HEAD_WORDS = 7;
 const ENCRYPTED = 1 << 2;
 const HAS_BODY = 1 << 3;
 const STREAMS = 1 << 4;
+const FORWARDED = 1 << 5;
 const WHOLE = HAS_BODY | STREAMS;
 
 const HOST = 'host\0';

@@ -91,7 +91,8 @@ pub(super) fn finish(answer: &mut Answer, keep_alive: Option<&HeaderValue>) {
         return;
     }
     if status.canonical_reason().is_none() {
-        answer.extensions_mut().insert(UNKNOWN);
+        // the application may have named it
+        answer.extensions_mut().get_or_insert(UNKNOWN);
     }
     let headers = answer.headers_mut();
     if status == StatusCode::NO_CONTENT || status.is_informational() {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use hyper::ext::ReasonPhrase;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
 use hyper::{StatusCode, header};
 
@@ -13,6 +14,8 @@ use crate::event::{Head, Step, Whole};
 pub struct AnswerHead {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
+    /// What the status line of HTTP/1 says instead of the status's name.
+    pub(crate) reason: Option<ReasonPhrase>,
 }
 
 /// Why an answer cannot be sent.
@@ -40,7 +43,8 @@ pub enum HeadError {
 
 impl AnswerHead {
     /// Reads `name\0value\0name\0value`: so many `parts`, names and values in turn. The framing of an answer is
-    /// Millrace's to say, so headers about it are left out, but not a length where `keep_length` says so.
+    /// Millrace's to say, so headers about it are left out, but not a length where `keep_length` says so. The name `:reason`
+    /// stands in front of a reason phrase.
     pub fn parse(
         status: u32,
         text: &str,
@@ -57,13 +61,18 @@ impl AnswerHead {
             return Err(HeadError::TooMany);
         }
         let mut headers = HeaderMap::with_capacity(parts / 2 + 1);
+        let mut reason = None;
         if parts > 0 {
             let mut rest = text.split('\0');
             for _ in 0..parts / 2 {
                 let (Some(name), Some(value)) = (rest.next(), rest.next()) else {
                     return Err(HeadError::Pairs);
                 };
-                append(&mut headers, name, value, keep_length)?;
+                if name == REASON {
+                    reason = Some(read_reason(value)?);
+                } else {
+                    append(&mut headers, name, value, keep_length)?;
+                }
             }
             if rest.next().is_some() {
                 return Err(HeadError::Pairs);
@@ -73,7 +82,11 @@ impl AnswerHead {
         if headers.get_all(CONTENT_LENGTH).iter().nth(1).is_some() {
             headers.remove(CONTENT_LENGTH);
         }
-        Ok(Self { status, headers })
+        Ok(Self {
+            status,
+            headers,
+            reason,
+        })
     }
 
     /// The answer with this head and all of its body.
@@ -89,9 +102,12 @@ impl AnswerHead {
     /// What [`whole`](Self::whole) was made of; `None`: it is no answer to a request.
     pub(crate) fn open_whole(whole: &mut Whole) -> Option<(Self, Bytes)> {
         let head = whole.head.downcast_mut::<Self>()?;
-        let headers = std::mem::take(&mut head.headers);
-        let status = head.status;
-        Some((Self { status, headers }, std::mem::take(&mut whole.body)))
+        let taken = Self {
+            status: head.status,
+            headers: std::mem::take(&mut head.headers),
+            reason: head.reason.take(),
+        };
+        Some((taken, std::mem::take(&mut whole.body)))
     }
 
     /// … and [`begin`](Self::begin).
@@ -125,9 +141,18 @@ fn append(
     Ok(())
 }
 
+fn read_reason(value: &str) -> Result<ReasonPhrase, HeadError> {
+    latin1(value)
+        .and_then(|bytes| ReasonPhrase::try_from(bytes.into_owned()).ok())
+        .ok_or_else(|| HeadError::Value(REASON.to_owned(), value.to_owned()))
+}
+
 fn is_length(value: &str) -> bool {
     value.bytes().all(|byte| byte.is_ascii_digit()) && value.parse::<u64>().is_ok()
 }
+
+/// What names a reason phrase among the headers: no header can have this name.
+const REASON: &str = ":reason";
 
 /// A map of headers panics at some number beyond this.
 const MOST_HEADERS: usize = 10_000;
@@ -153,6 +178,20 @@ mod tests {
         let cookies: Vec<_> = head.headers.get_all("set-cookie").iter().collect();
         assert_eq!(cookies, ["a=1", "b=2"]);
         assert_eq!(head.headers["x"].as_bytes(), [0xe9]);
+    }
+
+    #[test]
+    fn a_reason_phrase_is_no_header() {
+        let head = AnswerHead::parse(200, ":reason\0Très bien\0x\0y", 4, false).unwrap();
+        assert_eq!(head.reason.unwrap().as_bytes(), b"Tr\xe8s bien");
+        assert_eq!(head.headers.len(), 1);
+        for wrong in ["a\r\nb: c", "a\nb", "→"] {
+            let text = format!(":reason\0{wrong}");
+            assert!(
+                AnswerHead::parse(200, &text, 2, false).is_err(),
+                "{wrong:?}"
+            );
+        }
     }
 
     #[test]

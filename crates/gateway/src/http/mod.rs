@@ -81,6 +81,12 @@ impl Exchange {
             .client(client.address, headers)
     }
 
+    /// Whether a trusted proxy sent it, whose headers about its client are true.
+    pub(crate) fn is_forwarded(&self) -> bool {
+        let client = &self.client;
+        client.listener.config.trusted.has(client.address)
+    }
+
     /// The port of who asks; 0 on a unix socket, and where a proxy names the client in its requests.
     pub(crate) fn client_port(&self, headers: &HeaderMap) -> u16 {
         let client = &self.client;

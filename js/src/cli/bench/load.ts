@@ -3,7 +3,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { readable } from '../../report.js';
 import { type Listener, LoadConnection } from './connection.js';
-import { clientFrame, TEXT } from './frames.js';
 import { Latencies } from './latencies.js';
 
 /** What is asked for. */
@@ -88,7 +87,6 @@ export class Load {
   /** One connection that sends, waits for the same, and sends again. */
   async #echo(): Promise<void> {
     const payload = Buffer.alloc(this.#plan.size, `millrace ${this.#connections.size} `);
-    const frame = clientFrame(TEXT, payload);
     let sent = 0;
     const connection = await this.#connect({
       message: (data) => {
@@ -100,7 +98,7 @@ export class Load {
         const now = performance.now();
         this.latencies.add(now - sent);
         sent = now;
-        connection?.send(frame);
+        connection?.send(payload);
       },
       ended: (code) => {
         if (!this.#over) this.#fail(`closed by the server with ${code}`);
@@ -108,7 +106,7 @@ export class Load {
     });
     if (connection === undefined) return;
     sent = performance.now();
-    connection.send(frame);
+    connection.send(payload);
   }
 
   /** One connection after the other. */

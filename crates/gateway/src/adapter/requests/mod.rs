@@ -179,14 +179,14 @@ fn ask(
             _ => 1,
         },
         encrypted: exchange.client.listener.tls.is_some(),
+        forwarded: exchange.is_forwarded(),
         streams: matches!(content, Content::Stream(..)),
-        has_body: !matches!(content, Content::None),
         port: exchange.client_port(request.headers()),
         head: &head,
         lengths,
         body: match content {
-            Content::Whole(bytes) => bytes,
-            Content::None | Content::Stream(..) => &[],
+            Content::Whole(bytes) => Some(bytes),
+            Content::None | Content::Stream(..) => None,
         },
     };
     let worker = ticket.worker();
@@ -243,5 +243,8 @@ fn respond(head: AnswerHead, body: Body) -> Answer {
     let mut answer = Response::new(body);
     *answer.status_mut() = head.status;
     *answer.headers_mut() = head.headers;
+    if let Some(reason) = head.reason {
+        answer.extensions_mut().insert(reason);
+    }
     answer
 }

@@ -9,39 +9,41 @@ pub(crate) struct Asking<'a> {
     pub(crate) id: u64,
     pub(crate) version: u32,
     pub(crate) encrypted: bool,
+    /// Whether a trusted proxy sent it.
+    pub(crate) forwarded: bool,
     /// Whether a body follows in records of its own.
     pub(crate) streams: bool,
-    /// Whether there is a body at all.
-    pub(crate) has_body: bool,
     pub(crate) port: u16,
     /// Address, method and target, one behind the other, then `name\0value\0…`.
     pub(crate) head: &'a [u8],
     /// The lengths of the first three.
     pub(crate) lengths: [usize; 3],
     /// A body that came whole.
-    pub(crate) body: &'a [u8],
+    pub(crate) body: Option<&'a [u8]>,
 }
 
 /// The bytes a REQUEST record's payload takes.
-pub(crate) const fn asking_bytes(asking: &Asking<'_>) -> usize {
-    WORDS * 4 + asking.head.len() + asking.body.len()
+pub(crate) fn asking_bytes(asking: &Asking<'_>) -> usize {
+    WORDS * 4 + asking.head.len() + asking.body.map_or(0, <[u8]>::len)
 }
 
 /// Appends a REQUEST record.
 pub(crate) fn append_asking(out: &mut Vec<u8>, asking: &Asking<'_>) {
     append_header(out, RecordKind::Request, 0, 0, asking_bytes(asking));
     out.extend_from_slice(&asking.id.to_le_bytes());
+    let has_body = asking.streams || asking.body.is_some();
     let flags = asking.version
         | u32::from(asking.encrypted) << 2
-        | u32::from(asking.has_body) << 3
-        | u32::from(asking.streams) << 4;
+        | u32::from(has_body) << 3
+        | u32::from(asking.streams) << 4
+        | u32::from(asking.forwarded) << 5;
     append_word(out, flags | u32::from(asking.port) << 16);
     for length in asking.lengths {
         append_word(out, word(length));
     }
     append_word(out, word(asking.head.len()));
     out.extend_from_slice(asking.head);
-    out.extend_from_slice(asking.body);
+    out.extend_from_slice(asking.body.unwrap_or_default());
     pad(out);
 }
 
@@ -84,17 +86,17 @@ mod tests {
             id: 1 << 40,
             version: 1,
             encrypted: true,
+            forwarded: true,
             streams: false,
-            has_body: true,
             port: 80,
             head: b"::1GET/ah\0v\0",
             lengths: [3, 3, 2],
-            body: b"body!",
+            body: Some(b"body!"),
         };
         append_asking(&mut out, &asking);
         assert_eq!(out.len(), record_bytes(asking_bytes(&asking)));
         assert_eq!(out[8..16], (1u64 << 40).to_le_bytes());
-        assert_eq!(out[16..20], (1u32 | 4 | 8 | 80 << 16).to_le_bytes());
+        assert_eq!(out[16..20], (1u32 | 4 | 8 | 32 | 80 << 16).to_le_bytes());
         assert_eq!(out[32..36], 12u32.to_le_bytes());
         assert_eq!(&out[36..53], b"::1GET/ah\0v\0body!");
     }

@@ -1,0 +1,100 @@
+/**
+ * Errors that no handler can catch any more: thrown in a timer, an event or a promise that a handler of an app began. Owns which
+ * request such an error belongs to, so that it fails that request and does not end the process. Answers nothing.
+ */
+
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { MillraceError } from '../errors.js';
+import { write } from '../output.js';
+import { print, readable } from '../report.js';
+import { dropsRejections, showsLastThrow } from '../runtime.js';
+
+/** A request that can fail after its handlers have returned. */
+export interface Failing {
+  /** It failed, and with what. */
+  failLater(error: unknown): void;
+}
+
+/** Calls what handles a request. An error that is thrown later, by a callback that this call registered, fails the request. */
+export function runFor<R extends Failing, A, T>(request: R, work: (request: R, argument: A) => T, argument: A): T {
+  if (!watching) watch();
+  return current.run(request, work, request, argument);
+}
+
+/** A callback that belongs to the request being handled now, wherever it is called from. */
+export function boundToRequest(callback: () => void): () => void {
+  return AsyncLocalStorage.bind(callback);
+}
+
+/** Notes that an error belongs to a request: not every runtime keeps the context until an error is reported as uncaught. */
+export function belongsTo(error: object, request: Failing | undefined): void {
+  if (request !== undefined) owners.set(error, request);
+}
+
+/** Fails the request that an uncaught error belongs to. Returns whether there is one. */
+type Claim = (error: unknown) => boolean;
+
+const current = new AsyncLocalStorage<Failing>();
+const owners = new WeakMap<object, Failing>();
+let watching = false;
+
+const claim: Claim = (error) => {
+  const request = ownerOf(error) ?? current.getStore();
+  if (request === undefined) return false;
+  try {
+    request.failLater(error);
+  } catch (cause) {
+    const message = `a handler of an app failed after its answer: ${readable(cause)}`;
+    print(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause }));
+  }
+  return true;
+};
+
+/** The request of an error, or of the error that caused it: libraries wrap errors in their own. */
+function ownerOf(error: unknown): Failing | undefined {
+  let at = error;
+  for (let depth = 0; depth < DEEPEST && typeof at === 'object' && at !== null; depth += 1) {
+    const owner = owners.get(at);
+    if (owner !== undefined) return owner;
+    at = (at as { cause?: unknown }).cause;
+  }
+  return undefined;
+}
+
+/**
+ * Listens to uncaught errors from now on. An error that belongs to no request is left to the application's own listeners; without
+ * any it is thrown again, so that the runtime ends the program. The package may be loaded twice in a thread, so the list of claims
+ * belongs to the thread.
+ */
+function watch(): void {
+  watching = true;
+  const { [CLAIMS]: claims } = process as { [CLAIMS]?: Claim[] };
+  if (claims !== undefined) {
+    claims.push(claim);
+    return;
+  }
+  const all: Claim[] = [claim];
+  Object.defineProperty(process, CLAIMS, { value: all });
+  listen('uncaughtException', all);
+  if (dropsRejections()) listen('unhandledRejection', all);
+}
+
+function listen(event: 'uncaughtException' | 'unhandledRejection', claims: readonly Claim[]): void {
+  const heed = (error: unknown): void => {
+    if (claims.some((one) => one(error)) || process.listenerCount(event) > 1) return;
+    process.off(event, heed);
+    if (showsLastThrow())
+      write(process.stderr, `${(error as { stack?: unknown } | undefined)?.stack ?? readable(error)}\n`);
+    // there is no listener any more, so this ends the program
+    process.nextTick(() => {
+      throw error;
+    });
+  };
+  process.on(event, heed);
+}
+
+/** How far causes are followed. */
+const DEEPEST = 8;
+
+/** The property of `process` that has the thread's list. */
+const CLAIMS: unique symbol = Symbol.for('millrace.http.uncaught') as never;
