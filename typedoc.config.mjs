@@ -3,11 +3,23 @@ import { readFileSync } from 'node:fs';
 
 const read = (file) => readFileSync(new URL(file, import.meta.url), 'utf8');
 
+const { repository, exports: entries } = JSON.parse(read('./package.json'));
+
 /** "./js/dist/index.js", what `require` gets, is made of "js/src/index.ts". */
-const entryPoints = Object.values(JSON.parse(read('./package.json')).exports)
+const entryPoints = Object.values(entries)
   .map((entry) => entry.require?.default)
   .filter((file) => file !== undefined)
   .map((file) => file.replace('./js/dist/', 'js/src/').replace(/\.js$/, '.ts'));
+
+/** Links to sources go where package.json says that they are, however the repository was cloned; without that there are none. */
+const sources =
+  repository === undefined
+    ? { disableSources: true }
+    : {
+        disableGit: true,
+        sourceLinkTemplate: `${repository.url.replace(/^git\+|\.git$/g, '')}/blob/main/{path}#L{line}`,
+        displayBasePath: '.',
+      };
 
 /** Error codes are documented by their values. */
 const codes = [...read('./js/src/errors.ts').matchAll(/^ {2}(ERR_MILLRACE_\w+):/gm)];
@@ -17,10 +29,7 @@ export default {
   tsconfig: 'tsconfig.build.json',
   out: 'docs/api',
   readme: 'README.md',
-  // Links to sources do not depend on how and where the repository was cloned.
-  disableGit: true,
-  sourceLinkTemplate: 'https://github.com/millrace/millrace/blob/main/{path}#L{line}',
-  displayBasePath: '.',
+  ...sources,
   excludeInternal: true,
   excludePrivate: true,
   treatWarningsAsErrors: true,
