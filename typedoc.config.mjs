@@ -1,5 +1,6 @@
 // What typedoc documents: every entry of package.json's `exports`. Anything public without a doc comment is an error.
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 const read = (file) => readFileSync(new URL(file, import.meta.url), 'utf8');
 
@@ -27,12 +28,23 @@ const codes = [...read('./js/src/errors.ts').matchAll(/^ {2}(ERR_MILLRACE_\w+):/
 export default {
   entryPoints,
   tsconfig: 'tsconfig.build.json',
-  out: 'docs/api',
-  readme: 'README.md',
+  // Markdown, of which scripts/docs.mjs makes a part of the site
+  plugin: ['typedoc-plugin-markdown', fileURLToPath(new URL('./scripts/site/throws.mjs', import.meta.url))],
+  readme: 'none',
+  entryFileName: 'index',
+  hideBreadcrumbs: true,
+  hidePageHeader: true,
+  useCodeBlocks: true,
+  useHTMLEncodedBrackets: true,
+  sanitizeComments: true,
+  parametersFormat: 'table',
+  interfacePropertiesFormat: 'table',
   ...sources,
+  logLevel: 'Warn',
   excludeInternal: true,
   excludePrivate: true,
   treatWarningsAsErrors: true,
+  preservedTypeAnnotationTags: ['@throws'],
   requiredToBeDocumented: [
     'Enum',
     'EnumMember',

@@ -21,7 +21,7 @@ const texts = new Map(await Promise.all([...here, ...decisions].map(async (page)
 /** A path in code, `crates/core/src/lib.rs`: with a folder of ours in front, and an ending. */
 const FILE = /`((?:crates|js|__test__|docs|scripts|fuzz|benchmark|examples|npm|\.github)\/[\w./-]*\.\w+)`/g;
 /** What is built, or has another name on each machine. */
-const MADE = /^(js\/(dist|native)|docs\/api|benchmark\/results)\//;
+const MADE = /^(js\/(dist|native)|benchmark\/results)\//;
 const there = (folder, file) => existsSync(path.join(ROOT, folder, file));
 
 const repository = {

@@ -8,13 +8,12 @@ use std::path::Path;
 use crate::rust_code;
 
 /// Folders that hold what tools make, install or measure, by name or by path from the root.
-const SKIPPED: [&str; 9] = [
+const SKIPPED: [&str; 8] = [
     ".git",
     "node_modules",
     "target",
     "js/dist",
     "js/native",
-    "docs/api",
     "fuzz/corpus",
     "fuzz/artifacts",
     "benchmark/results",
