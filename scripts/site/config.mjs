@@ -25,8 +25,6 @@ export default {
     // as the pages have them in the repository
     anchor: { slugify: anchorOf },
     theme: { light: 'github-light', dark: 'github-dark' },
-    // what a guide says of a program's output has no language
-    languageAlias: { nginx: 'nginx' },
   },
   themeConfig: {
     logo: '/logo.svg',

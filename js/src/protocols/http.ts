@@ -11,7 +11,7 @@ export type { StaticOptions } from '../static.js';
 export interface PathOptions {
   /**
    * `GET` of this path opens a socket that only receives, as Server-Sent Events; `true` is `"/events"`. `handleOpen`
-   * decides over it as over a WebSocket. Who does not accept `text/event-stream` gets 406. Default `false`.
+   * decides over it as over a WebSocket. A client that does not accept `text/event-stream` gets 406. Default `false`.
    */
   events?: boolean | string;
   /**
