@@ -44,21 +44,46 @@ function writePages() {
   copy('scripts/site/index.md', 'index.md');
   const { name, version, description } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
   const title = name[0].toUpperCase() + name.slice(1);
-  const api = apiSidebar(JSON.parse(readFileSync(path.join(SITE, 'api.json'), 'utf8')));
+  const api = apiSidebars(JSON.parse(readFileSync(path.join(SITE, 'api.json'), 'utf8')));
   write('navigation.json', JSON.stringify({ title, description, version, sidebar: sidebar(pages), api }));
   // VitePress looks for both beside the pages
   write('.vitepress/config.mjs', `export { default } from '${fromSite('scripts/site/config.mjs')}';\n`);
   write('.vitepress/theme/index.mjs', `export { default } from '../${fromSite('scripts/site/theme/index.mjs')}';\n`);
 }
 
-/** A list of modules, with what each has by its kind. */
-function apiSidebar(modules) {
+/**
+ * For each module what it has by its kind, behind a list of all modules. A list of everything would be in every page, and
+ * larger than most.
+ */
+function apiSidebars(tree) {
+  const modules = modulesOf(tree);
   const item = ({ title, path: file, children }) => ({
     text: title,
-    ...(file && { link: `/api/${file.replace(/(?:index)?\.md$/, '')}` }),
-    ...(children && { collapsed: true, items: children.map(item) }),
+    ...(file && { link: placeOfApi(file) }),
+    ...(children && { collapsed: false, items: children.map(item) }),
   });
-  return [{ text: 'API', link: '/api/', items: modules.map(item) }];
+  const all = modules.map(({ title, path: file }) => ({ text: title, link: placeOfApi(file) }));
+  const lists = modules.map(({ title, path: file, children }) => [
+    placeOfApi(file),
+    [
+      { text: 'API', link: '/api/', items: all },
+      { text: title, items: children.map(item) },
+    ],
+  ]);
+  return Object.fromEntries([['/api/', [{ text: 'API', link: '/api/', items: all }]], ...lists]);
+}
+
+/** `millrace/http` lies within `millrace`, and is a module like it. */
+function modulesOf(tree, parent = '') {
+  return tree.flatMap(({ title, children, ...rest }) => {
+    const isModule = (child) => child.path?.endsWith('/index.md') === true;
+    const own = { ...rest, title: `${parent}${title}`, children: children.filter((child) => !isModule(child)) };
+    return [own, ...modulesOf(children.filter(isModule), `${parent}${title}/`)];
+  });
+}
+
+function placeOfApi(file) {
+  return `/api/${file.replace(/(?:index)?\.md$/, '')}`;
 }
 
 function write(place, text) {

@@ -33,7 +33,7 @@ export default {
       { text: 'API', link: '/api/', activeMatch: '^/api/' },
       { text: version, link: '/changelog' },
     ],
-    sidebar: { '/api/': api, '/': sidebar },
+    sidebar: { ...api, '/': sidebar },
     outline: { level: [2, 3] },
     search: { provider: 'local' },
     docFooter: { prev: 'Before', next: 'Next' },

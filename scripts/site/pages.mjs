@@ -77,7 +77,7 @@ export function sitePages() {
     .filter((source) => !REPLACED.includes(source) && existsSync(path.join(ROOT, source)))
     .map((source) => {
       const text = readFileSync(path.join(ROOT, source), 'utf8');
-      const title = /^# (.*)$/m.exec(text)?.[1].replaceAll('`', '') ?? source;
+      const title = source === 'README.md' ? 'Overview' : (/^# (.*)$/m.exec(text)?.[1].replaceAll('`', '') ?? source);
       return { source, place: placeOf(source), title, text };
     });
 }
