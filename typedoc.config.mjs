@@ -41,6 +41,7 @@ export default {
   interfacePropertiesFormat: 'table',
   ...sources,
   logLevel: 'Warn',
+  excludeExternals: true,
   excludeInternal: true,
   excludePrivate: true,
   treatWarningsAsErrors: true,
