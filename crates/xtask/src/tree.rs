@@ -53,6 +53,10 @@ impl SourceFile {
         )
     }
 
+    pub(crate) fn is_page(&self) -> bool {
+        self.extension() == "md"
+    }
+
     /// Generated files say so on line one.
     pub(crate) fn is_generated(&self) -> bool {
         let first = self

@@ -38,7 +38,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 
 /// Decisions and the changelog are records, too, but of what we say now.
 fn has_prose(file: &SourceFile) -> bool {
-    file.is_rust() || file.is_script() || file.path.ends_with(".md")
+    file.is_rust() || file.is_script() || file.is_page()
 }
 
 fn findings(file: &SourceFile) -> Vec<Finding> {
