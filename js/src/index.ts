@@ -66,7 +66,7 @@ export function start(options: StartOptions): Promise<Server> {
  * Sends a message. A string is a text message, bytes are a binary one. Never waits: the message is put into the
  * recipients' outboxes.
  *
- * @param target a socket id, a channel name, or an array of these; who is reached twice gets it twice
+ * @param target a socket id, a channel name, or an array of these; a socket that is reached twice gets it twice
  * @param options `except`: sockets left out, with all virtual sockets that resolve to them
  * @returns how many deliveries were posted; ids that are gone and channels without subscribers count 0
  * @throws {TypeError} naming the bad argument; nothing was sent
