@@ -46,9 +46,8 @@ export type { FetchApp } from './worker-options.js';
  *
  * @throws {TypeError} (as a rejection) naming every option that is wrong; nothing was started
  * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED, ERR_MILLRACE_ADDRESS_IN_USE,
- *   ERR_MILLRACE_BIND_FAILED, ERR_MILLRACE_INVALID_ADDRESS, ERR_MILLRACE_INVALID_OPTION, ERR_MILLRACE_INVALID_TLS,
- *   ERR_MILLRACE_BACKPLANE_LOST (with `backplane.waitMs`), ERR_MILLRACE_ALREADY_STARTED, ERR_MILLRACE_SHUTTING_DOWN,
- *   ERR_MILLRACE_START_IN_WORKER
+ *   ERR_MILLRACE_BIND_FAILED, ERR_MILLRACE_INVALID_OPTION, ERR_MILLRACE_INVALID_TLS, ERR_MILLRACE_BACKPLANE_LOST (with
+ *   `backplane.waitMs`), ERR_MILLRACE_ALREADY_STARTED, ERR_MILLRACE_SHUTTING_DOWN, ERR_MILLRACE_START_IN_WORKER
  * @throws {DOMException} (as a rejection) DataCloneError if `workerArg` cannot be cloned
  * @example
  * ```ts
