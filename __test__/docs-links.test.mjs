@@ -41,6 +41,21 @@ test('every link leads somewhere', (t) => {
   t.regex(broken('README.md', 'docs/limits.md#nothing'), /no heading #nothing/);
 });
 
+test('no page sends anybody to an address of the project that package.json does not name', async (t) => {
+  const { repository, homepage } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8'));
+  const known = `${repository?.url} ${homepage}`;
+  const named = [...texts].flatMap(([page, text]) =>
+    [...text.matchAll(/\b(?:github\.com\/millrace|npmjs\.com\/package\/millrace)\b/g)].map(([address]) => [
+      page,
+      address,
+    ]),
+  );
+  t.deepEqual(
+    named.filter(([, address]) => !known.includes(address)),
+    [],
+  );
+});
+
 test('headings with one text have anchors of their own, and brackets in code are no links', (t) => {
   t.deepEqual(anchorsOf('# A b\n\n## `c(d)`, e\n\n```sh\n# no\n```\n\n## A b\n'), ['a-b', 'cd-e', 'a-b-1']);
   t.deepEqual(linksOf('[`a`](b.md#c) `[d](e)` ![f](g.png)\n\n```js\n[h](i)\n```\n'), ['b.md#c', 'g.png']);
