@@ -1,13 +1,26 @@
 // What typedoc documents: every entry of package.json's `exports`. Anything public without a doc comment is an error.
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 const read = (file) => readFileSync(new URL(file, import.meta.url), 'utf8');
 
+const { repository, exports: entries } = JSON.parse(read('./package.json'));
+
 /** "./js/dist/index.js", what `require` gets, is made of "js/src/index.ts". */
-const entryPoints = Object.values(JSON.parse(read('./package.json')).exports)
+const entryPoints = Object.values(entries)
   .map((entry) => entry.require?.default)
   .filter((file) => file !== undefined)
   .map((file) => file.replace('./js/dist/', 'js/src/').replace(/\.js$/, '.ts'));
+
+/** Links to sources go where package.json says that they are, however the repository was cloned; without that there are none. */
+const sources =
+  repository === undefined
+    ? { disableSources: true }
+    : {
+        disableGit: true,
+        sourceLinkTemplate: `${repository.url.replace(/^git\+|\.git$/g, '')}/blob/main/{path}#L{line}`,
+        displayBasePath: '.',
+      };
 
 /** Error codes are documented by their values. */
 const codes = [...read('./js/src/errors.ts').matchAll(/^ {2}(ERR_MILLRACE_\w+):/gm)];
@@ -15,15 +28,24 @@ const codes = [...read('./js/src/errors.ts').matchAll(/^ {2}(ERR_MILLRACE_\w+):/
 export default {
   entryPoints,
   tsconfig: 'tsconfig.build.json',
-  out: 'docs/api',
-  readme: 'README.md',
-  // Links to sources do not depend on how and where the repository was cloned.
-  disableGit: true,
-  sourceLinkTemplate: 'https://github.com/millrace/millrace/blob/main/{path}#L{line}',
-  displayBasePath: '.',
+  // Markdown, of which scripts/docs.mjs makes a part of the site
+  plugin: ['typedoc-plugin-markdown', fileURLToPath(new URL('./scripts/site/throws.mjs', import.meta.url))],
+  readme: 'none',
+  entryFileName: 'index',
+  hideBreadcrumbs: true,
+  hidePageHeader: true,
+  useCodeBlocks: true,
+  useHTMLEncodedBrackets: true,
+  sanitizeComments: true,
+  parametersFormat: 'table',
+  interfacePropertiesFormat: 'table',
+  ...sources,
+  logLevel: 'Warn',
+  excludeExternals: true,
   excludeInternal: true,
   excludePrivate: true,
   treatWarningsAsErrors: true,
+  preservedTypeAnnotationTags: ['@throws'],
   requiredToBeDocumented: [
     'Enum',
     'EnumMember',

@@ -5,6 +5,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import test from 'ava';
 
+import { anchorsOf, deadLink, linksOf, replaceLinks } from '../scripts/page-links.mjs';
 import { pages, ROOT, readPage } from './support/markdown.mjs';
 import * as millrace from './support/millrace.mjs';
 
@@ -20,37 +21,14 @@ const texts = new Map(await Promise.all([...here, ...decisions].map(async (page)
 /** A path in code, `crates/core/src/lib.rs`: with a folder of ours in front, and an ending. */
 const FILE = /`((?:crates|js|__test__|docs|scripts|fuzz|benchmark|examples|npm|\.github)\/[\w./-]*\.\w+)`/g;
 /** What is built, or has another name on each machine. */
-const MADE = /^(js\/(dist|native)|docs\/api|benchmark\/results)\//;
+const MADE = /^(js\/(dist|native)|benchmark\/results)\//;
 const there = (folder, file) => existsSync(path.join(ROOT, folder, file));
 
-/** Targets of links and images, without those in code. */
-function linksOf(text) {
-  const prose = text.replaceAll(/^```[\s\S]*?^```$/gm, '').replaceAll(/`[^`\n]*`/g, '');
-  return [...prose.matchAll(/\]\(([^)\s]+)\)|src="([^"]+)"/g)].map(([, link, image]) => link ?? image);
-}
-
-/** The anchors of a page's headings, as GitHub makes them. */
-function anchorsOf(text) {
-  const headings = text.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.*)$/gm);
-  return [...headings].map(([, title]) =>
-    title
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
-}
-
-/** Why a link leads nowhere; undefined: it leads somewhere, or off the site. */
-function broken(page, link) {
-  if (/^[a-z]+:/.test(link)) return link.startsWith('https://') ? undefined : `${page}: ${link} is no https address`;
-  const [file, anchor] = link.split('#');
-  const target = file === '' ? page : path.posix.join(path.posix.dirname(page), file);
-  if (!existsSync(path.join(ROOT, target))) return `${page}: there is no ${target}`;
-  if (anchor === undefined) return undefined;
-  return anchorsOf(texts.get(target) ?? '').includes(anchor)
-    ? undefined
-    : `${page}: ${target} has no heading #${anchor}`;
-}
+const repository = {
+  exists: (file) => existsSync(path.join(ROOT, file)),
+  textOf: (page) => texts.get(page),
+};
+const broken = (page, link) => deadLink(page, link, repository);
 
 test('every link leads somewhere', (t) => {
   const links = [...texts].flatMap(([page, text]) => linksOf(text).map((link) => [page, link]));
@@ -61,6 +39,35 @@ test('every link leads somewhere', (t) => {
   );
   t.regex(broken('README.md', 'docs/nothing.md'), /there is no docs\/nothing\.md/);
   t.regex(broken('README.md', 'docs/limits.md#nothing'), /no heading #nothing/);
+});
+
+test('no page sends anybody to an address of the project that package.json does not name', async (t) => {
+  const { repository, homepage } = JSON.parse(await readFile(path.join(ROOT, 'package.json'), 'utf8'));
+  const known = `${repository?.url} ${homepage}`;
+  const named = [...texts].flatMap(([page, text]) =>
+    [...text.matchAll(/\b(?:github\.com\/millrace|npmjs\.com\/package\/millrace)\b/g)].map(([address]) => [
+      page,
+      address,
+    ]),
+  );
+  t.deepEqual(
+    named.filter(([, address]) => !known.includes(address)),
+    [],
+  );
+});
+
+test('headings with one text have anchors of their own, and brackets in code are no links', (t) => {
+  t.deepEqual(anchorsOf('# A b\n\n## `c(d)`, e\n\n```sh\n# no\n```\n\n## A b\n'), ['a-b', 'cd-e', 'a-b-1']);
+  t.deepEqual(linksOf('[`a`](b.md#c) `[d](e)` ![f](g.png)\n\n```js\n[h](i)\n```\n'), ['b.md#c', 'g.png']);
+});
+
+test('a link to what is not at hand becomes its path', (t) => {
+  const text =
+    'See [the `a`](../x/a.md#b), [x/c](../x/c), [here](b.md#d), `[no](../x/c)` and [out](https://a.example).\n';
+  t.is(
+    replaceLinks(text, 'docs/p.md', (target, _anchor, link) => (target === 'docs/b.md' ? link : undefined)),
+    'See the `a` (`x/a.md` in the repository), `x/c` in the repository, [here](b.md#d), `[no](../x/c)` and [out](https://a.example).\n',
+  );
 });
 
 test('every file that a page names exists', (t) => {

@@ -129,7 +129,7 @@ for (const [what, status, headers, body, ends] of [
   ['stands still between chunks', 408, ['Transfer-Encoding: chunked'], '4\r\nhalf\r\n'],
   ['ends too early', 400, ['Content-Length: 100000'], 'half', true],
   ['ends between chunks', 400, ['Transfer-Encoding: chunked'], '4\r\nhalf\r\n', true],
-  ['has a chunk that is none', 400, ['Transfer-Encoding: chunked'], '4\r\nhalf\r\nno chunk\r\n'],
+  ['has an invalid chunk', 400, ['Transfer-Encoding: chunked'], '4\r\nhalf\r\nno chunk\r\n'],
 ]) {
   test(`${status}: a body that a handler reads ${what}`, async (t) => {
     // what is at fault is found before the time is over

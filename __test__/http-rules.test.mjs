@@ -114,7 +114,7 @@ rule('Host missing in 1.0', request(`GET ${ECHO} HTTP/1.0`, [], { host: null }),
 for (const page of ['/', '/about', '/status']) {
   rule(`route ${page}`, to(`GET ${page}`), 200, { body: `<h1>${page}</h1>`, type: 'text/html; charset=utf-8' });
 }
-rule('route that is none', to('GET /nowhere'), 404, { body: 'Not Found' });
+rule('path without a route', to('GET /nowhere'), 404, { body: 'Not Found' });
 
 // 2 without body
 rule('without body: POST', to(`POST ${ECHO}`), 200, { said: { body: '' } });
@@ -127,7 +127,7 @@ rule('query with escapes', to(`GET ${ECHO}?%61=%E2%82%AC%20`), 200, { said: { qu
 rule('query with +', to(`GET ${ECHO}?a=b+c`), 200, { said: { query: { a: 'b c' } } });
 rule('query without values', to(`GET ${ECHO}?a&b=`), 200, { said: { query: { a: '', b: '' } } });
 rule('query that is empty', to(`GET ${ECHO}?`), 200, { said: { query: {} } });
-rule('query with an escape that is none', to(`GET ${ECHO}?a=%zz`), 400);
+rule('query with an invalid escape', to(`GET ${ECHO}?a=%zz`), 400);
 
 // 8 of JSON
 rule('JSON: an object', sized(`POST ${ECHO}`, '{"a":[1]}', [JSON_TYPE]), 200, { said: { json: { a: [1] } } });
@@ -159,7 +159,7 @@ rule('form that is empty', sized(`POST ${ECHO}`, '', [FORM_TYPE]), 200, { said: 
 rule('form by another name', sized(`POST ${ECHO}`, 'a=1', ['Content-Type: text/plain']), 200, {
   said: { body: 'a=1' },
 });
-test('form with an escape that is none: 400', async (t) => {
+test('form with an invalid escape: 400', async (t) => {
   const client = talk(t, server.addresses[0]).write(sized(`POST ${ECHO}`, 'a=%zz', [FORM_TYPE]));
   t.is((await client.answer()).status, 400);
 });

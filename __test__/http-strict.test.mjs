@@ -65,7 +65,7 @@ refuses('< and > in the target', 400, request('GET /<a> HTTP/1.1'));
 refuses('a quotation mark in the target', 400, request('GET /"a" HTTP/1.1'));
 refuses('a fragment in the target', 400, request('GET /a#b HTTP/1.1'));
 refuses('bytes that are no ASCII in the target', 400, request('GET /\xe9 HTTP/1.1'));
-refuses('an escape that is none', 400, request('GET /a?b=%zz HTTP/1.1'));
+refuses('an invalid escape', 400, request('GET /a?b=%zz HTTP/1.1'));
 refuses('half an escape', 400, request('GET /a%4 HTTP/1.1'));
 refuses('* with another method than OPTIONS', 400, request('GET * HTTP/1.1'));
 refuses('a target without a slash', 400, request('GET a/b HTTP/1.1'));

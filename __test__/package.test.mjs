@@ -1,13 +1,14 @@
 // What is published, before it is: the packed tarballs are installed into an empty folder, with no Rust on the PATH,
 // and used as ES modules, CommonJS and TypeScript, in every runtime. One test after the other: they wait for programs.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
 import test from 'ava';
 
 import { pack } from '../scripts/pack.mjs';
+import { deadLink, linksOf } from '../scripts/page-links.mjs';
 import { npm, tool } from '../scripts/process.mjs';
 import { addTypes, project, runIn, runtimes, serve, WITHOUT_RUST, writeFiles } from './support/installed.mjs';
 import { fileOf } from './support/markdown.mjs';
@@ -109,6 +110,22 @@ test.serial('the tarballs hold what is needed and nothing else', (t) => {
   const main = readdirSync(path.join(folder, 'node_modules/millrace'), { recursive: true });
   t.false(main.some((name) => /\.node$|\.test\.|__test__|js.src|crates|\.stamp/.test(name)));
   t.true(main.includes(path.join('js', 'dist', 'index.mjs')));
+});
+
+test.serial('every link of a page in the package leads to something in it', (t) => {
+  const root = path.join(project(t, tarballs), 'node_modules/millrace');
+  const pages = readdirSync(root, { recursive: true }).filter((name) => path.extname(name) === '.md');
+  const texts = new Map(
+    pages.map((page) => [page.replaceAll(path.sep, '/'), readFileSync(path.join(root, page), 'utf8')]),
+  );
+  t.true(texts.size > 60, [...texts.keys()].join(' '));
+  const packed = { exists: (file) => existsSync(path.join(root, file)), textOf: (page) => texts.get(page) };
+  const dead = [...texts].flatMap(([page, text]) => linksOf(text).map((link) => deadLink(page, link, packed)));
+  t.deepEqual(
+    dead.filter((problem) => problem !== undefined),
+    [],
+  );
+  t.regex(texts.get('docs/authentication.md'), /`examples\/auth` in the repository/);
 });
 
 test.serial('no Rust can be found where the packages are installed and used', (t) => {

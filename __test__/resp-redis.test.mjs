@@ -361,9 +361,9 @@ for (const version of [2, 3]) {
 
 /** What Redis says before it ends a connection. */
 for (const [name, bytes] of Object.entries({
-  'a count that is none': '*x\r\n',
+  'an invalid count': '*x\r\n',
   'too many arguments': '*2147483648\r\n',
-  'a length that is none': '*1\r\n$x\r\n',
+  'an invalid length': '*1\r\n$x\r\n',
   'a negative length': '*1\r\n$-5\r\n',
   'something else than an argument': '*1\r\n:1\r\n',
   'an empty line instead of an argument': '*1\r\n\r\n',

@@ -44,7 +44,7 @@ const NO_INTEGERS = [
   ...[{}, [], [3], 3n, Symbol('fd'), () => 3, { valueOf: () => 3 }],
 ];
 
-posix('no other descriptor can be reached, nor what is none', (t) => {
+posix('no descriptor of somebody else can be reached, nor a number that is not one', (t) => {
   const stale = tcp(t);
   sockets.close(stale);
   const open = tcp(t);

@@ -42,7 +42,7 @@ test('a server answers, and says where it listens and who is there', async (t) =
   t.is(connection.read(), null);
 });
 
-test('characters that packets cut come whole, and what is none is replaced', async (t) => {
+test('characters that packets cut come whole, and bytes of no character are replaced', async (t) => {
   const texts = [];
   const { join } = await serve(t, {
     onData(connection) {

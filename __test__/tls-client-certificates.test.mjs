@@ -71,7 +71,7 @@ test('a certificate that was not asked for is not shown', async (t) => {
   t.is(await seen(t, server, alice), null);
 });
 
-test('an authority that is none is refused at the start', async (t) => {
+test('an invalid authority is refused at the start', async (t) => {
   const server = await ownServer(t);
   const error = await t.throwsAsync(server.start({ ...OPTIONS, tls: tlsOf('required', identity.keyFile) }));
   t.like(error, { code: 'ERR_MILLRACE_INVALID_TLS', message: 'tls.ca has no certificate in it' });

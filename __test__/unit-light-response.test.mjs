@@ -44,7 +44,7 @@ const MADE = {
   'a value with a line break': ['x', { headers: { 'x-one': 'a\r\nb: c' } }],
   'a value with a NUL': ['x', { headers: { 'x-one': 'a\0b' } }],
   'a value beyond Latin-1': ['x', { headers: { 'x-one': '✓' } }],
-  'a name that is none': ['x', { headers: { 'x one': '1' } }],
+  'an invalid name': ['x', { headers: { 'x one': '1' } }],
   'an empty name': ['x', { headers: { '': '1' } }],
   'pairs of headers': [
     'x',

@@ -9,7 +9,7 @@ const { Received } = require('../js/dist/tcp/received.js');
 const { Outgoing } = require('../js/dist/tcp/outgoing.js');
 const { OPERATION_TCP_WRITE } = require('../js/dist/worker/kinds.generated.js');
 
-/** Bytes of every kind: characters of one to four bytes, halves of them, and what is none. */
+/** Bytes of every kind: characters of one to four bytes, halves of them, and bytes of no character. */
 const PIECES = ['a', 'é', '€', '😀', '\ufeff', '\0'].map((text) => Buffer.from(text));
 const BROKEN = [
   [0xff],

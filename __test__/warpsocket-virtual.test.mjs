@@ -313,7 +313,7 @@ for (const bad of [
   5n,
   Symbol('x'),
 ]) {
-  test(`an annotation that is none throws: ${String(bad)} (${typeof bad})`, async (t) => {
+  test(`an invalid annotation throws: ${String(bad)} (${typeof bad})`, async (t) => {
     const ws = await join(t);
     const before = await create(ws.id);
     await t.throwsAsync(create(ws.id, bad), { name: 'TypeError' });

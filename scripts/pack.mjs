@@ -17,6 +17,7 @@ import {
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
+import { replaceLinks } from './page-links.mjs';
 import { Failure, fail, npm, ROOT } from './process.mjs';
 
 /** Where the tarballs go. */
@@ -114,12 +115,29 @@ function packMain(manifest, platforms, out) {
     if (!existsSync(path.join(ROOT, entry))) throw new Failure(`${entry} is missing: npm run build`);
     cpSync(path.join(ROOT, entry), path.join(stage, entry), { recursive: true });
   }
+  for (const page of readdirSync(stage, { recursive: true })) {
+    if (path.extname(page) === '.md') writePage(stage, page.replaceAll(path.sep, '/'), manifest.files);
+  }
   const published = { ...manifest };
   for (const key of DEVELOPMENT) delete published[key];
   const packages = platforms.map((platform) => [platformManifest(platform).name, manifest.version]);
   published.optionalDependencies = { ...published.optionalDependencies, ...Object.fromEntries(packages) };
   writeManifest(stage, published);
   return tarball(stage, out);
+}
+
+/** A page of the package: of what is not in it, it names the path in the repository instead of linking there. */
+function writePage(stage, page, globs) {
+  const file = path.join(stage, page);
+  const place = (target, _anchor, link) => (isPacked(stage, target, globs) ? link : undefined);
+  writeFileSync(file, replaceLinks(readFileSync(file, 'utf8'), page, place));
+}
+
+/** Whether npm takes a file of the stage along; those of `js/dist` are not asked for. */
+function isPacked(stage, file, globs) {
+  const { dir, ext } = path.posix.parse(file);
+  const isChosen = globs.some((glob) => [file, `${dir}/*`, `${dir}/*${ext}`].includes(glob));
+  return (isChosen || ['README.md', 'LICENSE'].includes(file)) && existsSync(path.join(stage, file));
 }
 
 function newStage(out, name) {

@@ -10,7 +10,13 @@ import { packedTarballs } from './pack.mjs';
 import { Failure, fail, npm, ROOT, run } from './process.mjs';
 
 async function publish({ dryRun }) {
-  const { name, version, napi } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+  const { name, version, napi, repository } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+  // npm compares it with the workflow that proves where a package comes from
+  if (repository === undefined) {
+    throw new Failure(
+      'package.json names no repository: docs/releasing.md says what to fill in before the first release',
+    );
+  }
   const { main, platforms } = packedTarballs();
   const packed = Object.entries(platforms).sort();
   if (packed.length !== napi.targets.length) {

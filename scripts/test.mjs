@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
+import { checkCommitSubjects } from './commit-subjects.mjs';
 import { checkInstructions } from './instructions.mjs';
 import { lintPackages } from './lint-packages.mjs';
 import { checkLockfile } from './lockfile.mjs';
@@ -29,6 +30,7 @@ const STEPS = [
   { name: 'biome', groups: ['lint', 'js'], run: biome },
   { name: 'types', groups: ['lint', 'js'], run: () => run([...tool('typescript', 'tsc'), '--noEmit']) },
   { name: 'lockfile', groups: ['lint', 'js'], run: checkLockfile },
+  { name: 'commits', groups: ['lint'], run: () => checkCommitSubjects() },
   { name: 'workflows', groups: ['lint'], run: workflows },
   { name: 'deny', groups: ['lint', 'rust'], run: deny },
   { name: 'package', groups: ['js'], run: () => lintPackages() },

@@ -9,13 +9,13 @@ export interface ClusterInfo {
   nodes: ClusterNode[];
   /** Of each channel that was asked for, in the same order: its subscribers on all nodes, those of patterns not counted. */
   subscribers: number[];
-  /** Whether every node that was known has answered in time. */
+  /** Whether every node that was known has answered in time. False where there is no link to the others at the moment. */
   isComplete: boolean;
 }
 
 /** One node. */
 export interface ClusterNode {
-  /** Of no other node; a new one with each process. */
+  /** Of no other node of the backplane, and a new one with each start; `'0000000000000000'` without a backplane. */
   id: string;
   /** Whether it is the one that asks. */
   isSelf: boolean;

@@ -49,7 +49,8 @@ export type { FetchApp } from './worker-options.js';
  *
  * @throws {TypeError} (as a rejection) naming every option that is wrong; nothing was started
  * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED, ERR_MILLRACE_NO_HANDLER, ERR_MILLRACE_ADDRESS_IN_USE,
- *   ERR_MILLRACE_BIND_FAILED, ERR_MILLRACE_ALREADY_STARTED, ERR_MILLRACE_START_IN_WORKER
+ *   ERR_MILLRACE_BIND_FAILED, ERR_MILLRACE_INVALID_OPTION, ERR_MILLRACE_INVALID_TLS, ERR_MILLRACE_BACKPLANE_LOST (with
+ *   `backplane.waitMs`), ERR_MILLRACE_ALREADY_STARTED, ERR_MILLRACE_SHUTTING_DOWN, ERR_MILLRACE_START_IN_WORKER
  * @throws {DOMException} (as a rejection) DataCloneError if `workerArg` cannot be cloned
  * @example
  * ```ts
@@ -69,7 +70,7 @@ export function start<Types extends WorkerTypes = BytesOnly>(
  * Sends a message. A string is a text message, bytes are a binary one. Never waits: the message is put into the
  * recipients' outboxes.
  *
- * @param target a socket id, a channel name, or an array of these; who is reached twice gets it twice
+ * @param target a socket id, a channel name, or an array of these; a socket that is reached twice gets it twice
  * @param options `except`: sockets left out, with all virtual sockets that resolve to them
  * @returns how many deliveries were posted; ids that are gone and channels without subscribers count 0
  * @throws {TypeError} naming the bad argument; nothing was sent
@@ -175,7 +176,7 @@ export function deleteVirtualSocket(id: number, expectedTarget?: number): boolea
 }
 
 /**
- * A copy of a value in the key/value store, which all threads of the process share and which is not persistent.
+ * A copy of a value in the key/value store, which all threads of the gateway share and which is not persistent.
  *
  * @throws {TypeError} naming the bad argument
  */
@@ -195,7 +196,7 @@ export function setKey(key: Name, value?: Data): Uint8Array | undefined {
 
 /**
  * Stores `newValue`, or deletes the key without one, if the present value equals `checkValue`; without `checkValue`,
- * if there is none. Atomic over all threads.
+ * if there is none. Atomic over all threads of this node.
  *
  * @returns whether it did
  * @throws {TypeError} naming the bad argument
@@ -241,8 +242,9 @@ export function stats(): Stats {
 }
 
 /**
- * Asks all nodes that the backplane joins: which there are, and how many subscribers channels have on all of them. Takes a
- * round trip, and at most about a second. Without a backplane, this node is all there is.
+ * Asks all nodes that the backplane joins: which there are, and how many subscribers channels have on all of them, those of
+ * patterns not counted. Takes a round trip, and at most about a second. Without a backplane, this node is all there is. Where the
+ * link to the others is lost, the answer is this node alone and not complete.
  *
  * @param channels at most 1,000
  * @throws {TypeError} (as a rejection) naming the bad argument

@@ -57,7 +57,7 @@ export interface ListenerOptions<OwnLimits extends ListenerLimits = ListenerLimi
 export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends HttpOptions {
   /** Where to listen. An empty array listens nowhere. */
   bind: string | Listener | (string | Listener)[];
-  /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. Required on the first call. */
+  /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. The first call needs it, or `handlers`. */
   workerPath?: string | URL;
   /**
    * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. An object with handlers, a
@@ -95,7 +95,7 @@ export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends Htt
    * those of the client: the last address that is not one of these. Default: nobody is believed.
    */
   trustProxy?: string[];
-  /** TLS on every listener that does not say otherwise: `https:` and `wss:`. Default: plain. */
+  /** TLS on every listener that does not say otherwise: `https:`, `wss:`, `rediss:` and so on. Default: plain. */
   tls?: TlsOptions;
   /** Whether other processes may listen on the same TCP port, if they ask for it, too. Not on Windows. Default false. */
   reusePort?: boolean;

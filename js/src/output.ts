@@ -1,5 +1,5 @@
 /**
- * Writing to the standard streams. Owns that a line of ours, which nobody reads any more, ends no server; formats nothing,
+ * Writing to the standard streams. A line of ours that nobody reads any more does not end a server. Formats nothing,
  * and does not guard what the application prints.
  */
 

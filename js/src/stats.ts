@@ -1,6 +1,6 @@
 /** What `stats` and `getDebugState` return. */
 
-/** A gateway at one moment. Counters run from the process's start. */
+/** A gateway at one moment. Counters run from when it was made, over all its starts and stops. */
 export interface Stats {
   /** Connections open now, handshakes included. */
   connections: number;

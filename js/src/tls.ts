@@ -27,7 +27,7 @@ export interface TlsOptions extends Partial<TlsIdentity> {
    */
   names?: Record<string, TlsIdentity>;
   /**
-   * Whether clients are asked for a certificate of their own. `'required'` refuses who has none; who shows one that `ca`
+   * Whether clients are asked for a certificate of their own. `'required'` refuses clients that have none; one that `ca`
    * has not signed is refused with `'optional'` too. `handleOpen` gets it as `request.clientCertificate`.
    */
   clientCertificates?: 'optional' | 'required';

@@ -56,7 +56,7 @@ fn framing(head: &[u8]) -> Result<Framing, Failure> {
     while let Some(bytes) = lines.next() {
         let last = lines.peek().is_none();
         let Some((name, value)) = line(bytes, last).and_then(field) else {
-            return Err(violation("a header that is none", head));
+            return Err(violation("an invalid header", head));
         };
         let framing = if name.eq_ignore_ascii_case(b"content-length") {
             number(value, 10).map(Framing::Length)

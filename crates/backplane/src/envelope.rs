@@ -33,7 +33,7 @@ pub(crate) enum Arrived<'a> {
     Plain(&'a [u8]),
     /// From a node.
     Wrapped(Content, Stamp, &'a [u8]),
-    /// Neither: an envelope that is cut, of another version, or with a text that is none.
+    /// Neither: an envelope that is cut, of another version, or with a text that is not UTF-8.
     Malformed,
 }
 

@@ -1,5 +1,5 @@
 //! The functions of `millrace/sockets` on every Unix. They answer with what there is, or with a negative number: the
-//! system's `errno`; `false` is an address that is none, and nothing at all means that a slice of waiting is over and the
+//! system's `errno`; `false` is an invalid address, and nothing at all means that a slice of waiting is over and the
 //! call is to be made again. JavaScript makes errors of them. Owns the answers; the calls are those of `crates/sockets`.
 
 mod arguments;

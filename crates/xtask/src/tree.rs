@@ -8,13 +8,12 @@ use std::path::Path;
 use crate::rust_code;
 
 /// Folders that hold what tools make, install or measure, by name or by path from the root.
-const SKIPPED: [&str; 9] = [
+const SKIPPED: [&str; 8] = [
     ".git",
     "node_modules",
     "target",
     "js/dist",
     "js/native",
-    "docs/api",
     "fuzz/corpus",
     "fuzz/artifacts",
     "benchmark/results",
@@ -52,6 +51,10 @@ impl SourceFile {
             self.extension(),
             "ts" | "mts" | "cts" | "js" | "mjs" | "cjs"
         )
+    }
+
+    pub(crate) fn is_page(&self) -> bool {
+        self.extension() == "md"
     }
 
     /// Generated files say so on line one.

@@ -17,7 +17,7 @@ export interface Given {
   flags: Set<string>;
 }
 
-/** @throws {UsageError} at the first argument that is none */
+/** @throws {UsageError} at the first argument that is invalid */
 export function readArguments(command: string, args: string[], table: OptionTable): Given {
   const given: Given = { positionals: [], values: new Map(), flags: new Set() };
   const options = Object.fromEntries(

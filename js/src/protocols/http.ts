@@ -11,7 +11,7 @@ export type { StaticOptions } from '../static.js';
 export interface PathOptions {
   /**
    * `GET` of this path opens a socket that only receives, as Server-Sent Events; `true` is `"/events"`. `handleOpen`
-   * decides over it as over a WebSocket. Default `false`.
+   * decides over it as over a WebSocket. A client that does not accept `text/event-stream` gets 406. Default `false`.
    */
   events?: boolean | string;
   /**
@@ -40,11 +40,14 @@ export interface PathOptions {
 export interface HttpOptions extends PathOptions {
   /** Which browser origins may connect. Default `'*'`. */
   origins?: Origins;
-  /** The path, or paths, on which WebSockets open, compared as sent. Default: any. */
+  /**
+   * The path, or paths, on which WebSockets open, compared as sent. Elsewhere a handshake is an ordinary request: for a file or a
+   * `fetch` handler, or it gets 404. Default: any.
+   */
   websocketPath?: string | string[];
   /**
-   * A directory whose files are served, without JavaScript: its path, or more about it; or several. After WebSocket
-   * upgrades, before anything else that takes requests.
+   * A directory whose files are served, without JavaScript: its path, or more about it; or several. They answer behind
+   * WebSockets and the paths of `stats`, `metrics` and `events`, and before `fetch`.
    */
   static?: string | StaticOptions | (string | StaticOptions)[];
 }

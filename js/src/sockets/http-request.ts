@@ -26,7 +26,7 @@ export interface ParsedRequest {
 /**
  * Takes a request apart that lies there in one piece. Lines end with CRLF or LF.
  *
- * Throws `Empty request data`, and `Invalid HTTP request` for what is none: a head that is not complete, a line without a
+ * Throws `Empty request data`, and `Invalid HTTP request` for a head that is not complete, a line without a
  * colon, a folded line, a blank before a colon, lengths that are none or contradict each other, other versions.
  *
  * @example

@@ -118,7 +118,7 @@ function picked(fields: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(names.map((name) => [name, fields[name]]).filter(([, value]) => value !== undefined));
 }
 
-/** A listener as `start` has it; what is none stays. */
+/** A listener as `start` has it; anything else stays as it is. */
 function listenerOf(entry: unknown): unknown {
   if (typeof entry === 'string') return { address: entry, protocol: splice.name };
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return entry;

@@ -61,7 +61,7 @@ export function checkListen(port: unknown, host: unknown): void {
   refuse(problems);
 }
 
-/** @throws {TypeError} naming each that is none */
+/** @throws {TypeError} naming each that is not one */
 export function checkCallbacks(callbacks: Readonly<Record<string, unknown>>): void {
   const problems = Object.entries(callbacks)
     .filter(([, callback]) => callback !== null && callback !== undefined && typeof callback !== 'function')

@@ -15,7 +15,7 @@ export type { Transport };
 
 /** The request that opens a connection. */
 export interface OpenRequest {
-  /** Path and query, as sent: `"/chat?room=1"`. */
+  /** Path and query, as sent: `"/chat?room=1"`. Empty where the protocol is not HTTP. */
   readonly url: string;
   /** The path, as sent (percent-encoded): `"/chat"`. */
   readonly path: string;
@@ -44,7 +44,7 @@ export interface ClientCertificate {
   readonly raw: Uint8Array;
 }
 
-/** An answer of `handleOpen` that refuses the connection with an HTTP response. */
+/** An answer of `handleOpen` that refuses the connection: with an HTTP response, where the protocol is not HTTP by closing it. */
 export interface Rejection {
   /** 300 to 599. */
   status: number;
@@ -60,7 +60,7 @@ export interface Acceptance<Data = unknown> {
   protocol?: string;
   /** As with `setToken`. */
   token?: Data;
-  /** Headers added to the 101 response. */
+  /** Headers added to the 101 response, or that of an event stream. */
   headers?: Record<string, string | string[]>;
 }
 
@@ -70,7 +70,9 @@ export type OpenAnswer<Data = unknown> = boolean | Rejection | Acceptance<Data> 
 /**
  * What a worker module exports, each part optional: as named exports, or else as the members of its default export. Handlers that
  * are named exports are called with `this` undefined, members on what they were found on. Events of one connection come in
- * order and one at a time: if a handler returns a promise, the next one waits for it.
+ * order and one at a time: if a handler returns a promise, the next one waits for it. Messages of Sockety, calls of splice and
+ * requests for `fetch` do not wait. A handler that throws, or whose promise is pending for longer than `handlerTimeoutMs`, closes
+ * its connection with 1011, unless it says otherwise below.
  *
  * `Types` says what `workerArg` and the sockets' tokens are: see `defineWorker`. Without it tokens are bytes.
  */
@@ -79,7 +81,8 @@ export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends Pro
   handleStart?(workerArg: ArgOf<Types>, gateway: Gateway): void | Promise<void>;
   /**
    * Called before the upgrade is answered; without it everybody is accepted. May send to and subscribe the socket:
-   * what is sent arrives right after the handshake. Throwing, or taking longer than `handlerTimeoutMs`, answers 500.
+   * what is sent arrives right after the handshake. Throwing, or a promise that is pending for longer than `handlerTimeoutMs`,
+   * answers 500.
    */
   handleOpen?(
     socketId: number,
@@ -95,11 +98,11 @@ export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends Pro
    */
   handleBinaryMessage?(data: Uint8Array, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
   /**
-   * Comes last, exactly once for every accepted connection. The socket is gone, its subscriptions with it.
-   * `code` is 1005 if the client gave none and 1006 if the connection was lost.
+   * Comes last, exactly once for every accepted connection. The socket is gone, its subscriptions with it. What it throws is
+   * reported. `code` is 1005 if the client gave none and 1006 if the connection was lost.
    */
   handleClose?(socketId: number, token?: TokenOf<Types>, code?: number, reason?: string): void | Promise<void>;
-  /** The socket's outbox was congested and no longer is. */
+  /** The socket's outbox held more than `limits.outboxReadPauseBytes` (256 KiB), and has fallen to a quarter of that. */
   handleDrain?(socketId: number): void | Promise<void>;
   /**
    * Answers HTTP requests, as in Bun, Deno and Hono: gets a standard `Request` and returns a `Response`, or the cheaper
@@ -107,7 +110,7 @@ export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends Pro
    * after `limits.answerTimeoutMs` is given up with 503.
    */
   fetch?: FetchHandler;
-  /** The gateway stops: every `handleClose` is done. */
+  /** The gateway stops, or `replaceWorkers` has replaced this worker: every `handleClose` is done. */
   handleStop?(): void | Promise<void>;
 }
 

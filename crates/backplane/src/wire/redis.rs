@@ -125,9 +125,7 @@ impl Redis {
             }
             (Expected::Unsubscribed(topic), Value::Error(_)) => each(Event::Unsubscribed(topic)),
             (Expected::Subscribed(_) | Expected::Unsubscribed(_), _) => {
-                return Err(WireError::Protocol(
-                    "an answer to a subscription that is none",
-                ));
+                return Err(WireError::Protocol("an invalid answer to a subscription"));
             }
             (Expected::Anything | Expected::Slots, _) => {}
         }

@@ -174,7 +174,7 @@ fn number(line: &[u8]) -> Result<i64, Stop> {
     str::from_utf8(line)
         .ok()
         .and_then(|text| text.parse().ok())
-        .ok_or(Stop::Wrong("a number that is none"))
+        .ok_or(Stop::Wrong("an invalid number"))
 }
 
 /// `None` is the old way to say that there is nothing.
@@ -183,7 +183,7 @@ fn length(line: &[u8]) -> Result<Option<usize>, Stop> {
         -1 => Ok(None),
         length => usize::try_from(length)
             .map(Some)
-            .map_err(|_| Stop::Wrong("a length that is none")),
+            .map_err(|_| Stop::Wrong("an invalid length")),
     }
 }
 
@@ -191,7 +191,7 @@ fn doubled(line: &[u8]) -> Result<usize, Stop> {
     length(line)?
         .unwrap_or_default()
         .checked_mul(2)
-        .ok_or(Stop::Wrong("a length that is none"))
+        .ok_or(Stop::Wrong("an invalid length"))
 }
 
 const DEEPEST: usize = 8;

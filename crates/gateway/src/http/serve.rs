@@ -133,7 +133,7 @@ async fn converse(connection: &Rc<HttpConnection>, client: &Rc<Client>) -> bool 
         if wire.half_closed {
             client.half_closed.set();
         }
-        // a socket that cannot be written to from there is none
+        // a client that is gone, or that ends its side before its upgrade is answered, gets no socket
         if broken || wire.half_closed && wire.inspector().is_at_upgrade() {
             return Poll::Ready(false);
         }

@@ -1,4 +1,4 @@
-//! What becomes of an error of `accept`: want of our own resources pauses accepting and is told, what a peer or the
+//! What becomes of an error of `accept`: a lack of our own resources pauses accepting and is told, what a peer or the
 //! network did is passed over at once, and nothing spins for ever. Owns no socket.
 
 use std::io;

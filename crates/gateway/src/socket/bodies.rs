@@ -1,4 +1,4 @@
-//! The transfers of one connection: how much more of each the worker takes, and who waits for it. Owns that the worker
+//! The transfers of one connection: how much more of each the worker takes, and who waits for it. Sees to it that the worker
 //! hears of their end. Knows nothing of what they carry.
 
 use crate::event::{FIRST_CREDIT, TransferId};

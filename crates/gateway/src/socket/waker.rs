@@ -1,4 +1,4 @@
-//! Wakes a session from any thread. Owns that at most one wake-up of a connection is under way: it carries nothing, so a
+//! Wakes a session from any thread. At most one wake-up of a connection is under way: it carries nothing, so a
 //! second one would say no more.
 
 use std::sync::{Arc, Weak};

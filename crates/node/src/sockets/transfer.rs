@@ -107,7 +107,7 @@ pub(super) fn receive_from<'s>(call: &Call<'s, Environment>) -> Answer<'s> {
     })
 }
 
-/// Text as UTF-8, what is none replaced.
+/// Text as UTF-8, other bytes replaced.
 fn show_data<'s>(js: Js<'s>, bytes: &[u8], as_bytes: bool) -> Outcome<Value<'s>> {
     if as_bytes {
         return js.array_buffer(bytes).map(|(buffer, _)| buffer);

@@ -15,7 +15,7 @@ pub enum Refusal {
     /// A token, but none of [`METHODS`](super::METHODS).
     #[error("the method is not known")]
     MethodUnknown,
-    /// A character that RFC 3986 has no place for, an escape that is none, or a form that does not fit the method.
+    /// A character that RFC 3986 has no place for, an invalid escape, or a form that does not fit the method.
     #[error("the request target is not valid")]
     Target,
     /// Longer than `target_bytes`, or than the whole head may be.

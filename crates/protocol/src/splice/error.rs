@@ -13,7 +13,7 @@ pub enum Problem {
     UnknownMethod,
     /// A message to an index without target, or a call about one: 4004.
     NoSuchTarget,
-    /// A URL that is none, or of another scheme: 4005.
+    /// An invalid URL, or one of another scheme: 4005.
     InvalidUrl,
     /// The host is not allowed: 4006.
     HostNotAllowed,

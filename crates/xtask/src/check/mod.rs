@@ -11,6 +11,7 @@ pub(crate) mod module_docs;
 pub(crate) mod modules;
 pub(crate) mod names;
 pub(crate) mod option_names;
+pub(crate) mod prose;
 pub(crate) mod statics;
 pub(crate) mod unsafe_code;
 
@@ -19,7 +20,7 @@ use crate::tree::Tree;
 
 /// All checks that need nothing but the tree.
 pub(crate) fn all(tree: &Tree) -> Vec<Finding> {
-    let checks: [fn(&Tree) -> Vec<Finding>; 12] = [
+    let checks: [fn(&Tree) -> Vec<Finding>; 13] = [
         adapters::check,
         blocking::check,
         error_codes::check,
@@ -30,6 +31,7 @@ pub(crate) fn all(tree: &Tree) -> Vec<Finding> {
         modules::check,
         names::check,
         option_names::check,
+        prose::check,
         statics::check,
         unsafe_code::check,
     ];

@@ -17,7 +17,7 @@ const OPENING: &str = "\nlimits! {";
 /// What takes the options of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Taker {
-    /// A listener: of any table that is none of the others'.
+    /// A listener: of every table that belongs to nothing else.
     Listener,
     Gateway,
     /// JavaScript keeps them itself.

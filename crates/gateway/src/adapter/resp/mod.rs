@@ -53,7 +53,7 @@ impl contract::Session for Resp {
     fn traits(&self) -> Traits {
         Traits {
             liveness: Liveness::Kernel,
-            // as Redis does it: what is to be said was said, and a subscriber would take more for a message
+            // as Redis does it: the reply was sent, and a subscriber would take another one for a message
             goodbye: Goodbye::None,
             feeds_worker: false,
             half_close: false,

@@ -111,7 +111,7 @@ pub(super) fn of_fast_reply(code: u16, id: Id) -> [u8; 20] {
     fields
 }
 
-/// Reads [`of_fast_reply`]; `None`: that is none.
+/// Reads [`of_fast_reply`]; `None`: they are not those of a fast reply.
 pub(super) fn to_fast_reply(fields: &[u8]) -> Option<(u16, Id)> {
     let (code, id) = fields.split_first_chunk::<4>()?;
     let code = u16::try_from(u32::from_le_bytes(*code)).ok()?;

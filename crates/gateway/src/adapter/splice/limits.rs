@@ -26,11 +26,11 @@ limits! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(super) struct FixedSpliceLimits {
         /// Names of targets (splice) that one listener looks up at the same time on one machine's resolver.
-        lookups: usize = 8, "the next waits, within its `dial_timeout`";
+        lookups: usize = 8, "the next waits, within its `dialTimeoutMs`";
         /// Addresses of a target (splice) that are tried.
         addresses: usize = 16, "further ones are not looked at";
         /// Time that a client (splice) is not read because one of its targets takes less than it is sent.
-        slow_target_wait: Duration = Duration::from_millis(50), "the client is read until a 32nd of `target_queue_bytes` more waits for that target";
+        slow_target_wait: Duration = Duration::from_millis(50), "the client is read until a 32nd of `targetQueueBytes` more waits for that target";
         /// Bytes of the head with which a target (splice) answers the handshake.
         answer_head_bytes: usize = 16 * 1024, "the call fails with 4007";
     }

@@ -1,0 +1,101 @@
+//! Phrases that a reader stumbles over, in comments, texts and pages: riddles, where a plain word says what is meant, and
+//! sentences that no one would write. Knows only what can be found without reading: the list grows with what readers report.
+
+use crate::finding::Finding;
+use crate::tree::{SourceFile, Tree};
+
+/// A phrase in small letters, what follows it where it is fine, and what to write. In pieces, so that this file is not its own
+/// finding.
+const PHRASES: [(&str, &[&str], &str); 10] = [
+    (concat!("that is", " none"), &[" of"], NOT_ONE),
+    (concat!("what is", " none"), &[" of"], NOT_ONE),
+    (concat!("which is", " none"), &[" of"], NOT_ONE),
+    (concat!("is to be", " said"), &[], "say who sends what"),
+    (
+        concat!("from there", " is none"),
+        &[],
+        "say what is missing",
+    ),
+    (concat!("owns", " that a "), &[], OWNS),
+    (concat!("owns", " that the "), &[], OWNS),
+    (concat!("owns", " that at "), &[], OWNS),
+    (concat!("want", " of "), &[], "write \"lack of\""),
+    (
+        concat!("fare", "well"),
+        &[],
+        "write what is sent last: a close, a reply",
+    ),
+];
+
+const NOT_ONE: &str = "say what is wrong with it: invalid, missing, of another kind";
+
+const OWNS: &str = "a module owns things: say as a sentence what it sees to";
+
+pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
+    let files = tree.files().iter().filter(|file| has_prose(file));
+    files.flat_map(findings).collect()
+}
+
+/// Decisions and the changelog are records, too, but of what we say now.
+fn has_prose(file: &SourceFile) -> bool {
+    file.is_rust() || file.is_script() || file.is_page()
+}
+
+fn findings(file: &SourceFile) -> Vec<Finding> {
+    let text = file.text.to_ascii_lowercase();
+    let found = PHRASES.iter().flat_map(|(phrase, unless, instead)| {
+        let starts = text.match_indices(phrase).map(|(at, _)| at);
+        let ends_word = |at: &usize| {
+            let rest = text.get(at + phrase.len()..).unwrap_or_default();
+            let is_word = rest.starts_with(|next: char| next.is_ascii_alphabetic());
+            let begins = text.get(..*at).unwrap_or_default();
+            let is_part = begins.ends_with(|before: char| before.is_ascii_alphabetic());
+            let goes_on = phrase.ends_with(' ');
+            !is_part && (goes_on || !is_word) && !unless.iter().any(|one| rest.starts_with(one))
+        };
+        starts
+            .filter(ends_word)
+            .map(move |at| (at, *phrase, *instead))
+    });
+    found
+        .map(|(at, phrase, instead)| {
+            let message = format!("\"{}\": {instead}", phrase.trim_end());
+            Finding::error(&file.path, file.line_at(at), message)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(path: &str, text: &str) -> Vec<usize> {
+        let findings = check(&Tree::of(&[(path, text)]));
+        findings.into_iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn riddles_are_found_in_code_and_on_pages() {
+        for (phrase, _, _) in PHRASES {
+            let text = format!("//! A.\n\n/// A length {phrase}, again.\n");
+            for path in ["a.rs", "a.mjs", "a.md"] {
+                assert_eq!(lines(path, &text), [3], "{phrase} in {path}");
+            }
+            assert!(lines("a.toml", &text).is_empty());
+        }
+        let first = PHRASES.first().map(|(phrase, _, _)| phrase.to_uppercase());
+        assert_eq!(lines("a.md", &first.unwrap_or_default()), [1]);
+    }
+
+    #[test]
+    fn plain_sentences_are_not() {
+        for text in [
+            concat!("a table that is", " none of the others'"),
+            concat!("what is", " nonessential"),
+            concat!("the un", "want", " of it"),
+            "owns that",
+        ] {
+            assert!(lines("a.md", text).is_empty(), "{text}");
+        }
+    }
+}

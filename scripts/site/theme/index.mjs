@@ -1,0 +1,6 @@
+// VitePress's own look with the reader's fonts, so that nothing is downloaded, and our colours.
+import theme from 'vitepress/theme-without-fonts';
+
+import './style.css';
+
+export default theme;
