@@ -1,9 +1,11 @@
 // Writes the thin ES module beside each CommonJS entry in js/dist, with its declarations. The names come from
 // the type checker, so that no runtime has to guess them, and the CommonJS module stays the only state.
-import { readFileSync, writeFileSync } from 'node:fs';
+// It makes the CommonJS modules fit for bundles of ES modules, too, where there is no `require` for Node.js's modules.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
 
+import { embedBootstrap } from './embed.mjs';
 import { Failure, fail, ROOT } from './process.mjs';
 
 /**
@@ -52,7 +54,8 @@ function writeEntries() {
     const last = byDefault === undefined ? '' : `export default ${byDefault};\n`;
     write(
       `${name}.mjs`,
-      `import implementation from './${name}.js';\n\nexport const {\n${list}} = implementation;\n${last}`,
+      `import implementation from './${name}.js';\nimport place from './place.js';\n\nplace.tellPlace(import.meta.url);\n` +
+        `export const {\n${list}} = implementation;\n${last}`,
     );
     const lastType = byDefault === undefined ? '' : `export { ${byDefault} as default } from './${name}.js';\n`;
     write(`${name}.d.mts`, `export * from './${name}.js';\n${lastType}`);
@@ -90,6 +93,21 @@ function withoutBlanks(code) {
   return out;
 }
 
+/**
+ * Modules of Node.js are asked of `process`: a `require` that is left in a bundle of ES modules has nobody who answers it, and
+ * bundlers leave those of Node.js's modules. Those of files and packages stay, so that bundlers find them.
+ */
+function askProcessForBuiltins() {
+  const folder = path.join(ROOT, 'js/dist');
+  for (const name of readdirSync(folder, { recursive: true })) {
+    if (!name.endsWith('.js')) continue;
+    const file = path.join(folder, name);
+    const code = readFileSync(file, 'utf8');
+    const asked = code.replaceAll(/\brequire\(("|')(node:[\w/]+)\1\)/g, 'process.getBuiltinModule("$2")');
+    if (asked !== code) writeFileSync(file, asked);
+  }
+}
+
 /** Whether a name exists at run time; interfaces and type aliases do not, nor what is exported as a type. */
 function isValue(checker, exported) {
   const isType = (node) => ts.isExportSpecifier(node) && (node.isTypeOnly || node.parent.parent.isTypeOnly);
@@ -108,6 +126,8 @@ function report(diagnostic) {
 
 try {
   writeEntries();
+  askProcessForBuiltins();
+  await embedBootstrap();
   writeBrowserModule(BROWSER_ENTRY);
 } catch (error) {
   fail(error);

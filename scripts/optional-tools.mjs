@@ -25,6 +25,7 @@ export const TOOLS = {
     variable: 'MILLRACE_CHROMIUM',
   },
   nginx: { tried: ['-v'], debian: 'nginx-light' },
+  caddy: { tried: ['version'], debian: 'caddy' },
   'systemd-analyze': { debian: 'systemd' },
   openssl: { tried: ['version'], debian: 'openssl' },
   curl: { says: /\bHTTP2\b/, called: 'curl with HTTP/2', debian: 'curl' },

@@ -57,7 +57,14 @@ async function buildAddon(debug) {
 /** js/src to js/dist: CommonJS with declarations, and thin ESM entries beside them. */
 async function buildTypeScript() {
   const stamp = 'js/dist/.stamp';
-  const hash = hashOf(['js/src', 'tsconfig.json', 'tsconfig.build.json', 'package-lock.json', 'scripts/esm.mjs']);
+  const hash = hashOf([
+    'js/src',
+    'tsconfig.json',
+    'tsconfig.build.json',
+    'package-lock.json',
+    'scripts/esm.mjs',
+    'scripts/embed.mjs',
+  ]);
   if (readStamp(stamp) === hash) return;
   console.log('Compiling the TypeScript');
   rmSync(path.join(ROOT, 'js/dist'), { recursive: true, force: true });

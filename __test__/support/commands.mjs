@@ -10,6 +10,9 @@ const OURS = ['js/src', 'scripts', '__test__/support', 'examples', 'benchmark/ru
 /** Programs that the pages may use without saying where they come from. */
 const FOREIGN = 'apt-get cd curl docker export git go mkdir nc nginx pip redis-cli rustup systemctl'.split(' ');
 
+/** What commands before it make: builds, bundles, and the compiled programs of docs/bundlers.md. */
+const MADE = /^(target|dist|\.next)\/|^\.\/chat$/;
+
 export class CommandCheck {
   #package;
   #steps;
@@ -50,9 +53,8 @@ export class CommandCheck {
     if (program === 'cargo') return this.#cargo(args);
     if (['node', 'bun', 'deno'].includes(program)) return this.#script(args, files);
     if (program === 'millrace') return this.#npx([program, ...args]);
-    if (program.startsWith('.') || program.startsWith('target/')) {
-      return existsSync(path.join(ROOT, program)) || program.startsWith('target/') ? undefined : 'no such file';
-    }
+    if (MADE.test(program)) return undefined;
+    if (program.startsWith('.')) return existsSync(path.join(ROOT, program)) ? undefined : 'no such file';
     return FOREIGN.includes(program) ? undefined : `unknown program; known are ${FOREIGN.join(', ')}`;
   }
 
@@ -93,7 +95,7 @@ export class CommandCheck {
     const at = args.findIndex((arg) => /^[^-].*\.[mc]?[jt]s$/.test(arg));
     if (at === -1) return args.some((arg) => arg.startsWith('-')) ? undefined : 'runs no script';
     const script = args[at];
-    if (files.includes(script)) return undefined;
+    if (files.includes(script) || MADE.test(script)) return undefined;
     if (!existsSync(path.join(ROOT, script))) return 'no such script, neither on the page nor in the repository';
     return this.#options(args.slice(at + 1), read(script));
   }

@@ -103,8 +103,9 @@ export function writeFiles(folder, files) {
 }
 
 /** Runs a program in a project to its end. */
-export function runIn(folder, [program, ...args]) {
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env: WITHOUT_RUST, encoding: 'utf8' });
+export function runIn(folder, [program, ...args], more = {}) {
+  const env = { ...WITHOUT_RUST, ...more };
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd: folder, env, encoding: 'utf8' });
   return { status, output: `${stdout}${stderr}` };
 }
 
@@ -113,8 +114,12 @@ export function runIn(folder, [program, ...args]) {
  *
  * @returns {Promise<string>} "127.0.0.1:40123"
  */
-export async function serve(t, folder, [program, ...args]) {
-  const child = spawn(program, args, { cwd: folder, env: WITHOUT_RUST, stdio: ['ignore', 'pipe', 'pipe'] });
+export async function serve(t, folder, [program, ...args], env = {}) {
+  const child = spawn(program, args, {
+    cwd: folder,
+    env: { ...WITHOUT_RUST, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   endWith(t, child);
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {

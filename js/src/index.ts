@@ -11,6 +11,8 @@ import type { StartOptions } from './options.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/define.js';
+// in the bundle of a worker module this copy runs the worker
+import './worker/boot.js';
 
 export type { BackplaneOptions, BackplaneTls } from './backplane.js';
 export type { ClusterInfo, ClusterNode } from './cluster.js';

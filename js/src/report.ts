@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
 import { type ErrorCode, MillraceError } from './errors.js';
 import { write } from './output.js';
+import { OWN_FOLDER } from './place.js';
 
 /** A thrown value that can be posted to another thread. */
 export interface PostedError {
@@ -92,8 +93,11 @@ function stackOf(value: unknown): string {
   return isErrorLike(value) ? String((value as Error).stack ?? value) : readable(value);
 }
 
-/** The folder of our compiled code and, by its source maps, of its sources: as paths and as URLs. */
-const OURS = [path.join(__dirname, '..', path.sep), `${pathToFileURL(path.join(__dirname, '..')).href}/`];
+/** The folder of our compiled code and, by its source maps, of its sources, as path and as URL; in a bundle, what a thread begins with. */
+const OURS =
+  OWN_FOLDER === undefined
+    ? ['[worker eval]']
+    : [path.join(OWN_FOLDER, '..', path.sep), `${pathToFileURL(path.join(OWN_FOLDER, '..')).href}/`];
 
 function isErrorLike(value: unknown): boolean {
   return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';

@@ -4,6 +4,8 @@
  */
 
 import { createRequire } from 'node:module';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { workerData } from 'node:worker_threads';
 import type { Binding } from './binding.js';
@@ -88,13 +90,14 @@ export function showsLastThrow(): boolean {
 }
 
 function loadByPath(url: string): unknown {
-  const fresh = { exports: {} };
   try {
-    process.dlopen(fresh, fileURLToPath(url));
+    const filename = fileURLToPath(url);
+    const fresh = { exports: {}, filename };
+    process.dlopen(fresh, filename);
+    return fresh.exports;
   } catch {
     return undefined;
   }
-  return fresh.exports;
 }
 
 /** Whether these are the addon's exports, and made for this thread. */
@@ -119,7 +122,7 @@ export function whyForbidden(file: string): string | undefined {
 /** Whether a debugger may hold threads still. Bun does not tell, so there the answer is always no. */
 export function inspectorIsOpen(): boolean {
   try {
-    const inspector = createRequire(__filename)('node:inspector') as { url(): string | undefined };
+    const inspector: { url(): string | undefined } = require('node:inspector');
     return typeof inspector.url() === 'string';
   } catch {
     return false;

@@ -5,6 +5,9 @@
  * @module millrace/sockety
  */
 
+// in the bundle of a worker module this copy runs the worker: what its handler answers with is of its classes
+import './worker/boot.js';
+
 export { connect, secureConnect } from './sockety/client.js';
 export { Connection } from './sockety/connection.js';
 export type { ConnectionEvents } from './sockety/connection-events.js';

@@ -126,7 +126,7 @@ export interface LoadedModule extends Omit<WorkerModule<{ arg: unknown; data: un
  * @throws whatever the module throws; a TypeError if a handler is not a function
  */
 export async function importWorkerModule(url: string): Promise<LoadedModule> {
-  return readWorkerModule(exportsOf(url, await import(url)), url);
+  return readWorkerModule(exportsOf(url, await import(/* webpackIgnore: true */ url)), url);
 }
 
 /**

@@ -1,8 +1,8 @@
 /** A worker thread, seen from the thread that started it. Owns its life from launch to end; replaces nothing. */
 
-import path from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { MillraceError } from '../errors.js';
+import { IS_BUNDLED } from '../place.js';
 import { revive, revivedReport, workerFailure } from '../report.js';
 import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 
@@ -40,7 +40,7 @@ export class WorkerThread {
    */
   constructor(data: WorkerData, startMs: number, watcher: Watcher) {
     this.#watcher = watcher;
-    this.#worker = new Worker(path.join(__dirname, 'bootstrap.js'), { workerData: data, name: 'millrace' });
+    this.#worker = launch({ workerData: data, name: 'millrace' });
     this.ready = new Promise((resolve, reject) => {
       this.#accept = resolve;
       this.#refuse = reject;
@@ -155,6 +155,18 @@ export class WorkerThread {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => setImmediate(act), ms);
   }
+}
+
+/** Starts a thread with its entry: a file beside this one or, in a bundle, which has no such file, the same as a text. */
+function launch(options: WorkerOptions): Worker {
+  if (!IS_BUNDLED) return new Worker(entryFile(), options);
+  const { BOOTSTRAP }: { BOOTSTRAP: string } = require('./embedded.js');
+  return new Worker(BOOTSTRAP, { ...options, eval: true });
+}
+
+/** In a form that tracers of files know: nft and Turbopack. */
+function entryFile(): string {
+  return require.resolve('./bootstrap.js');
 }
 
 function unwanted(): MillraceError {

@@ -1,0 +1,27 @@
+// A chat of one room, as it is deployed: clients on one port, probes and metrics on another that only the machine's network
+// reaches. All that differs between places comes from the environment.
+import { start } from 'millrace';
+
+const { BIND = '127.0.0.1:8080', ADMIN = '127.0.0.1:9100', ORIGINS, BACKPLANE } = process.env;
+
+const admin = await start({
+  bind: { address: ADMIN, health: true, stats: true, metrics: true },
+  workerPath: new URL('./worker.mjs', import.meta.url),
+  // one link for all nodes; without it run one process
+  ...(BACKPLANE && { backplane: BACKPLANE }),
+  onError: (error) => console.error(error),
+});
+const server = await start({
+  bind: { address: BIND, health: true },
+  origins: ORIGINS?.split(',') ?? 'same-host',
+  trustProxy: ['loopback', 'unix', 'private'],
+});
+console.log(`listening on ${server.addresses[0]}, probes and metrics on ${admin.addresses[0]}`);
+
+// `/ready` of the second port says 503 while the first one is drained
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, async () => {
+    await server.stop({ drain: 10_000 });
+    await admin.stop({ drain: 0 });
+  });
+}

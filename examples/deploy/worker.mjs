@@ -1,0 +1,11 @@
+// Everybody hears everybody.
+import { send, subscribe } from 'millrace';
+
+export function handleOpen(socketId, ip) {
+  subscribe(socketId, 'everyone');
+  return { token: ip };
+}
+
+export function handleTextMessage(text, socketId, token) {
+  send('everyone', `${new TextDecoder().decode(token)}: ${text}`);
+}

@@ -1,0 +1,65 @@
+/**
+ * A worker on this thread, from what the thread was started with to its end. In a bundle there may be two copies of this code in
+ * one thread: the one that the thread was started with, and one that the bundle of the worker module has. Owns which of them
+ * runs the worker.
+ */
+
+import type { MessagePort } from 'node:worker_threads';
+import { binding } from '../binding.js';
+import type { MillraceError } from '../errors.js';
+import { Gateway, setThreadGateway } from '../gateway.js';
+import { IS_BUNDLED } from '../place.js';
+import { postable } from '../report.js';
+import { hasCostlyResponse, ownWorkerData } from '../runtime.js';
+import { Host } from './host.js';
+import type { FromWorker, ToWorker, WorkerData } from './messages.js';
+
+type Boot = (data: WorkerData, port: MessagePort) => Promise<void>;
+
+/** Runs the worker: resolves when it takes connections. */
+async function boot({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData, port: MessagePort): Promise<void> {
+  const post = (message: FromWorker): void => port.postMessage(message);
+  const report = (error: MillraceError): void => {
+    const cause = error.cause === undefined ? undefined : postable(error.cause);
+    post({ type: 'report', report: { code: error.code, message: error.message, cause } });
+  };
+  const native = binding().bind(id);
+  const gateway = Gateway.ofWorker(native, id);
+  setThreadGateway(gateway);
+  if (hasCostlyResponse()) {
+    const { installLightResponse }: typeof import('./fetch/light-response.js') = require('./fetch/light-response.js');
+    installLightResponse();
+  }
+  // a handler may end its thread: what it sent before still goes out
+  process.once('exit', () => gateway.flushReplies());
+  const host = await Host.start({ native, gateway, module, arg, handlerTimeoutMs, report });
+  port.on('message', async (message: ToWorker) => {
+    if (message.type !== 'stop') return;
+    await host.stop(message.ms, message.leave);
+    await written();
+    post({ type: 'stopped' });
+  });
+  post({ type: 'ready', worker: host.id });
+}
+
+/** What handlers printed is on its way: in Node.js it goes through the main thread, and is lost with the thread. */
+function written(): Promise<unknown> {
+  const streams = [process.stdout, process.stderr];
+  return Promise.all(streams.map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))));
+}
+
+/**
+ * Runs the worker by the copy of this code that the worker module has, if it brings one along: what the module makes, a
+ * `Response` of Sockety for instance, is of its classes.
+ */
+export async function bootWith(data: WorkerData, port: MessagePort): Promise<void> {
+  if (!IS_BUNDLED) return boot(data, port);
+  await import(/* webpackIgnore: true */ data.module);
+  return (copies[COPY] ?? boot)(data, port);
+}
+
+const COPY = Symbol.for('millrace.boot');
+const copies = globalThis as { [COPY]?: Boot };
+
+// the last copy that is loaded in a worker is the one of the worker module
+if (ownWorkerData() !== undefined) copies[COPY] = boot;
