@@ -36,6 +36,8 @@ export const ERROR_CODES = {
     'A text message to a virtual socket with user data is no JSON object; it was sent unchanged.',
   ERR_MILLRACE_NOT_RUNNING:
     'The gateway or the server has not been started, or is stopped; or the workers were stopped before all of them were replaced.',
+  ERR_MILLRACE_NO_NET_SOCKET:
+    'A request listener asked the socket of a request for something that only a `net.Socket` has; the message says what.',
   ERR_MILLRACE_OVERLOADED:
     'An I/O thread has nearly `limits.shardInboxBytes` to do already, so nobody was subscribed. Try again later; one call for very many sockets can be made several.',
   ERR_MILLRACE_REQUEST_ABORTED:

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Gateway } from '../gateway.js';
 import type { ProtocolHandlers } from '../protocols/index.js';
 import type { Data } from '../target.js';
-import { EXCHANGE_HANDLER, type ExchangeHandler } from './exchange.js';
+import { EXCHANGE_HANDLER, type ExchangeHandler, MESSAGE_HANDLER, type MessageAnswerer } from './exchange.js';
 import type { FetchHandler } from './fetch/handler.js';
 import { HANDLERS, type Transport } from './kinds.generated.js';
 
@@ -110,6 +110,8 @@ export interface WorkerModule extends ProtocolHandlers {
 export interface LoadedModule extends Omit<WorkerModule, 'fetch'> {
   /** Answers its requests. */
   exchange?: ExchangeHandler;
+  /** … in the place of that, with messages. */
+  message?: MessageAnswerer;
 }
 
 /**
@@ -133,22 +135,33 @@ export function readWorkerModule(exported: object, where: string): LoadedModule 
   if (isApp(whole)) sources.push(whole);
   const module: Record<string, unknown> = {};
   for (const name of ['handleStart', ...Object.keys(HANDLERS), 'handleStop']) {
-    // what it answers with is below
-    const handler = name === 'fetch' ? undefined : find(sources, name, where);
+    // what it answers requests with is below
+    const handler = name in ANSWERS ? undefined : find(sources, name, where);
     if (handler !== undefined) module[name] = handler;
   }
+  const message = sources.map((source) => member(source, MESSAGE_HANDLER)).find((one) => one !== undefined) as
+    | MessageAnswerer
+    | undefined;
   const exchange = exchangeOf(sources, where);
+  if (message !== undefined && exchange !== undefined) {
+    throw new TypeError(`the worker module must have either 'fetch' or what nodeHandler made, not both (${where})`);
+  }
+  if (message !== undefined) module['message'] = message;
   if (exchange !== undefined) module['exchange'] = exchange;
   return module;
 }
+
+/** The handlers that requests are answered by. */
+const ANSWERS = { fetch: HANDLERS.fetch, nodeListener: HANDLERS.nodeListener };
 
 /** The bits of the handlers that a module has. */
 export function handlerBits(module: LoadedModule): number {
   let bits = 0;
   for (const [name, bit] of Object.entries(HANDLERS)) {
-    const handler = (module as Fields)[name === 'fetch' ? 'exchange' : name];
-    if (handler !== undefined) bits |= bit;
+    if (!(name in ANSWERS) && (module as Fields)[name] !== undefined) bits |= bit;
   }
+  if (module.exchange !== undefined) bits |= ANSWERS.fetch;
+  if (module.message !== undefined) bits |= ANSWERS.fetch | ANSWERS.nodeListener;
   return bits;
 }
 
@@ -157,7 +170,7 @@ type Fields = Readonly<Record<string | symbol, unknown>>;
 function isApp(value: unknown): value is Fields {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
   const isFunction = (name: string | symbol) => typeof member(value as Fields, name) === 'function';
-  return isFunction(EXCHANGE_HANDLER) || isFunction('fetch');
+  return isFunction(EXCHANGE_HANDLER) || MESSAGE_HANDLER in value || isFunction('fetch');
 }
 
 /** What something has by a name. Routers of itty-router answer to names that they do not have. */
