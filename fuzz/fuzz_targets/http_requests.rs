@@ -13,6 +13,7 @@ struct Case<'a> {
     pieces: Vec<Piece<'a>>,
     /// The lengths of the reads, over and over.
     reads: Vec<u8>,
+    as_node: bool,
 }
 
 /// Noise alone seldom gets past a request line; good lines alone are never wrong.
@@ -54,6 +55,7 @@ fuzz_target!(|case: Case<'_>| {
         headers: 6,
         target_bytes: 32,
         body_bytes: u64::from(case.body_bytes),
+        as_node: case.as_node,
     };
     let stream = stream(&case.pieces);
     let whole = inspect(&config, std::iter::once(&stream[..]));

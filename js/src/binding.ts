@@ -184,6 +184,16 @@ export interface NativeWorker {
   /** An answer's head; its body follows. */
   beginAnswer(request: number, status: number, headers: string, parts: number): void;
   writeAnswer(request: number, chunk: string | Uint8Array): void;
+  /**
+   * A part of an answer that is a message of HTTP/1.1, head and all: strings or bytes. `flags`: 1 for the first part, 2 for
+   * the last, 4 if the first string goes as Latin-1.
+   */
+  writeMessage(
+    request: number,
+    first: string | Uint8Array,
+    second: string | Uint8Array | undefined,
+    flags: number,
+  ): void;
   endAnswer(request: number, whole: boolean): void;
   /** A TURN record is to tell when few bytes of the answer are left to be written. */
   wantRoom(request: number): void;
@@ -338,6 +348,7 @@ const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   respond: 'function',
   beginAnswer: 'function',
   writeAnswer: 'function',
+  writeMessage: 'function',
   endAnswer: 'function',
   wantRoom: 'function',
   pull: 'function',

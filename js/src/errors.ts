@@ -42,6 +42,8 @@ export const ERROR_CODES = {
     'The worker module, or `options.handlers`, has no handler: neither as a named export nor in its default export. The message says what it has. `handlers: {}` is allowed, for listeners that need none.',
   ERR_MILLRACE_NO_COOKIE_SECRET:
     'A cookie was to be signed, or signed cookies were read, in an app that was made without `cookieSecret`.',
+  ERR_MILLRACE_NO_NET_SOCKET:
+    'A request listener asked the socket of a request for something that only a `net.Socket` has; the message says what.',
   ERR_MILLRACE_OVERLOADED:
     'An I/O thread has nearly `limits.shardInboxBytes` to do already, so nobody was subscribed. Try again later; one call for very many sockets can be made several.',
   ERR_MILLRACE_REQUEST_ABORTED:

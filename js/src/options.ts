@@ -15,6 +15,7 @@ import {
   readWords,
 } from './limits.js';
 import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from './log.js';
+import type { NodeHandler } from './node/handler.js';
 import { HTTP_KEYS, type HttpOptions, readHttp } from './protocols/http.js';
 import PROTOCOLS, { type ProtocolName, type Protocols } from './protocols/index.js';
 import type { Defaults } from './protocols/protocol.js';
@@ -63,7 +64,7 @@ export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends Htt
    * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. An object with handlers, a
    * worker module's namespace, or an app. `{}` says that the listeners need none.
    */
-  handlers?: WorkerModule<Types> | FetchApp;
+  handlers?: WorkerModule<Types> | FetchApp | NodeHandler;
   /** Worker threads. Default: the available parallelism, at least 4. 0 runs the handlers on the calling thread. */
   threads?: number;
   /** Given to `handleStart` of every worker, as a structured clone. */

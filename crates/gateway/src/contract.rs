@@ -8,7 +8,7 @@ pub(crate) use crate::close::{CloseMode, CloseReason};
 pub(crate) use crate::config::ListenerConfig;
 pub(crate) use crate::event::record::Asking;
 pub(crate) use crate::event::{
-    Acceptance, FIRST_CREDIT, Head, Step, TransferId, Transport, Turn, Whole,
+    Acceptance, FIRST_CREDIT, Handlers, Head, Step, TransferId, Transport, Turn, Whole,
 };
 pub(crate) use crate::event::{Event, Instruction, Operation, Waiting};
 pub(crate) use crate::frame::{

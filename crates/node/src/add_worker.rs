@@ -47,6 +47,7 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"respond" => exchange::respond,
         c"beginAnswer" => exchange::begin_answer,
         c"writeAnswer" => exchange::write_answer,
+        c"writeMessage" => exchange::write_message,
         c"endAnswer" => exchange::end_answer,
         c"wantRoom" => exchange::want_room,
         c"pull" => exchange::pull,

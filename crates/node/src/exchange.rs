@@ -1,7 +1,7 @@
 //! Answers to requests, from JavaScript. Owns the argument lists; what may be sent is the gateway's to judge.
 
 use bytes::Bytes;
-use millrace_gateway::{AnswerHead, Step, TransferId};
+use millrace_gateway::{AnswerHead, Step, TransferId, Verbatim};
 
 use crate::arguments;
 use crate::entry::Call;
@@ -46,6 +46,48 @@ pub(crate) fn write_answer<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
         return Ok(None);
     }
     step(call, request, Step::Piece(Box::new(piece)))
+}
+
+/// `writeMessage(request, first, second, flags)`: an answer as a message of HTTP/1.1, or a part of one: two strings or bytes.
+pub(crate) fn write_message<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let (js, [request, first, second, flags, _]) = (call.js, call.arguments);
+    let request = id(js, request)?;
+    let flags = arguments::whole(js, flags, "flags")?;
+    let mut scratch = call.own.environment().scratch().borrow();
+    let mut bytes = arguments::copied(js, first, "first", &mut scratch)?;
+    if flags & LATIN1 != 0 && !bytes.is_ascii() {
+        bytes = to_latin1(&bytes)?;
+    }
+    if let Some(second) = arguments::optional_copied(js, second, "second", &mut scratch)? {
+        bytes = [bytes, second].concat().into();
+    }
+    drop(scratch);
+    match (flags & BEGINS != 0, flags & ENDS != 0) {
+        (true, true) => return step(call, request, Verbatim::whole(bytes)),
+        (true, false) => step(call, request, Verbatim::begin())?,
+        _ => None,
+    };
+    if !bytes.is_empty() {
+        step(call, request, Step::Piece(Box::new(bytes)))?;
+    }
+    if flags & ENDS != 0 {
+        step(call, request, Step::End)?;
+    }
+    Ok(None)
+}
+
+/// Bits of the flags, as `js/src/node/wire.ts` has them.
+const BEGINS: u32 = 1;
+const ENDS: u32 = 2;
+/// The first string is sent as Latin-1.
+const LATIN1: u32 = 4;
+
+/// Of each character its lowest eight bits, as Node has it.
+fn to_latin1(text: &[u8]) -> Outcome<Bytes> {
+    let text = std::str::from_utf8(text)
+        .map_err(|_| Failure::internal("the runtime gave a string that is not UTF-8"))?;
+    let bytes = text.chars().map(|one| u32::from(one).to_le_bytes()[0]);
+    Ok(bytes.collect::<Vec<u8>>().into())
 }
 
 /// `endAnswer(request, whole)`

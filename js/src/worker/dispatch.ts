@@ -11,6 +11,7 @@ import {
   FLAG_ASCII,
   FLAG_LAST,
   FLAG_SIDECAR,
+  FLAG_TRAILERS,
   KIND_BINARY,
   KIND_CLOSE,
   KIND_DRAIN,
@@ -90,8 +91,8 @@ export class Dispatcher {
       replies: this.#replies,
     };
     this.#runner = new Runner(host, this.#replies, handlerTimeoutMs, report);
-    const { exchange } = module;
-    this.#requests = exchange === undefined ? undefined : new Requests(this.#worker, exchange, report);
+    const answers = module.exchange !== undefined || module.message !== undefined;
+    this.#requests = answers ? new Requests(this.#worker, module, report) : undefined;
   }
 
   /** The worker's id. */
@@ -334,6 +335,10 @@ export class Dispatcher {
     const end = this.#requests?.find(transfer) ?? this.#transfers.find(transfer);
     if (end === undefined) return;
     const start = (at + 2) << 2;
+    if ((head & FLAG_TRAILERS) !== 0) {
+      if ('trailers' in end) end.trailers(this.#buffer.latin1Slice(start, (at << 2) + length));
+      return;
+    }
     const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(start);
     // a copy of what lies in the batch, which is used again
     const piece = typeof beside === 'object' ? beside : Buffer.from(this.#buffer.subarray(start, (at << 2) + length));

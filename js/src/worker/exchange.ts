@@ -3,6 +3,8 @@
  * `millrace/http`. Owns the contract only; how bytes come and go is behind it.
  */
 
+import type { MillraceError } from '../errors.js';
+
 /** One request that waits for its answer. Reading a property costs nothing until it is read. */
 export interface HttpExchange {
   /** As sent: `'GET'`. */
@@ -75,6 +77,69 @@ export interface AnswerStream {
 
 /** Answers requests. What it throws or rejects with is reported and answered with 500, if it has not answered. */
 export type ExchangeHandler = (exchange: HttpExchange) => void | Promise<unknown>;
+
+/** A request that waits for an answer written as a message of HTTP/1.1, and who takes what comes of it. */
+export interface MessageExchange {
+  /** As sent: `'GET'`. */
+  readonly method: string;
+  /** As sent, byte for byte. */
+  readonly target: string;
+  readonly httpVersion: '1.0' | '1.1' | '2.0';
+  /** Name, value, name, value …, as sent: in their order, names in their case. The caller's own. */
+  readonly headerList: string[];
+  readonly ip: string;
+  readonly port: number;
+  /** This side's address; undefined on a unix socket. */
+  readonly local: { address: string; port: number } | undefined;
+  readonly encrypted: boolean;
+  /** The whole body, if all of it came with the request and it has one. */
+  readonly content: Uint8Array | undefined;
+  /** The body comes in pieces. */
+  readonly streams: boolean;
+  /** Nothing more will be told of it, and nothing is to be. */
+  readonly over: boolean;
+  /** Who is told what comes; to be set before the handler returns. */
+  sink: MessageSink | undefined;
+  /** There is room for so many more bytes of the body. */
+  pull(bytes: number): void;
+  /** Writes a part of the message; `last`: it ends it. `latin1`: a first string goes as Latin-1. */
+  write(first: string | Uint8Array, second: string | Uint8Array | undefined, last: boolean, latin1: boolean): void;
+  /** The sink is to be told when few bytes of the answer are left to be written. */
+  wantRoom(): void;
+  /** Cuts the connection: what was begun will not be finished, and nothing else is said. */
+  cut(): void;
+  /** Reports what a callback of the listener threw. */
+  failed(error: unknown): void;
+}
+
+/** Is told what comes of a `MessageExchange`. */
+export interface MessageSink {
+  /** A piece of the request's body. */
+  piece(piece: Uint8Array, last: boolean): void;
+  /** Its end, with trailers: name, value, name, value …. */
+  trailers(list: string[]): void;
+  /** The rest of the body will not come; the answer may still go. */
+  broken(error: MillraceError): void;
+  /** Few bytes of the answer are left to be written. */
+  room(): void;
+  /** The client has left: nobody waits for the answer any more, or nobody seems to. */
+  gone(): void;
+  /** The listener failed: what there is left to be said to the client. */
+  giveUp(status: number, text: string): void;
+}
+
+/** Answers requests with messages; failing is as with `ExchangeHandler`. */
+export type MessageHandler = (exchange: MessageExchange) => void | Promise<unknown>;
+
+/** Who answers with messages. */
+export interface MessageAnswerer {
+  readonly handle: MessageHandler;
+  /** Gets it ready: before the worker takes anything. */
+  ready(): Promise<void>;
+}
+
+/** Under this symbol the default export of a worker module has its `MessageAnswerer`, as what `nodeHandler` makes does. */
+export const MESSAGE_HANDLER: unique symbol = Symbol.for('millrace.message');
 
 /** Under this symbol the default export of a worker module has its `ExchangeHandler`, as apps of `millrace/http` do. */
 export const EXCHANGE_HANDLER: unique symbol = Symbol.for('millrace.exchange');

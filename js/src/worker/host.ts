@@ -4,6 +4,7 @@ import type { NativeGateway } from '../binding.js';
 import { MillraceError } from '../errors.js';
 import type { Gateway } from '../gateway.js';
 import { readable } from '../report.js';
+import { ownWorkerData } from '../runtime.js';
 import { Dispatcher } from './dispatch.js';
 import { importWorkerModule, type LoadedModule, readWorkerModule } from './module.js';
 
@@ -34,7 +35,11 @@ export class Host {
       typeof plan.module === 'string'
         ? await importWorkerModule(plan.module)
         : readWorkerModule(plan.module, 'options.handlers');
-    const { handleStart } = module;
+    const { handleStart, message } = module;
+    if (message !== undefined) {
+      await message.ready();
+      if (ownWorkerData() !== undefined) outliveErrors(plan.report);
+    }
     await handleStart?.(plan.arg, plan.gateway);
     return new Host(module, plan);
   }
@@ -76,4 +81,17 @@ export class Host {
   abandon(): void {
     this.#dispatcher.end();
   }
+}
+
+/**
+ * Reports what a listener of Node throws where nobody catches it, in a timer, say: its thread has the requests of others, and
+ * sockets. The request that it was about is answered by its deadline.
+ */
+function outliveErrors(report: (error: MillraceError) => void): void {
+  const tell = (cause: unknown): void => {
+    const message = `a callback of the request listener failed: ${readable(cause)}`;
+    report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause }));
+  };
+  process.on('uncaughtException', tell);
+  process.on('unhandledRejection', tell);
 }

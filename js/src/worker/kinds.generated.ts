@@ -27,6 +27,8 @@ export const FLAG_ASCII = 1 << 4;
 export const FLAG_LAST = 1 << 4;
 /** The payload travels beside the batch; here are its index and length. */
 export const FLAG_SIDECAR = 1 << 5;
+/** Not a piece of a request's body, but the trailers behind its last one: `name\0value\0…`. */
+export const FLAG_TRAILERS = 1 << 6;
 
 // What became of a request or its answer.
 /** The client left before the answer was complete. */
@@ -130,6 +132,7 @@ export const HANDLERS = {
   handleClose: 1 << 3,
   handleDrain: 1 << 4,
   fetch: 1 << 5,
+  nodeListener: 1 << 10,
   handleEnd: 1 << 6,
   handleSocketyMessage: 1 << 7,
   handleSpliceConnect: 1 << 8,

@@ -7,7 +7,7 @@ import type { Gateway } from '../gateway.js';
 import type { ProtocolHandlers } from '../protocols/index.js';
 import type { Data } from '../target.js';
 import type { ArgOf, BytesOnly, DataOf, TokenOf, WorkerTypes } from './define.js';
-import { EXCHANGE_HANDLER, type ExchangeHandler } from './exchange.js';
+import { EXCHANGE_HANDLER, type ExchangeHandler, MESSAGE_HANDLER, type MessageAnswerer } from './exchange.js';
 import type { FetchHandler } from './fetch/handler.js';
 import { HANDLERS, type Transport } from './kinds.generated.js';
 
@@ -118,6 +118,8 @@ export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends Pro
 export interface LoadedModule extends Omit<WorkerModule<{ arg: unknown; data: unknown }>, 'fetch'> {
   /** Answers its requests. */
   exchange?: ExchangeHandler;
+  /** … in the place of that, with messages. */
+  message?: MessageAnswerer;
 }
 
 /**
@@ -140,11 +142,18 @@ export function readWorkerModule(exported: object, where: string): LoadedModule 
   const sources = sourcesOf(exported as Fields);
   const module: Record<string, unknown> = {};
   for (const name of names()) {
-    // what it answers with is below
-    const handler = name === 'fetch' ? undefined : find(sources, name, where);
+    // what it answers requests with is below
+    const handler = name in ANSWERS ? undefined : find(sources, name, where);
     if (handler !== undefined) module[name] = handler;
   }
+  const message = sources.map((source) => member(source, MESSAGE_HANDLER)).find((one) => one !== undefined) as
+    | MessageAnswerer
+    | undefined;
   const exchange = exchangeOf(sources, where);
+  if (message !== undefined && exchange !== undefined) {
+    throw new TypeError(`the worker module must have either 'fetch' or what nodeHandler made, not both (${where})`);
+  }
+  if (message !== undefined) module['message'] = message;
   if (exchange !== undefined) module['exchange'] = exchange;
   if (Object.keys(module).length === 0 && !saysNothing(exported)) throw noHandler(sources, where);
   return module;
@@ -168,7 +177,8 @@ const MOST_DEFAULTS = 2;
 
 /** Whether it answers requests. */
 function isApp(value: Fields): boolean {
-  return [EXCHANGE_HANDLER, 'fetch'].some((name) => typeof member(value, name) === 'function');
+  const isFunction = (name: string | symbol) => typeof member(value, name) === 'function';
+  return isFunction(EXCHANGE_HANDLER) || MESSAGE_HANDLER in value || isFunction('fetch');
 }
 
 function hasMembers(value: unknown): value is Fields {
@@ -198,16 +208,20 @@ const SHOWN = 8;
 
 /** Whatever a module may have. */
 function names(): string[] {
-  return ['handleStart', ...Object.keys(HANDLERS), 'handleStop'];
+  return ['handleStart', ...Object.keys(HANDLERS).filter((name) => name !== 'nodeListener'), 'handleStop'];
 }
+
+/** The handlers that requests are answered by. */
+const ANSWERS = { fetch: HANDLERS.fetch, nodeListener: HANDLERS.nodeListener };
 
 /** The bits of the handlers that a module has. */
 export function handlerBits(module: LoadedModule): number {
   let bits = 0;
   for (const [name, bit] of Object.entries(HANDLERS)) {
-    const handler = (module as Fields)[name === 'fetch' ? 'exchange' : name];
-    if (handler !== undefined) bits |= bit;
+    if (!(name in ANSWERS) && (module as Fields)[name] !== undefined) bits |= bit;
   }
+  if (module.exchange !== undefined) bits |= ANSWERS.fetch;
+  if (module.message !== undefined) bits |= ANSWERS.fetch | ANSWERS.nodeListener;
   return bits;
 }
 

@@ -212,6 +212,9 @@ export class NativeExchange implements HttpExchange {
     this.#incoming?.fail(error);
   }
 
+  /** Nobody asks for trailers here. */
+  trailers(_text: string): void {}
+
   /** Nobody waits for the answer any more. */
   gone(why: string): void {
     if (this.over) return;
@@ -268,16 +271,16 @@ const ANSWERED = 1;
 const GONE = 2;
 
 /** Words of a REQUEST record's payload before its texts. */
-const HEAD_WORDS = 7;
+export const HEAD_WORDS = 7;
 
 /** Bits of its third word; the port is in the upper half. */
-const ENCRYPTED = 1 << 2;
-const HAS_BODY = 1 << 3;
-const STREAMS = 1 << 4;
-const FORWARDED = 1 << 5;
-const WHOLE = HAS_BODY | STREAMS;
+export const ENCRYPTED = 1 << 2;
+export const HAS_BODY = 1 << 3;
+export const STREAMS = 1 << 4;
+export const FORWARDED = 1 << 5;
+export const WHOLE = HAS_BODY | STREAMS;
 
 const HOST = 'host\0';
-const VERSIONS = ['1.0', '1.1', '2.0'] as const;
+export const VERSIONS = ['1.0', '1.1', '2.0'] as const;
 const PLAIN: readonly string[] = ['content-type', 'text/plain; charset=utf-8'];
 const NOTHING = new Uint8Array(0);

@@ -3,19 +3,28 @@
 import type { NativeWorker } from '../binding.js';
 import { MillraceError } from '../errors.js';
 import { readable } from '../report.js';
-import type { ExchangeHandler } from './exchange.js';
+import type { ExchangeHandler, MessageAnswerer } from './exchange.js';
 import { aborted, tooLarge } from './incoming.js';
 import { TURN_ABORTED, TURN_BROKEN, TURN_LATE, TURN_LEFT, TURN_ROOM, TURN_TOO_LARGE } from './kinds.generated.js';
 import { type Keeper, NativeExchange } from './native-exchange.js';
+import { type MessageKeeper, NativeMessage } from './native-message.js';
 import type { RecordBuffer } from './record.js';
+
+/** Who answers: one of them. */
+export interface Answerers {
+  exchange?: ExchangeHandler;
+  message?: MessageAnswerer;
+}
+
+type Open = NativeExchange | NativeMessage;
 
 /** See the module. */
 export class Requests {
   readonly #worker: NativeWorker;
-  readonly #handler: ExchangeHandler;
+  readonly #handlers: Answerers;
   readonly #report: (error: MillraceError) => void;
   /** Those that are not over when their handler returns. */
-  readonly #open = new Map<number, NativeExchange>();
+  readonly #open = new Map<number, Open>();
   readonly #keeper: Keeper = {
     forget: (exchange) => this.#open.delete(exchange.id),
     overrun: (exchange) => {
@@ -26,21 +35,30 @@ export class Requests {
     deserted: (exchange) => this.#gone(exchange, 'the client left'),
   };
 
-  constructor(worker: NativeWorker, handler: ExchangeHandler, report: (error: MillraceError) => void) {
+  readonly #messageKeeper: MessageKeeper = {
+    forget: (exchange) => this.#open.delete(exchange.id),
+    failed: (exchange, error) => this.#failed(exchange, error),
+  };
+
+  constructor(worker: NativeWorker, handlers: Answerers, report: (error: MillraceError) => void) {
     this.#worker = worker;
-    this.#handler = handler;
+    this.#handlers = handlers;
     this.#report = report;
   }
 
   /** A REQUEST record whose payload of `length` bytes starts at word `at`. */
   request(words: Uint32Array, buffer: RecordBuffer, at: number, length: number): void {
-    const exchange = new NativeExchange(this.#worker, words, buffer, { at, length }, this.#keeper);
-    const handler = this.#handler;
+    const { message, exchange: handler } = this.#handlers;
+    const place = { at, length };
+    let exchange: Open;
     let result: void | Promise<unknown>;
-    try {
-      result = handler(exchange);
-    } catch (error) {
-      this.#failed(exchange, error);
+    if (message !== undefined) {
+      exchange = new NativeMessage(this.#worker, words, buffer, place, this.#messageKeeper);
+      result = this.#answered(exchange, message.handle);
+    } else if (handler !== undefined) {
+      exchange = new NativeExchange(this.#worker, words, buffer, place, this.#keeper);
+      result = this.#answered(exchange, handler);
+    } else {
       return;
     }
     if (!exchange.over) this.#open.set(exchange.id, exchange);
@@ -49,8 +67,17 @@ export class Requests {
     }
   }
 
+  #answered<E extends Open>(exchange: E, handler: (exchange: E) => void | Promise<unknown>): void | Promise<unknown> {
+    try {
+      return handler(exchange);
+    } catch (error) {
+      this.#failed(exchange, error);
+      return undefined;
+    }
+  }
+
   /** A piece of a request's body, for the caller to read; undefined: nobody wants it. */
-  find(request: number): NativeExchange | undefined {
+  find(request: number): Open | undefined {
     return this.#open.get(request);
   }
 
@@ -72,13 +99,13 @@ export class Requests {
         this.#try(exchange, () => exchange.left());
         break;
       case TURN_ROOM:
-        exchange.room();
+        this.#try(exchange, () => exchange.room());
         break;
       case TURN_TOO_LARGE:
-        exchange.broken(tooLarge());
+        this.#try(exchange, () => exchange.broken(tooLarge()));
         break;
       case TURN_BROKEN:
-        exchange.broken(aborted('the client broke its body off'));
+        this.#try(exchange, () => exchange.broken(aborted('the client broke its body off')));
         break;
     }
   }
@@ -88,13 +115,13 @@ export class Requests {
     for (const exchange of [...this.#open.values()]) this.#gone(exchange, 'the worker ends');
   }
 
-  #gone(exchange: NativeExchange, why: string): void {
+  #gone(exchange: Open, why: string): void {
     this.#open.delete(exchange.id);
     this.#try(exchange, () => exchange.gone(why));
   }
 
   /** Runs callbacks of a handler. */
-  #try(exchange: NativeExchange, callbacks: () => void): void {
+  #try(exchange: Open, callbacks: () => void): void {
     try {
       callbacks();
     } catch (error) {
@@ -102,7 +129,7 @@ export class Requests {
     }
   }
 
-  #failed(exchange: NativeExchange, cause: unknown): void {
+  #failed(exchange: Open, cause: unknown): void {
     const code = cause instanceof MillraceError ? cause.code : undefined;
     if (code === 'ERR_MILLRACE_BODY_TOO_LARGE') {
       exchange.giveUp(413, "The request's body is too large");
@@ -113,7 +140,7 @@ export class Requests {
     }
   }
 
-  #tell(exchange: NativeExchange, cause: unknown): void {
+  #tell(exchange: Open, cause: unknown): void {
     const message = `the handler of ${describe(exchange)} failed: ${readable(cause)}`;
     this.#report(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', message, { cause }));
   }
@@ -124,6 +151,6 @@ function isAbort(cause: unknown): boolean {
   return (cause as { name?: unknown } | null | undefined)?.name === 'AbortError';
 }
 
-function describe(exchange: NativeExchange): string {
+function describe(exchange: Open): string {
   return `${exchange.method} ${exchange.target}`;
 }

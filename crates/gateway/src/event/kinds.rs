@@ -157,6 +157,8 @@ numbers! {
         Last = 1 << 4;
         /// The payload travels beside the batch; here are its index and length.
         Sidecar = 1 << 5;
+        /// Not a piece of a request's body, but the trailers behind its last one: `name\0value\0…`.
+        Trailers = 1 << 6;
     }
 }
 
@@ -201,6 +203,7 @@ handlers! {
     CLOSE = 1 << 3 => "handleClose";
     DRAIN = 1 << 4 => "handleDrain";
     REQUEST = 1 << 5 => "fetch";
+    NODE_REQUEST = 1 << 10 => "nodeListener";
 }
 
 events! {

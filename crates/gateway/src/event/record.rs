@@ -13,7 +13,8 @@ use millrace_core::{SocketId, Token};
 use super::kinds::{Flag, RecordKind};
 use super::opening::Opening;
 pub(crate) use http::{
-    Asking, append_asking, append_piece, append_piece_beside, append_turn, asking_bytes,
+    Asking, append_asking, append_piece, append_piece_beside, append_trailers, append_turn,
+    asking_bytes,
 };
 pub(crate) use protocol::{append_event, append_event_beside, event_bytes};
 
@@ -35,6 +36,7 @@ const TOKEN_BYTES: usize = 8 * 1024 * 1024;
 const ASCII: u32 = Flag::Ascii.number();
 const LAST: u32 = Flag::Last.number();
 const SIDECAR: u32 = Flag::Sidecar.number();
+const TRAILERS: u32 = Flag::Trailers.number();
 const LENGTH_SHIFT: u32 = 8;
 
 /// What a CLOSE record carries.

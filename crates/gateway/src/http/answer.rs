@@ -13,7 +13,7 @@ use hyper::header::{
 use hyper::{Method, Request, Response, StatusCode, Version};
 use millrace_protocol::http::{METHODS, Refusal, lists};
 
-use super::{Answer, Body};
+use super::{Answer, Body, Verbatim};
 
 /// An answer with a short text.
 pub(crate) fn plain(status: StatusCode, text: &'static str) -> Answer {
@@ -53,6 +53,8 @@ impl Wishes {
     /// Whether an answer need not end with the connection.
     pub(super) fn can_see_the_end_of(self, answer: &Answer) -> bool {
         !self.http_1_0
+            // it knows, and says so
+            || Verbatim::is(answer)
             || answer.body().size_hint().exact().is_some()
             || answer.headers().contains_key(CONTENT_LENGTH)
     }

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use hyper::ext::ReasonPhrase;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue};
-use hyper::{StatusCode, header};
+use hyper::{Response, StatusCode, header};
 
+use super::{Answer, Body};
 use crate::event::{Head, Step, Whole};
 
 /// Status and headers, fit to be sent.
@@ -17,6 +18,10 @@ pub struct AnswerHead {
     /// What the status line of HTTP/1 says instead of the status's name.
     pub(crate) reason: Option<ReasonPhrase>,
 }
+
+/// The head of an answer whose body is the whole message; in the extensions of an [`Answer`], too.
+#[derive(Clone, Copy, Debug)]
+pub struct Verbatim;
 
 /// Why an answer cannot be sent.
 #[derive(Debug, thiserror::Error)]
@@ -113,6 +118,33 @@ impl AnswerHead {
     /// … and [`begin`](Self::begin).
     pub(crate) fn open(head: Box<Head>) -> Option<Self> {
         head.downcast().ok().map(|head| *head)
+    }
+}
+
+impl Verbatim {
+    /// The step that gives all of a message.
+    pub fn whole(message: Bytes) -> Step {
+        Step::Whole(Box::new(Whole {
+            body: message,
+            head: Self,
+        }))
+    }
+
+    /// … and the one in front of its pieces.
+    pub fn begin() -> Step {
+        Step::Begin(Box::new(Self))
+    }
+
+    /// An answer whose body is a message.
+    pub(crate) fn answer(body: Body) -> Answer {
+        let mut answer = Response::new(body);
+        answer.extensions_mut().insert(Self);
+        answer
+    }
+
+    /// Whether an answer is one of these.
+    pub(super) fn is(answer: &Answer) -> bool {
+        answer.extensions().get::<Self>().is_some()
     }
 }
 

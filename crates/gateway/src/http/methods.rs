@@ -10,7 +10,9 @@ use super::{Answer, Exchange, plain};
 /// by now, and any other one was refused.
 pub(super) fn refuse_method(exchange: &Exchange, method: &Method) -> Option<Answer> {
     let status = status(method)?;
-    if exchange.client.service.raw_methods {
+    // TRACE is an ordinary method to listeners of Node, and nobody else gets it
+    let is_known = *method == Method::TRACE && exchange.shard.hub().workers().takes_node_requests();
+    if exchange.client.service.raw_methods || is_known {
         return None;
     }
     if status == StatusCode::NOT_IMPLEMENTED {

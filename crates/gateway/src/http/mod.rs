@@ -3,7 +3,7 @@
 //!
 //! [`clock`] keeps the times, [`connection`] is what a connection, hyper and its shard share, with its bytes, [`service`]
 //! what those of a listener share, [`serve`] the task of a connection, [`h2`] that of one that speaks HTTP/2, [`answer`] what
-//! is common to answers, [`answer_head`] what a worker says of one, [`endpoint`] who answers, [`methods`] are those that no
+//! is common to answers, [`answer_head`] what a worker says of one, [`verbatim`] those that a worker wrote as messages, [`endpoint`] who answers, [`methods`] are those that no
 //! endpoint gets, [`upgrade`] how one becomes a WebSocket, [`incoming`] and [`body`] are what requests and answers carry,
 //! [`limits`] the bounds of all that.
 
@@ -24,9 +24,10 @@ mod serve;
 mod service;
 mod signal;
 pub(crate) mod upgrade;
+mod verbatim;
 
 use std::cell::RefCell;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ use crate::permits::Permit;
 use crate::shard::Shard;
 
 pub(crate) use answer::plain;
-pub use answer_head::{AnswerHead, HeadError};
+pub use answer_head::{AnswerHead, HeadError, Verbatim};
 pub(crate) use body::{Body, BodyError};
 pub(crate) use endpoint::{Answering, Claim, Endpoint, Endpoints};
 pub(crate) use h2::Place;
@@ -61,6 +62,10 @@ pub(crate) type Answer = Response<Body>;
 
 /// The request as endpoints get it.
 pub(crate) type Asked = Request<Incoming>;
+
+/// In the extensions of a request: its head as it was sent, where a listener of Node is to see it so.
+#[derive(Clone, Debug)]
+pub(crate) struct SentHead(pub(crate) Bytes);
 
 /// One request's surroundings.
 pub(crate) struct Exchange {
@@ -122,6 +127,8 @@ impl Client {
 pub(crate) struct Client {
     pub(crate) address: Option<IpAddr>,
     pub(crate) port: u16,
+    /// This side's address, where listeners of Node may ask for it; `None` on a unix socket.
+    pub(crate) local: Option<SocketAddr>,
     pub(crate) listener: Arc<ListenerState>,
     pub(crate) service: Arc<HttpService>,
     /// Its address has too many connections already.

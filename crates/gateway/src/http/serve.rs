@@ -1,6 +1,5 @@
 //! The task of one HTTP connection: the first head, then hyper until it is done, then the last words.
 
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -11,25 +10,29 @@ use std::time::Duration;
 use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 
 use super::answer::{self, Wishes};
 use super::connection::{Around, HttpConnection, HttpConnections, HyperIo, Registration};
 use super::endpoint::nobody;
-use super::{Answer, Asked, Client, Exchange, HttpService, h2, refuse_method};
+use super::verbatim::{self, Cut};
+use super::{Answer, Asked, Client, Exchange, HttpService, SentHead, Verbatim, h2, refuse_method};
 use crate::fault::Fault;
 use crate::listener::Peer;
 use crate::net::stream::Stream;
-use crate::shard::Shard;
+use crate::shard::{Shard, local_address};
 
 /// Serves a connection on this shard, until it ends or is upgraded.
-pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, peer: Peer, service: Arc<HttpService>) {
+pub(super) fn adopt(shard: &Rc<Shard>, stream: Stream, mut peer: Peer, service: Arc<HttpService>) {
     let listener = &peer.listener;
     // a stop drops those that are at their preamble when it begins, and so it does with later ones; a peer without one
     // may have sent its request, which is answered
     if listener.is_stopping() && (listener.tls.is_some() || listener.config.proxy_protocol) {
         return;
+    }
+    if shard.hub().workers().takes_node_requests() {
+        peer.local = local_address(&stream);
     }
     let connection = HttpConnection::new(shard, &peer.listener, service);
     let registration = HttpConnections::enter(&connection);
@@ -147,33 +150,23 @@ fn respond(
     connection: Rc<HttpConnection>,
     client: Rc<Client>,
     request: Request<Incoming>,
-) -> impl Future<Output = Result<Answer, Infallible>> {
+) -> impl Future<Output = Result<Answer, Cut>> {
     let wishes = Wishes::of(&request);
     let mut asked = request.map(|body| super::Incoming::new(body, &connection));
-    async move {
-        let answer = answer_to(&connection, &client, (wishes, &mut asked)).await;
-        Ok(answer)
-    }
+    async move { answer_to(&connection, &client, (wishes, &mut asked)).await }
 }
 
 async fn answer_to(
     connection: &Rc<HttpConnection>,
     client: &Rc<Client>,
     (wishes, asked): (Wishes, &mut Asked),
-) -> Answer {
+) -> Result<Answer, Cut> {
     let serial = connection.asked.get() + 1;
     connection.asked.set(serial);
-    let upgrades = {
-        let wire = &mut *connection.wire.borrow_mut();
-        let inspector = wire.inspector();
-        let upgrades = inspector.is_at_upgrade() && inspector.requests() == serial;
-        if upgrades {
-            let limits = &connection.around.listener.config.limits;
-            let until = wire.clock.begin_handshake(limits.handshake_timeout);
-            connection.look_by(until);
-        }
-        upgrades
-    };
+    if let Some(head) = connection.wire.borrow_mut().take_head(serial) {
+        asked.extensions_mut().insert(SentHead(head.into()));
+    }
+    let upgrades = begin_upgrade(connection, serial);
     let over_limit = client.over_limit;
     let mut exchange = Exchange {
         shard: Rc::clone(&connection.around.shard),
@@ -213,21 +206,40 @@ async fn answer_to(
         Some(_) => false,
         None => is_whole,
     };
-    let wire = &mut *connection.wire.borrow_mut();
-    if let Some(refusal) = wire.refusal.filter(|_| !is_whole) {
+    let refusal = connection.wire.borrow().refusal;
+    if let Some(refusal) = refusal.filter(|_| !is_whole) {
         client.log_refusal(refusal);
         answer = answer::refusal(refusal, wishes.html);
     }
+    let is_sent = Verbatim::is(&answer);
+    if is_sent {
+        let heads = asked.method() == Method::HEAD;
+        (keeps, answer) = verbatim::send(connection, answer.into_body(), heads, keeps).await?;
+    }
+    let wire = &mut *connection.wire.borrow_mut();
     if !upgrades && answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         answer = answer::plain(StatusCode::INTERNAL_SERVER_ERROR, "Internal server error");
     }
     connection.closing.set(!keeps);
-    wire.to_http_1_0 = wishes.http_1_0;
+    wire.to_http_1_0 = wishes.http_1_0 && !is_sent;
     answer::finish(
         &mut answer,
         keeps.then_some(&connection.around.service.keep_alive),
     );
-    answer
+    Ok(answer)
+}
+
+/// Whether this request asks for another protocol, which then has its time for that.
+fn begin_upgrade(connection: &HttpConnection, serial: u64) -> bool {
+    let wire = &mut *connection.wire.borrow_mut();
+    let inspector = wire.inspector();
+    let upgrades = inspector.is_at_upgrade() && inspector.requests() == serial;
+    if upgrades {
+        let limits = &connection.around.listener.config.limits;
+        let until = wire.clock.begin_handshake(limits.handshake_timeout);
+        connection.look_by(until);
+    }
+    upgrades
 }
 
 /// Reads what is there already of a body that nobody wants. False: it is broken.
@@ -289,6 +301,7 @@ impl Client {
         Self {
             address: peer.address,
             port: peer.port,
+            local: peer.local,
             listener: peer.listener,
             service: Arc::clone(service),
             over_limit: peer.over_limit,

@@ -6,6 +6,7 @@ use millrace_protocol::http::InspectorConfig;
 use super::clock::Timeouts;
 use super::options::Origins;
 use super::{Endpoints, HttpLimits, answer};
+use crate::hub::Hub;
 use crate::limits::ListenerLimits;
 
 /// See the module.
@@ -21,6 +22,8 @@ pub(crate) struct HttpService {
     pub(super) timeouts: Timeouts,
     /// The bounds of requests as their inspector wants them.
     pub(super) inspector: InspectorConfig,
+    /// … and where requests go to listeners of Node.
+    pub(super) node_inspector: InspectorConfig,
     /// The value of `Keep-Alive` in its answers.
     pub(super) keep_alive: HeaderValue,
     pub(super) endpoints: Endpoints,
@@ -29,15 +32,21 @@ pub(crate) struct HttpService {
 impl HttpService {
     /// Whoever comes may connect.
     pub(crate) fn new(listener: &ListenerLimits, limits: HttpLimits, endpoints: Endpoints) -> Self {
+        let inspector = InspectorConfig {
+            head_bytes: limits.request_head_bytes,
+            headers: usize::try_from(limits.request_headers).unwrap_or(usize::MAX),
+            target_bytes: limits.request_target_bytes,
+            body_bytes: u64::try_from(limits.body_bytes).unwrap_or(u64::MAX),
+            as_node: false,
+        };
         Self {
             origins: Origins::default(),
             raw_methods: false,
             timeouts: Timeouts::new(listener, &limits),
-            inspector: InspectorConfig {
-                head_bytes: limits.request_head_bytes,
-                headers: usize::try_from(limits.request_headers).unwrap_or(usize::MAX),
-                target_bytes: limits.request_target_bytes,
-                body_bytes: u64::try_from(limits.body_bytes).unwrap_or(u64::MAX),
+            inspector,
+            node_inspector: InspectorConfig {
+                as_node: true,
+                ..inspector
             },
             keep_alive: answer::keep_alive_terms(
                 limits.keep_alive_timeout,
@@ -45,6 +54,15 @@ impl HttpService {
             ),
             limits,
             endpoints,
+        }
+    }
+
+    /// The rules that requests are judged by now.
+    pub(super) fn rules(&self, hub: &Hub) -> &InspectorConfig {
+        if hub.workers().takes_node_requests() {
+            &self.node_inspector
+        } else {
+            &self.inspector
         }
     }
 

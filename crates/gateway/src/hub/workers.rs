@@ -19,6 +19,8 @@ pub(crate) struct Workers {
     closes: Turns,
     /// Some worker took requests, now or before.
     takes_requests: AtomicBool,
+    /// … and as a listener of Node has them.
+    takes_node_requests: AtomicBool,
     /// There was one that decides who may come in, or to whom: if it is gone, nobody comes in without another.
     judges: AtomicBool,
     /// Closes of dead workers' connections, until somebody can handle them.
@@ -45,6 +47,7 @@ impl Workers {
             requests: Turns::default(),
             closes: Turns::default(),
             takes_requests: AtomicBool::new(false),
+            takes_node_requests: AtomicBool::new(false),
             judges: AtomicBool::new(false),
             orphans: Mutex::new(Vec::new()),
             none: Arc::new(Worker::none()),
@@ -75,6 +78,9 @@ impl Workers {
         }
         if worker.handlers().contains(Handlers::REQUEST) {
             self.takes_requests.store(true, Ordering::Relaxed);
+        }
+        if worker.handlers().contains(Handlers::NODE_REQUEST) {
+            self.takes_node_requests.store(true, Ordering::Relaxed);
         }
         if worker.handlers().contains(Handlers::CLOSE) {
             let orphans = std::mem::take(&mut *self.orphans.lock());
@@ -135,6 +141,11 @@ impl Workers {
     /// Whether there are requests for workers at all.
     pub(crate) fn takes_requests(&self) -> bool {
         self.takes_requests.load(Ordering::Relaxed)
+    }
+
+    /// Whether requests go to a listener of Node, which sees them as they were sent.
+    pub(crate) fn takes_node_requests(&self) -> bool {
+        self.takes_node_requests.load(Ordering::Relaxed)
     }
 
     /// Gives closes to a worker that handles them; without one they wait.

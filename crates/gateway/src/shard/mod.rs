@@ -50,6 +50,7 @@ pub(crate) use parts::Part;
 use parts::Parts;
 use protocol::Services;
 use recipients::Recipients;
+pub(crate) use streams::local_address;
 
 /// See the module. Lives on its thread, shared by the thread's tasks.
 pub(crate) struct Shard {

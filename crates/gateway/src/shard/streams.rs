@@ -124,7 +124,7 @@ async fn refuse(streams: &dyn Streams, why: &Refusal, mut stream: Stream) {
 /// Time for it.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
-fn local_address(stream: &Stream) -> Option<SocketAddr> {
+pub(crate) fn local_address(stream: &Stream) -> Option<SocketAddr> {
     match stream {
         Stream::Tcp(stream) => stream.local_addr().ok(),
         _ => None,

@@ -12,7 +12,7 @@ pub fn judge(
     headers: usize,
     config: &InspectorConfig,
 ) -> Result<(), Refusal> {
-    request_line::check_apart(method, path, config.target_bytes)?;
+    request_line::check_apart(method, path, config)?;
     if headers > config.headers {
         return Err(Refusal::TooManyHeaders);
     }

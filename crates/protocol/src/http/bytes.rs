@@ -63,6 +63,11 @@ pub(super) fn query_chars(bytes: &[u8]) -> bool {
     all(bytes, QUERY)
 }
 
+/// Whether a target has only characters that it may have for `node:http`: everything of ASCII that can be seen.
+pub(super) fn node_target_chars(bytes: &[u8]) -> bool {
+    bytes.iter().all(u8::is_ascii_graphic)
+}
+
 /// … and a `Host`.
 pub(super) fn host_chars(bytes: &[u8]) -> bool {
     all(bytes, HOST)

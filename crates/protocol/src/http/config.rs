@@ -11,6 +11,9 @@ pub struct InspectorConfig {
     pub target_bytes: usize,
     /// Bytes of a request's body.
     pub body_bytes: u64,
+    /// Whether the methods and targets of `node:http` pass, too: what is behind decodes a target itself, and answers a
+    /// broken escape in its own words. Where a message ends is judged as strictly.
+    pub as_node: bool,
 }
 
 impl Default for InspectorConfig {
@@ -20,6 +23,7 @@ impl Default for InspectorConfig {
             headers: 100,
             target_bytes: 8 * 1024,
             body_bytes: 16 * 1024 * 1024,
+            as_node: false,
         }
     }
 }

@@ -68,7 +68,7 @@ impl Head {
             if size > config.head_bytes {
                 return Err(Refusal::TargetTooLong);
             }
-            self.request = Some(request_line::parse(without_cr(line)?, config.target_bytes)?);
+            self.request = Some(request_line::parse(without_cr(line)?, config)?);
             return Ok(None);
         };
         if size > config.head_bytes {

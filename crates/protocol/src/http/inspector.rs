@@ -59,6 +59,16 @@ impl Inspector {
 
     /// Looks at what was read: the bytes not passed last time, and those that came since.
     pub fn inspect(&mut self, bytes: &[u8], config: &InspectorConfig) -> Progress {
+        self.inspect_heads(bytes, config, |_, _| {})
+    }
+
+    /// The same, and shows each head that may be passed on, as it was sent, with the place where it begins.
+    pub fn inspect_heads(
+        &mut self,
+        bytes: &[u8],
+        config: &InspectorConfig,
+        mut see: impl FnMut(usize, &[u8]),
+    ) -> Progress {
         let mut passed = 0;
         let outcome = loop {
             let rest = bytes.get(passed..).unwrap_or_default();
@@ -72,6 +82,7 @@ impl Inspector {
                     match advanced {
                         Ok(None) => break Outcome::More,
                         Ok(Some((body, size))) => {
+                            see(passed, rest.get(..size).unwrap_or_default());
                             passed += size;
                             self.requests += 1;
                             self.state = State::after(body);

@@ -17,12 +17,14 @@
 //! assert_eq!(progress.outcome, Outcome::Refused(Refusal::BareLineFeed));
 //! ```
 
+pub mod answer;
 pub mod apart;
 mod bytes;
 mod chunked;
 mod config;
 mod field;
 mod head;
+pub mod head_lines;
 mod inspector;
 mod refusal;
 mod request_line;

@@ -1,11 +1,44 @@
 //! The first line of a request (RFC 9112 §3), strict.
 
-use super::bytes::{host_chars, path_chars, query_chars, split_once, token_chars};
+use super::bytes::{
+    host_chars, node_target_chars, path_chars, query_chars, split_once, token_chars,
+};
+use super::config::InspectorConfig;
 use super::refusal::Refusal;
 
 /// The methods that are known; any other token is answered with 501.
 pub const METHODS: [&str; 9] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT",
+];
+
+/// Those that `node:http` knows besides.
+const METHODS_OF_NODE: [&[u8]; 26] = [
+    b"ACL",
+    b"BIND",
+    b"CHECKOUT",
+    b"COPY",
+    b"LINK",
+    b"LOCK",
+    b"M-SEARCH",
+    b"MERGE",
+    b"MKACTIVITY",
+    b"MKCALENDAR",
+    b"MKCOL",
+    b"MOVE",
+    b"NOTIFY",
+    b"PROPFIND",
+    b"PROPPATCH",
+    b"PURGE",
+    b"QUERY",
+    b"REBIND",
+    b"REPORT",
+    b"SEARCH",
+    b"SOURCE",
+    b"SUBSCRIBE",
+    b"UNBIND",
+    b"UNLINK",
+    b"UNLOCK",
+    b"UNSUBSCRIBE",
 ];
 
 /// What the rest of a head is judged by.
@@ -40,7 +73,7 @@ pub(super) fn says_http_1_0(line: &[u8]) -> bool {
 }
 
 /// Judges a request line without its CRLF, in the order in which [`unfinished`] would have seen its faults.
-pub(super) fn parse(line: &[u8], target_bytes: usize) -> Result<RequestLine, Refusal> {
+pub(super) fn parse(line: &[u8], config: &InspectorConfig) -> Result<RequestLine, Refusal> {
     let (method, rest) = split_once(line, b' ').ok_or(Refusal::RequestLine)?;
     let (target, version) = split_once(rest, b' ').ok_or(Refusal::RequestLine)?;
     if method.is_empty() || target.is_empty() || version.contains(&b' ') {
@@ -52,9 +85,9 @@ pub(super) fn parse(line: &[u8], target_bytes: usize) -> Result<RequestLine, Ref
     if !major.is_ascii_digit() || !minor.is_ascii_digit() {
         return Err(Refusal::VersionSyntax);
     }
-    check_target_length(target, target_bytes)?;
-    let method = known(method)?;
-    check_target(method, target, line)?;
+    check_target_length(target, config.target_bytes)?;
+    let method = known(method, config)?;
+    check_target(method, target, line, config)?;
     let http_1_0 = match (major, minor) {
         (b'1', b'0') => true,
         (b'1', b'1') => false,
@@ -64,14 +97,18 @@ pub(super) fn parse(line: &[u8], target_bytes: usize) -> Result<RequestLine, Ref
 }
 
 /// Judges a method and a path with its query that came without a line around them.
-pub(super) fn check_apart(method: &[u8], path: &[u8], target_bytes: usize) -> Result<(), Refusal> {
-    if path.len() > target_bytes {
+pub(super) fn check_apart(
+    method: &[u8],
+    path: &[u8],
+    config: &InspectorConfig,
+) -> Result<(), Refusal> {
+    if path.len() > config.target_bytes {
         return Err(Refusal::TargetTooLong);
     }
-    known(method)?;
+    known(method, config)?;
     let good = match path {
         b"*" => method == b"OPTIONS",
-        [b'/', ..] => is_path_and_query(path),
+        [b'/', ..] => is_path_and_query(path, config),
         _ => false,
     };
     if good { Ok(()) } else { Err(Refusal::Target) }
@@ -100,32 +137,41 @@ fn check_target_length(rest: &[u8], target_bytes: usize) -> Result<(), Refusal> 
     }
 }
 
-fn known(method: &[u8]) -> Result<Method, Refusal> {
+fn known(method: &[u8], config: &InspectorConfig) -> Result<Method, Refusal> {
     match method {
         b"GET" | b"HEAD" | b"DELETE" | b"OPTIONS" | b"TRACE" => Ok(Method::Other),
         b"POST" | b"PUT" | b"PATCH" => Ok(Method::Sends),
         b"CONNECT" => Ok(Method::Connect),
+        _ if config.as_node && METHODS_OF_NODE.contains(&method) => Ok(Method::Other),
         _ => Err(Refusal::MethodUnknown),
     }
 }
 
-fn check_target(method: Method, target: &[u8], line: &[u8]) -> Result<(), Refusal> {
+fn check_target(
+    method: Method,
+    target: &[u8],
+    line: &[u8],
+    config: &InspectorConfig,
+) -> Result<(), Refusal> {
     let good = match (method, target) {
         (Method::Connect, _) => is_authority(target, true),
-        (_, [b'/', ..]) => is_path_and_query(target),
+        (_, [b'/', ..]) => is_path_and_query(target, config),
         (Method::Other, b"*") => line.starts_with(b"OPTIONS "),
-        _ => is_absolute(target),
+        _ => is_absolute(target, config),
     };
     if good { Ok(()) } else { Err(Refusal::Target) }
 }
 
-fn is_path_and_query(bytes: &[u8]) -> bool {
+fn is_path_and_query(bytes: &[u8], config: &InspectorConfig) -> bool {
+    if config.as_node {
+        return node_target_chars(bytes);
+    }
     let (path, query) = split_once(bytes, b'?').unwrap_or((bytes, b""));
     path_chars(path) && query_chars(query) && has_good_escapes(bytes)
 }
 
 /// `http://authority/path`, as proxies are asked (RFC 9112 §3.2.2).
-fn is_absolute(target: &[u8]) -> bool {
+fn is_absolute(target: &[u8], config: &InspectorConfig) -> bool {
     let Some((scheme, [b'/', b'/', rest @ ..])) = split_once(target, b':') else {
         return false;
     };
@@ -136,7 +182,7 @@ fn is_absolute(target: &[u8]) -> bool {
     let (authority, path) = rest
         .split_at_checked(end.unwrap_or(rest.len()))
         .unwrap_or((rest, b""));
-    is_authority(authority, false) && is_path_and_query(path)
+    is_authority(authority, false) && is_path_and_query(path, config)
 }
 
 /// A host, with a port where one is asked for (RFC 3986 §3.2 without user information).

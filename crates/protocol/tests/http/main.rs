@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod as_node;
 mod chunks;
 mod first;
 mod parser;

@@ -9,6 +9,7 @@ pub(crate) fn small() -> InspectorConfig {
         headers: 8,
         target_bytes: 40,
         body_bytes: 100,
+        ..InspectorConfig::default()
     }
 }
 

@@ -10,13 +10,14 @@ mod upload;
 use std::rc::Rc;
 
 use hyper::body::Body as _;
-use hyper::header::HOST;
+use hyper::header::{EXPECT, HOST};
 use hyper::{Response, StatusCode, Version};
+use millrace_protocol::http::head_lines;
 
-use crate::contract::{Asking, ListenError, Shard, queue::Taken};
+use crate::contract::{Asking, Handlers, ListenError, Shard, Worker, queue::Taken};
 use crate::http::{
     Answer, AnswerHead, Answering, Asked, Body, Claim, Endpoint, EndpointLimits, Exchange,
-    Incoming, OVER_LIMIT, plain,
+    Incoming, OVER_LIMIT, SentHead, Verbatim, plain,
 };
 use crate::limits::SIDECAR_BYTES;
 use answer_body::AnswerBody;
@@ -76,7 +77,9 @@ async fn answer(
     if client.over_limit {
         return Some(plain(StatusCode::SERVICE_UNAVAILABLE, OVER_LIMIT));
     }
-    let content = match receive(request.body_mut(), terms.body_bytes).await {
+    // most have no body, and are not looked at any closer
+    let expects = !request.body().is_end_stream() && request.headers().contains_key(EXPECT);
+    let content = match receive(request.body_mut(), terms.body_bytes, expects).await {
         Ok(content) => content,
         Err(answer) => return Some(answer),
     };
@@ -108,10 +111,19 @@ async fn answer(
     Some(match ticket.outcome(client.half_closed.wait()).await {
         Outcome::Whole(mut whole) => {
             ticket.close();
+            if whole.head.is::<Verbatim>() {
+                return Some(Verbatim::answer(Body::from(std::mem::take(
+                    &mut whole.body,
+                ))));
+            }
             match AnswerHead::open_whole(&mut whole) {
                 Some((head, bytes)) => respond(head, Body::from(bytes)),
                 None => given_up(),
             }
+        }
+        Outcome::Begin(head) if head.is::<Verbatim>() => {
+            let body = AnswerBody::new(ticket, Rc::clone(client));
+            Verbatim::answer(Body::Stream(Box::pin(body)))
         }
         Outcome::Begin(head) => {
             let Some(head) = AnswerHead::open(head) else {
@@ -133,7 +145,7 @@ async fn answer(
 }
 
 /// Takes a small body whole if all of it has come with its head; refuses one that is announced too large.
-async fn receive(body: &mut Incoming, limit: usize) -> Result<Content, Answer> {
+async fn receive(body: &mut Incoming, limit: usize, expects: bool) -> Result<Content, Answer> {
     if body.is_end_stream() {
         return Ok(Content::None);
     }
@@ -145,11 +157,14 @@ async fn receive(body: &mut Incoming, limit: usize) -> Result<Content, Answer> {
             "The request's body is too large",
         ));
     }
-    if hint.exact().is_none() || least > SIDECAR_BYTES {
+    let is_large = hint.exact().is_none() || least > SIDECAR_BYTES;
+    // who waits to be told to go on is told before anybody answers: a later word would stand in the answer
+    if is_large && !expects {
         return Ok(Content::Stream(std::mem::take(body), Vec::new()));
     }
     match upload::begin(body).await {
-        Ok((bytes, true)) => Ok(Content::Whole(bytes)),
+        Ok((bytes, true)) if !is_large => Ok(Content::Whole(bytes)),
+        Ok((bytes, true)) => Ok(Content::Stream(Incoming::default(), bytes)),
         Ok((begun, false)) => Ok(Content::Stream(std::mem::take(body), begun)),
         Err(_) => Err(plain(
             StatusCode::BAD_REQUEST,
@@ -169,7 +184,7 @@ fn ask(
     let limits = shard.limits();
     // what heads were written into before has room for this one
     let mut head = ticket.take_head();
-    let lengths = describe(request, exchange, &mut head);
+    let lengths = describe(request, exchange, ticket.worker(), &mut head);
     let asking = Asking {
         id: ticket.id().get(),
         version: match request.version() {
@@ -200,16 +215,36 @@ fn ask(
     taken
 }
 
-/// Address, method and target, with their lengths, and the headers behind them.
-fn describe(request: &Asked, exchange: &Exchange, head: &mut Vec<u8>) -> [usize; 3] {
+/// Address, method and target, with their lengths, and the headers behind them. A listener of Node gets this side's address
+/// behind the other one, and everything as it was sent.
+fn describe(
+    request: &Asked,
+    exchange: &Exchange,
+    worker: &Worker,
+    head: &mut Vec<u8>,
+) -> [usize; 3] {
     use std::io::Write as _;
 
     if let Some(address) = exchange.client_address(request.headers()) {
         write!(head, "{address}").expect("a Vec takes everything");
     }
+    let as_node = worker.handlers().contains(Handlers::NODE_REQUEST);
+    if let Some(local) = exchange.client.local.filter(|_| as_node) {
+        write!(head, "\n{local}").expect("a Vec takes everything");
+    }
     let address = head.len();
     head.extend_from_slice(request.method().as_str().as_bytes());
     let method = head.len() - address;
+    if let Some(SentHead(sent)) = request.extensions().get()
+        && as_node
+        && let Some((target, lines)) = head_lines::target(sent)
+    {
+        head.extend_from_slice(target);
+        for (name, value) in lines {
+            append(head, name, value);
+        }
+        return [address, method, target.len()];
+    }
     let uri = request.uri();
     if request.version() >= Version::HTTP_2 || uri.scheme().is_none() {
         let target = uri.path_and_query().map_or("", |all| all.as_str());
@@ -222,17 +257,20 @@ fn describe(request: &Asked, exchange: &Exchange, head: &mut Vec<u8>) -> [usize;
     if let Some(authority) = uri.authority()
         && !request.headers().contains_key(HOST)
     {
-        head.extend_from_slice(b"host\0");
-        head.extend_from_slice(authority.as_str().as_bytes());
-        head.push(0);
+        append(head, b"host", authority.as_str().as_bytes());
     }
     for (name, value) in request.headers() {
-        head.extend_from_slice(name.as_str().as_bytes());
-        head.push(0);
-        head.extend_from_slice(value.as_bytes());
-        head.push(0);
+        append(head, name.as_str().as_bytes(), value.as_bytes());
     }
     [address, method, target]
+}
+
+/// A header, as records have it.
+fn append(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    out.extend_from_slice(name);
+    out.push(0);
+    out.extend_from_slice(value);
+    out.push(0);
 }
 
 fn given_up() -> Answer {

@@ -64,6 +64,8 @@ pub(super) struct State {
     /// Bytes of the request's body that the worker has room for.
     pub(super) credit: usize,
     pub(super) puller: Option<Waker>,
+    /// The trailers of the request's body, as records have them.
+    pub(super) trailers: Option<Vec<u8>>,
 }
 
 impl State {

@@ -7,12 +7,14 @@ use std::task::{Context, Poll};
 
 use bytes::Buf;
 use hyper::body::Body;
+use hyper::header::HeaderMap;
 
 use super::pending::Pending;
 use super::ticket::{Ticket, room};
-use crate::contract::{Shard, Turn};
+use crate::contract::{Handlers, Shard, Turn};
 use crate::fault::Fault;
 use crate::http::Incoming;
+use crate::limits::SIDECAR_BYTES;
 
 /// Begins to send the worker the body of its request, what has come of it first, while somebody waits for the answer.
 pub(super) fn start(
@@ -74,10 +76,12 @@ async fn run(shard: Rc<Shard>, pending: Rc<Pending>, mut begun: Vec<u8>, limit: 
             state.credit = state.credit.saturating_sub(gathered.len());
         }
         pending.progressed(shard.elapsed());
-        pending
-            .worker
-            .queue()
-            .piece(pending.id.get(), gathered, last);
+        let queue = pending.worker.queue();
+        let trailers = pending.state.borrow_mut().trailers.take();
+        queue.piece(pending.id.get(), gathered, last && trailers.is_none());
+        if let Some(trailers) = trailers.filter(|_| last) {
+            queue.trailers(pending.id.get(), &trailers);
+        }
         shard.ring_later(&pending.worker);
         if last {
             return;
@@ -113,7 +117,13 @@ fn poll_gathered(
     let Some(body) = body.as_mut().filter(|_| !state.over) else {
         return Poll::Ready(None);
     };
-    let polled = poll_piece(cx, body, gathered, most);
+    let mut trailers = None;
+    let polled = poll_piece(cx, body, gathered, &mut trailers, most);
+    if let Some(trailers) = trailers
+        && pending.worker.handlers().contains(Handlers::NODE_REQUEST)
+    {
+        state.trailers = Some(text_of(&trailers));
+    }
     if polled.is_pending() {
         // a body that is given back wakes nobody: without this the task would stay for ever
         state.puller = Some(cx.waker().clone());
@@ -126,12 +136,12 @@ pub(super) async fn begin(body: &mut Incoming) -> Result<(Vec<u8>, bool), hyper:
     let mut bytes = Vec::new();
     let mut looked = None;
     let whole = poll_fn(|cx| {
-        let polled = poll_piece(cx, body, &mut bytes, usize::MAX);
+        let polled = poll_piece(cx, body, &mut bytes, &mut None, usize::MAX);
         if matches!(polled, Poll::Ready(Ok(true) | Err(_))) {
             return polled;
         }
         // a connection gives what it has read only once it was asked, so that two looks alike are needed
-        if looked.replace(bytes.len()) == Some(bytes.len()) {
+        if bytes.len() >= SIDECAR_BYTES || looked.replace(bytes.len()) == Some(bytes.len()) {
             body.pause();
             return Poll::Ready(Ok(false));
         }
@@ -142,11 +152,21 @@ pub(super) async fn begin(body: &mut Incoming) -> Result<(Vec<u8>, bool), hyper:
     Ok((bytes, whole))
 }
 
+/// Trailers, as records have them.
+fn text_of(trailers: &HeaderMap) -> Vec<u8> {
+    let mut text = Vec::new();
+    for (name, value) in trailers {
+        super::append(&mut text, name.as_str().as_bytes(), value.as_bytes());
+    }
+    text
+}
+
 /// Gathers what has come of a body, until there are about `most` bytes. True: that was the last of it.
 fn poll_piece(
     cx: &mut Context<'_>,
     body: &mut Incoming,
     out: &mut Vec<u8>,
+    trailers: &mut Option<HeaderMap>,
     most: usize,
 ) -> Poll<Result<bool, hyper::Error>> {
     let mut progress = !out.is_empty();
@@ -155,10 +175,12 @@ fn poll_piece(
             Poll::Ready(None) => return Poll::Ready(Ok(true)),
             Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
             Poll::Ready(Some(Ok(frame))) => {
-                // trailers are of no use to anybody here
-                if let Ok(data) = frame.into_data() {
-                    progress |= data.has_remaining();
-                    out.extend_from_slice(data.chunk());
+                match frame.into_data() {
+                    Ok(data) => {
+                        progress |= data.has_remaining();
+                        out.extend_from_slice(data.chunk());
+                    }
+                    Err(frame) => *trailers = frame.into_trailers().ok(),
                 }
                 if body.is_end_stream() {
                     return Poll::Ready(Ok(true));

@@ -1,6 +1,6 @@
 //! The records of requests. Their slot word is unused: a request is named by its id.
 
-use super::{LAST, SIDECAR, append_header, append_word, pad, word};
+use super::{LAST, SIDECAR, TRAILERS, append_header, append_word, pad, word};
 use crate::event::kinds::{RecordKind, Turn};
 
 /// What a REQUEST record carries.
@@ -62,6 +62,15 @@ pub(crate) fn append_piece_beside(out: &mut Vec<u8>, id: u64, index: u32, last: 
     append_header(out, RecordKind::Piece, flags, 0, 12);
     out.extend_from_slice(&id.to_le_bytes());
     append_word(out, index);
+}
+
+/// Appends the end of a request's body, with its trailers.
+pub(crate) fn append_trailers(out: &mut Vec<u8>, id: u64, trailers: &[u8]) {
+    let flags = LAST | TRAILERS;
+    append_header(out, RecordKind::Piece, flags, 0, 8 + trailers.len());
+    out.extend_from_slice(&id.to_le_bytes());
+    out.extend_from_slice(trailers);
+    pad(out);
 }
 
 /// Appends what became of a request.

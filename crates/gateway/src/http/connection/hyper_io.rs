@@ -38,22 +38,20 @@ impl AsyncWrite for HyperIo {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let HttpConnection { wire, around, .. } = &*self.0;
-        let wire = &mut *wire.borrow_mut();
-        let wrote = if wire.to_http_1_0 {
-            let wrote = wire.poll_write_vectored(cx, around, &relabel(slices));
-            wire.to_http_1_0 = wrote.is_pending();
-            wrote
-        } else {
-            wire.poll_write_vectored(cx, around, slices)
-        };
-        if wrote.is_ready()
-            && !wire.write_buffer.is_empty()
-            && !std::mem::replace(&mut wire.write_buffer.queued, true)
+        let HttpConnection { wire, .. } = &*self.0;
         {
-            self.0.write_later();
+            let wire = &mut *wire.borrow_mut();
+            if let Some(count) = wire.hyper_output.mute.take(slices) {
+                return Poll::Ready(Ok(count));
+            }
+            wire.hyper_output.begin();
+            if wire.to_http_1_0 {
+                let wrote = wire.poll_write_vectored(cx, &self.0.around, &relabel(slices));
+                wire.to_http_1_0 = wrote.is_pending();
+                return self.0.queue(wire, wrote);
+            }
         }
-        wrote
+        self.0.poll_write(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -62,7 +60,12 @@ impl AsyncWrite for HyperIo {
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let HttpConnection { wire, around, .. } = &*self.0;
-        wire.borrow_mut().poll_flush(cx, around)
+        let wire = &mut *wire.borrow_mut();
+        let flushed = wire.poll_flush(cx, around);
+        if flushed.is_ready() {
+            wire.hyper_output.written();
+        }
+        flushed
     }
 
     /// The connection's task ends the stream: it may have something to say yet.

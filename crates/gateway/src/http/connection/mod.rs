@@ -1,17 +1,20 @@
 //! One HTTP connection as its task, hyper and the shard share it, and the shard's list of all of them.
 //!
-//! [`wire`] holds its bytes, [`hyper_io`] is how hyper sees them, [`write_buffer`] what was written, [`pending_writes`] what
-//! leaves at the end of a turn.
+//! [`wire`] holds its bytes, [`as_sent`] keeps heads among them, [`hyper_io`] is how hyper sees them, [`hyper_output`] what
+//! becomes of what it writes, [`write_buffer`] is what was written, [`pending_writes`] what leaves at the end of a turn.
 
+mod as_sent;
 mod hyper_io;
+mod hyper_output;
 mod pending_writes;
 mod wire;
 mod write_buffer;
 
 use std::cell::{Cell, RefCell};
+use std::io::{self, IoSlice};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use slab::Slab;
@@ -151,6 +154,32 @@ impl HttpConnection {
         self.around.pending_writes.add(self);
         self.around.shard.tell_parts();
         self.around.shard.schedule();
+    }
+
+    /// Writes to the peer.
+    pub(super) fn poll_write(
+        self: &Rc<Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let wire = &mut *self.wire.borrow_mut();
+        let wrote = wire.poll_write_vectored(cx, &self.around, slices);
+        self.queue(wire, wrote)
+    }
+
+    /// Has what was written and waits leave with the rest of the turn.
+    fn queue(
+        self: &Rc<Self>,
+        wire: &mut Wire,
+        wrote: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if wrote.is_ready()
+            && !wire.write_buffer.is_empty()
+            && !std::mem::replace(&mut wire.write_buffer.queued, true)
+        {
+            self.write_later();
+        }
+        wrote
     }
 
     /// Does something in the name of the connection's task; nothing before that has begun.

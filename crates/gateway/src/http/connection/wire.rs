@@ -1,5 +1,5 @@
 //! The bytes of one HTTP connection: read, inspected, and only then given to hyper. Also keeps the times that
-//! deadlines are judged by; knows no request and no answer.
+//! deadlines are judged by; knows no request and no answer. Over 400 lines because reading, holding and writing share one state.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -10,6 +10,8 @@ use millrace_protocol::http::{Inspector, Outcome, Refusal};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
 use super::Around;
+use super::as_sent::{Heads, judge};
+use super::hyper_output::HyperOutput;
 use super::write_buffer::WriteBuffer;
 use crate::http::clock::{Clock, Waits};
 use crate::net::stream::Stream;
@@ -35,6 +37,9 @@ pub(in crate::http) struct Wire {
     pub(in crate::http) to_http_1_0: bool,
     /// Written and not sent.
     pub(in crate::http) write_buffer: WriteBuffer,
+    /// The heads of requests that nobody began to answer, as they were sent, where somebody wants them so.
+    heads: Heads,
+    pub(in crate::http) hyper_output: HyperOutput,
 }
 
 /// Bytes read while an answer is made, to see whether the peer is still there.
@@ -53,6 +58,8 @@ impl Wire {
             ended: false,
             to_http_1_0: false,
             write_buffer: WriteBuffer::default(),
+            heads: Heads::default(),
+            hyper_output: HyperOutput::default(),
         }
     }
 
@@ -90,6 +97,11 @@ impl Wire {
         self.clock.is_waiting() && !self.inspector.is_in_body()
     }
 
+    /// The head of the request with this number, if it is wanted as it was sent.
+    pub(in crate::http) fn take_head(&mut self, serial: u64) -> Option<Box<[u8]>> {
+        self.heads.take(serial)
+    }
+
     /// Refuses what the peer sends next.
     pub(in crate::http) fn refuse(&mut self, refusal: Refusal) {
         self.inspector.refuse(refusal);
@@ -120,8 +132,8 @@ impl Wire {
     }
 
     fn inspect(&mut self, around: &Around) {
-        let bytes = self.held.get(self.ready..).unwrap_or_default();
-        let progress = self.inspector.inspect(bytes, &around.service.inspector);
+        let bytes = self.held.get_mut(self.ready..).unwrap_or_default();
+        let progress = judge(&mut self.inspector, bytes, around, &mut self.heads);
         self.ready += progress.passed;
         if let Outcome::Refused(refusal) = progress.outcome {
             self.refusal.get_or_insert(refusal);
@@ -244,13 +256,13 @@ impl Wire {
 
     /// Inspects what was read into hyper's memory and holds back what it may not have yet.
     fn inspect_read(&mut self, buffer: &mut ReadBuf<'_>, before: usize, around: &Around) {
-        let read = buffer.filled().get(before..).unwrap_or_default();
+        let read = buffer.filled_mut().get_mut(before..).unwrap_or_default();
         self.received(around, read.len());
         if read.is_empty() {
             self.half_closed = true;
             return;
         }
-        let progress = self.inspector.inspect(read, &around.service.inspector);
+        let progress = judge(&mut self.inspector, read, around, &mut self.heads);
         let kept = read.get(progress.passed..).unwrap_or_default();
         self.held.extend_from_slice(kept);
         buffer.set_filled(before + progress.passed);

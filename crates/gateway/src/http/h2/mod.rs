@@ -30,7 +30,10 @@ use millrace_protocol::http::{InspectorConfig, Refusal, apart};
 use super::answer;
 use super::connection::HttpConnection;
 use super::endpoint::nobody;
-use super::{Answer, Asked, Body, Client, Exchange, Incoming, Upgrade, plain, refuse_method};
+use super::verbatim;
+use super::{
+    Answer, Asked, Body, Client, Exchange, Incoming, Upgrade, Verbatim, plain, refuse_method,
+};
 use crate::net::stream::Stream;
 pub(super) use inflow::Inflow;
 use line::Line;
@@ -105,7 +108,7 @@ async fn respond(
         session.log_refusal(refusal);
         answer::refusal(refusal, html)
     };
-    let judged = judge(&request, session.inspector()).and_then(|()| {
+    let judged = judge(&request, session.rules()).and_then(|()| {
         if request.body().size_hint().lower() > most {
             return Err(Refusal::BodyTooBig);
         }
@@ -149,7 +152,11 @@ async fn ask(guard: &StreamGuard, client: Rc<Client>, request: &mut Asked) -> An
     {
         answer = answering.await;
     }
-    answer.unwrap_or_else(nobody)
+    let answer = answer.unwrap_or_else(nobody);
+    if Verbatim::is(&answer) {
+        return verbatim::unpack(answer, request.method() == Method::HEAD).await;
+    }
+    answer
 }
 
 /// Leaves out the body where there can be none; for HTTP/1.1 hyper does it.

@@ -103,6 +103,11 @@ impl Session {
         &self.peer.service.inspector
     }
 
+    /// The rules that requests are judged by now.
+    pub(super) fn rules(&self) -> &InspectorConfig {
+        self.peer.service.rules(self.shard.hub())
+    }
+
     pub(in crate::http) fn is_leaving(&self) -> bool {
         self.leaving.get().is_some()
     }
@@ -170,6 +175,7 @@ impl Session {
         Rc::new(Client {
             address: peer.address,
             port: peer.port,
+            local: peer.local,
             listener: Arc::clone(&peer.listener),
             service: Arc::clone(&peer.service),
             over_limit: peer.over_limit,

@@ -40,6 +40,14 @@ impl Queue {
         }
     }
 
+    /// Appends the end of a request's body, with its trailers.
+    pub(crate) fn trailers(&self, id: u64, trailers: &[u8]) {
+        if let Some(mut appender) = self.appender() {
+            let chunk = appender.state.room(8 + trailers.len());
+            record::append_trailers(&mut chunk.bytes, id, trailers);
+        }
+    }
+
     /// Appends what became of a transfer.
     pub(crate) fn turn(&self, id: u64, turn: Turn) {
         if let Some(mut appender) = self.appender() {

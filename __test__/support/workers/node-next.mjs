@@ -1,0 +1,29 @@
+// A built app of Next.js as a worker module, unchanged; the same handler on `node:http`, whose port `/reference` tells.
+import { createServer } from 'node:http';
+
+import next from 'next';
+
+import { nodeHandler } from '../millrace-node.mjs';
+
+let handle;
+let plain;
+
+/** `folder`: that of the app. */
+export async function handleStart(folder) {
+  const app = next({ dev: false, dir: folder });
+  await app.prepare();
+  handle = app.getRequestHandler();
+  plain = createServer((req, res) => handle(req, res)).listen(0, '127.0.0.1');
+  plain.unref();
+}
+
+export default nodeHandler((req, res) => {
+  if (req.url === '/reference') return void res.end(`127.0.0.1:${plain.address().port}`);
+  return handle(req, res);
+});
+
+/** Nobody else closes it. */
+export function handleStop() {
+  plain.closeAllConnections();
+  plain.close();
+}

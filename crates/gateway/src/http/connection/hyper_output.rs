@@ -1,0 +1,96 @@
+//! What hyper writes beside answers that somebody else writes: its own go first, and in the place of one of those it writes
+//! something that is left out.
+
+use std::io::IoSlice;
+use std::task::{Context, Poll, Waker};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(in crate::http) struct HyperOutput {
+    pub(in crate::http) mute: Mute,
+    /// It may have more to write.
+    behind: bool,
+    waiting: Option<Waker>,
+}
+
+impl HyperOutput {
+    /// It writes.
+    pub(super) fn begin(&mut self) {
+        self.behind = true;
+    }
+
+    /// It has written all that it has.
+    pub(super) fn written(&mut self) {
+        self.behind = false;
+        if let Some(waiting) = self.waiting.take() {
+            waiting.wake();
+        }
+    }
+
+    /// Waits until all that it has is written.
+    pub(in crate::http) fn poll_written(&mut self, cx: &Context<'_>) -> Poll<()> {
+        if !self.behind {
+            return Poll::Ready(());
+        }
+        self.waiting = Some(cx.waker().clone());
+        Poll::Pending
+    }
+}
+
+/// Leaves out one answer without a body: everything up to the end of its head.
+#[derive(Debug, Default)]
+pub(in crate::http) struct Mute {
+    on: bool,
+    /// Bytes of the end of a head that were seen.
+    seen: usize,
+}
+
+impl Mute {
+    pub(in crate::http) fn begin(&mut self) {
+        *self = Self { on: true, seen: 0 };
+    }
+
+    /// Bytes that are to be left out now; `None`: none are.
+    pub(in crate::http) fn take(&mut self, slices: &[IoSlice<'_>]) -> Option<usize> {
+        const END: &[u8] = b"\r\n\r\n";
+        if !self.on {
+            return None;
+        }
+        let mut taken = 0;
+        for &byte in slices.iter().flat_map(|slice| slice.iter()) {
+            taken += 1;
+            self.seen = if END.get(self.seen) == Some(&byte) {
+                self.seen + 1
+            } else {
+                usize::from(byte == b'\r')
+            };
+            if self.seen == END.len() {
+                self.on = false;
+                break;
+            }
+        }
+        Some(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_head_is_left_out_however_it_is_written() {
+        let head = b"HTTP/1.1 404 Not Found\r\na: \r\r\n\r\nHTTP/1.1 200 OK";
+        for cut in 0..head.len() {
+            let mut mute = Mute::default();
+            assert_eq!(mute.take(&[IoSlice::new(head)]), None);
+            mute.begin();
+            let (first, second) = head.split_at(cut);
+            let mut left_out = 0;
+            for part in [first, second] {
+                let slices = part.chunks(3).map(IoSlice::new).collect::<Vec<_>>();
+                left_out += mute.take(&slices).unwrap_or_default();
+            }
+            assert_eq!(left_out, head.len() - b"HTTP/1.1 200 OK".len(), "{cut}");
+        }
+    }
+}

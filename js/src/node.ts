@@ -1,0 +1,16 @@
+/**
+ * Request listeners of Node.js, such as apps of Express, as handlers of Millrace.
+ *
+ * @module millrace/node
+ */
+
+export {
+  type FastifyApp,
+  type KoaApp,
+  type NestApp,
+  type NodeApp,
+  type NodeHandler,
+  type NodeListener,
+  nodeHandler,
+  type RequestListener,
+} from './node/handler.js';

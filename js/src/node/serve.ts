@@ -1,0 +1,349 @@
+/**
+ * One request for a listener of Node, and its answer. Owns the pair of Node's own `IncomingMessage` and `ServerResponse` and
+ * does for them what `http.Server` would; the head and the body of an answer are what `ServerResponse` writes.
+ */
+
+import { IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { MillraceError } from '../errors.js';
+import type { MessageExchange, MessageSink } from '../worker/exchange.js';
+import { FIRST_CREDIT, WINDOW } from '../worker/incoming.js';
+import { addLines, closeResponse, drain, type Incoming, type Outgoing, reset, staysOpen } from './node-members.js';
+import { isLatin1, isUtf8, joined, type Parts } from './parts.js';
+import { type Carrier, type Done, RequestSocket, SecureRequestSocket } from './socket.js';
+
+/** Asks the listeners of a server. What they throw is the caller's. */
+export function serve(exchange: MessageExchange, server: Server): void {
+  const service = new Service(exchange, server);
+  const { request, response } = service;
+  try {
+    const expects = server.listenerCount('checkContinue') > 0 && request.headers.expect !== undefined;
+    server.emit(expects ? 'checkContinue' : 'request', request, response);
+  } finally {
+    service.begin();
+  }
+}
+
+/** A listener rejected. */
+export function failed(request: IncomingMessage, error: unknown): void {
+  const { socket } = request as { socket: unknown };
+  if (socket instanceof RequestSocket) socket.failed(error);
+}
+
+/** See the module. */
+class Service implements Carrier, MessageSink {
+  readonly #exchange: MessageExchange;
+  readonly #socket: RequestSocket;
+  readonly request: Incoming;
+  readonly response: Outgoing;
+  /** Written and not yet given away. */
+  #parts: Parts = [];
+  #partBytes = 0;
+  /** Given away since few bytes were left the last time. */
+  #ahead = 0;
+  #waitsForRoom = false;
+  /** A writer was told to wait. */
+  #toldToWait = false;
+  #done: Done[] = [];
+  #scheduled = false;
+  /** Bytes of the request's body that were taken and not asked for again. */
+  #owed = WINDOW - FIRST_CREDIT;
+  /** The listener has returned. */
+  #begun = false;
+  /** The response has been finished. */
+  #finished = false;
+  #closed = false;
+
+  constructor(exchange: MessageExchange, server: Server) {
+    this.#exchange = exchange;
+    exchange.sink = this;
+    const socket = exchange.encrypted ? new SecureRequestSocket(this, server) : new RequestSocket(this, server);
+    this.#socket = socket;
+    const request: Incoming = new IncomingMessage(socket as never);
+    this.request = request;
+    const { httpVersion } = exchange;
+    request.method = exchange.method;
+    request.url = exchange.target;
+    request.httpVersion = httpVersion;
+    request.upgrade = false;
+    // what is chosen by it is how HTTP/1.1 is written
+    request.httpVersionMajor = 1;
+    request.httpVersionMinor = httpVersion === '1.0' ? 0 : 1;
+    const { headerList } = exchange;
+    addLines(request, headerList);
+    const response = new ServerResponse(request) as Outgoing;
+    this.response = response;
+    if (httpVersion === '2.0') {
+      request.httpVersionMajor = 2;
+      request.httpVersionMinor = 0;
+    }
+    // whether the connection stays is the gateway's to say, and is not written
+    response.shouldKeepAlive = staysOpen(headerList, httpVersion);
+    response._removedConnection = true;
+    socket.on('close', () => this.#socketClosed());
+    socket.on('error', ignore);
+    response.assignSocket(socket as never);
+    response.on('finish', () => this.#responseFinished());
+  }
+
+  get ip(): string {
+    return this.#exchange.ip;
+  }
+
+  get port(): number {
+    return this.#exchange.port;
+  }
+
+  get local(): { address: string; port: number } | undefined {
+    return this.#exchange.local;
+  }
+
+  bytesRead = 0;
+  bytesWritten = 0;
+
+  get waiting(): number {
+    // what is not held back has been taken, as by the kernel
+    return (this.#socket.writableCorked > 0 ? this.#partBytes : 0) + (this.#waitsForRoom ? this.#ahead : 0);
+  }
+
+  /** The listener has returned: what came with the request is given to it, as the parser of Node would now. */
+  begin(): void {
+    this.#begun = true;
+    const { content, streams } = this.#exchange;
+    if (!streams) {
+      if (content !== undefined && content.length > 0) {
+        this.bytesRead += content.length;
+        this.request.push(content);
+      }
+      this.#complete();
+    }
+    this.#flush();
+  }
+
+  write(chunk: string | Uint8Array, encoding: BufferEncoding | undefined, done: Done | undefined): boolean {
+    if (chunk.length > 0) {
+      this.#parts.push(chunk, encoding);
+      this.#partBytes += chunk.length;
+    }
+    if (done !== undefined) this.#done.push(done);
+    this.#settleSoon();
+    const goesOn = !this.#waitsForRoom && this.#partBytes < this.#socket.writableHighWaterMark;
+    if (!goesOn) this.#toldToWait = true;
+    return goesOn;
+  }
+
+  uncorked(): void {
+    if (this.#parts.length > 0 || this.#done.length > 0) this.#settleSoon();
+  }
+
+  resume(): void {
+    this.#took(0);
+  }
+
+  cut(): void {
+    this.#flush(false);
+    // what is corked is lost with its socket
+    this.#parts = [];
+    this.#partBytes = 0;
+    this.#exchange.cut();
+  }
+
+  timeout(): void {
+    const { request, response } = this;
+    const heard = [
+      !request.complete && request.emit('timeout', this.#socket),
+      !this.#finished && response.emit('timeout', this.#socket),
+    ];
+    if (!heard.includes(true)) this.#socket.destroy();
+  }
+
+  failed(error: unknown): void {
+    this.#exchange.failed(error);
+  }
+
+  // What comes.
+
+  piece(piece: Uint8Array, last: boolean): void {
+    this.#try(() => {
+      const { request } = this;
+      this.#socket.touch();
+      this.bytesRead += piece.length;
+      const wants = piece.length === 0 || request._dumped === true || request.push(piece);
+      if (last) this.#complete();
+      else if (wants) this.#took(piece.length);
+      else this.#owed += piece.length;
+    });
+  }
+
+  trailers(list: string[]): void {
+    this.#try(() => {
+      this.request.complete = true;
+      addLines(this.request, list);
+      this.#complete();
+    });
+  }
+
+  broken(error: MillraceError): void {
+    this.#try(() => {
+      if (error.code === 'ERR_MILLRACE_BODY_TOO_LARGE') this.giveUp(413, error.message);
+      this.#socket.destroy();
+    });
+  }
+
+  room(): void {
+    this.#try(() => {
+      this.#waitsForRoom = false;
+      this.#ahead = 0;
+      this.#tellDone();
+    });
+  }
+
+  gone(): void {
+    this.#socket.destroy();
+  }
+
+  giveUp(status: number, text: string): void {
+    const { response } = this;
+    if (response.headersSent || this.#finished) {
+      this.#socket.destroy();
+      return;
+    }
+    for (const name of response.getHeaderNames()) response.removeHeader(name);
+    response.writeHead(status, {
+      'Content-Type': 'text/plain; charset=utf-8',
+      'Content-Length': Buffer.byteLength(text),
+    });
+    response.end(text);
+  }
+
+  /** Has what was written told to those who wrote it. */
+  settle(): void {
+    this.#scheduled = false;
+    if (this.#socket.writableCorked > 0) return;
+    this.#try(() => {
+      this.#flush();
+      if (!this.#waitsForRoom) this.#tellDone();
+    });
+  }
+
+  #settleSoon(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    process.nextTick(settle, this);
+  }
+
+  /** The request's body is complete. */
+  #complete(): void {
+    const { request } = this;
+    request.complete = true;
+    request.push(null);
+    // an answer that was finished before waits for it
+    if (this.#finished) this.#end();
+  }
+
+  /** So many bytes of the body were taken. */
+  #took(bytes: number): void {
+    this.#owed += bytes;
+    if (this.#owed < ENOUGH || this.request.complete || !this.#exchange.streams) return;
+    this.#exchange.pull(this.#owed);
+    this.#owed = 0;
+  }
+
+  /** Gives away what was written; `mayEnd`: and says that it was all, if it was. */
+  #flush(mayEnd = true): void {
+    if (!this.#begun || this.#parts.length === 0 || this.#socket.writableCorked > 0) return;
+    const ends = mayEnd && this.response.writableEnded && this.#mayEnd() && !this.#exchange.over;
+    const parts = this.#parts;
+    this.#parts = [];
+    this.#ahead += this.#partBytes;
+    this.bytesWritten += this.#partBytes;
+    this.#partBytes = 0;
+    const [first, coding, second, secondCoding] = parts;
+    const isText = typeof first === 'string';
+    if (
+      parts.length <= 4 &&
+      (!isText || isUtf8(coding) || isLatin1(coding)) &&
+      (typeof second !== 'string' || isUtf8(secondCoding))
+    ) {
+      this.#exchange.write(first as string, second, ends, isText && isLatin1(coding));
+    } else {
+      this.#exchange.write(joined(parts), undefined, ends, false);
+    }
+    if (this.#ahead > MOST_AHEAD && !this.#waitsForRoom && !ends) {
+      this.#waitsForRoom = true;
+      this.#exchange.wantRoom();
+    }
+  }
+
+  /** Whether the request is done with, too: a listener may read its body behind its answer. */
+  #mayEnd(): boolean {
+    return this.request.complete || this.request._consumed !== true;
+  }
+
+  #tellDone(): void {
+    const done = this.#done;
+    if (done.length > 0) {
+      this.#done = [];
+      for (const one of done) one();
+    }
+    if (!this.#toldToWait || this.#waitsForRoom) return;
+    this.#toldToWait = false;
+    if (!this.#finished) drain(this.response, this.#socket);
+  }
+
+  /** As `http.Server` does when a response is finished. */
+  #responseFinished(): void {
+    if (this.#finished) return;
+    this.#finished = true;
+    const { request, response } = this;
+    this.#socket.settle();
+    if (!request._consumed) request._dump?.();
+    response.detachSocket(this.#socket as never);
+    if (this.#mayEnd()) this.#end();
+    process.nextTick(closeResponse, response);
+  }
+
+  /** Nothing is to be sent or read any more. */
+  #end(): void {
+    if (!this.#exchange.over) this.#exchange.write('', undefined, true, false);
+    const { request } = this;
+    if (!request.complete) {
+      // what nobody reads is not read here, either
+      request.complete = true;
+      request.push(null);
+    }
+    // somebody beside us waits for it
+    if (this.#socket.listenerCount('close') > 1) this.#socket.destroy();
+  }
+
+  #socketClosed(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#finished && this.request.complete) return;
+    this.#try(() => {
+      const { request } = this;
+      if (!this.#finished) request.destroy(reset());
+      else if (!request.complete) request.destroy();
+    });
+  }
+
+  /** Runs callbacks of the listener. */
+  #try(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#exchange.failed(error);
+    }
+  }
+}
+
+function settle(service: Service): void {
+  service.settle();
+}
+
+function ignore(): void {}
+
+/** Bytes that the native side may have, before it is asked to say when few are left. */
+const MOST_AHEAD = 256 * 1024;
+
+/** Bytes worth asking for. */
+const ENOUGH = 32 * 1024;

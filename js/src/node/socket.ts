@@ -1,0 +1,280 @@
+/**
+ * What `req.socket` is: a stream in the place of a connection, of which a request has no more than its own part. Owns what
+ * there is to tell of the peer; what is written goes to whoever carries the answer.
+ */
+
+import type { Server } from 'node:http';
+import { Duplex } from 'node:stream';
+import { MillraceError } from '../errors.js';
+
+/** Whoever carries what the socket is asked for. */
+export interface Carrier {
+  readonly ip: string;
+  readonly port: number;
+  readonly local: { address: string; port: number } | undefined;
+  /** Bytes of the request's body, and of its answer, so far. */
+  readonly bytesRead: number;
+  readonly bytesWritten: number;
+  /** Bytes that wait to be taken. */
+  readonly waiting: number;
+  write(chunk: string | Uint8Array, encoding: BufferEncoding | undefined, done: Done | undefined): boolean;
+  /** What was held back by `cork` may go. */
+  uncorked(): void;
+  /** More of the request's body is wanted. */
+  resume(): void;
+  /** The connection is to be cut. */
+  cut(): void;
+  /** Nothing came or went for the time that was asked for. */
+  timeout(): void;
+  /** A listener rejected. */
+  failed(error: unknown): void;
+}
+
+/** What a writer wants to be told. */
+export type Done = (error?: Error | null) => void;
+
+/** See the module. */
+export class RequestSocket extends Duplex {
+  readonly #carrier: Carrier;
+  #timer: NodeJS.Timeout | undefined;
+  /** As of `net.Socket`. */
+  timeout: number | undefined = undefined;
+  readonly connecting = false;
+  readonly pending = false;
+  readonly parser = null;
+  /** As of `net.Socket`: what the listener listens to. It has no connections. */
+  readonly server: Server;
+
+  constructor(carrier: Carrier, server: Server) {
+    super(OPTIONS);
+    this.#carrier = carrier;
+    this.server = server;
+  }
+
+  get remoteAddress(): string | undefined {
+    return this.#carrier.ip === '' ? undefined : this.#carrier.ip;
+  }
+
+  get remotePort(): number | undefined {
+    return this.#carrier.ip === '' ? undefined : this.#carrier.port;
+  }
+
+  get remoteFamily(): string | undefined {
+    return familyOf(this.remoteAddress);
+  }
+
+  get localAddress(): string | undefined {
+    return this.#carrier.local?.address;
+  }
+
+  get localPort(): number | undefined {
+    return this.#carrier.local?.port;
+  }
+
+  get localFamily(): string | undefined {
+    return familyOf(this.localAddress);
+  }
+
+  /** As of `net.Socket`. */
+  address(): { address?: string; family?: string; port?: number } {
+    const { local } = this.#carrier;
+    return local === undefined ? {} : { ...local, family: familyOf(local.address) as string };
+  }
+
+  get bytesRead(): number {
+    return this.#carrier.bytesRead;
+  }
+
+  get bytesWritten(): number {
+    return this.#carrier.bytesWritten;
+  }
+
+  get readyState(): string {
+    return this.destroyed ? 'closed' : 'open';
+  }
+
+  get bufferSize(): number {
+    return this.#carrier.waiting;
+  }
+
+  /** What is written is a part of the answer, as `ServerResponse` writes it. */
+  override write(chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
+    const given = typeof encoding === 'function' ? encoding : callback;
+    // `ServerResponse` may give null
+    const done = typeof given === 'function' ? (given as Done) : undefined;
+    const coding = typeof encoding === 'string' ? (encoding as BufferEncoding) : undefined;
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
+      throw new TypeError(`chunk must be a string or a Uint8Array, not ${typeof chunk}`);
+    }
+    if (this.destroyed) {
+      if (done !== undefined) process.nextTick(done, new Error('The socket has been ended'));
+      return false;
+    }
+    this.touch();
+    return this.#carrier.write(chunk, coding, done);
+  }
+
+  override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
+    const done = [chunk, encoding, callback].find((one) => typeof one === 'function') as Done | undefined;
+    if (chunk !== undefined && chunk !== null && typeof chunk !== 'function') this.write(chunk, encoding);
+    if (done !== undefined) this.once('finish', done as () => void);
+    process.nextTick(() => this.destroy());
+    return this;
+  }
+
+  /** As of `net.Socket`: what was written still goes. */
+  destroySoon(): void {
+    this.end();
+  }
+
+  override uncork(): void {
+    super.uncork();
+    if (this.writableCorked === 0) this.#carrier.uncorked();
+  }
+
+  override resume(): this {
+    this.#carrier.resume();
+    return this;
+  }
+
+  override pause(): this {
+    return this;
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    clearTimeout(this.#timer);
+    this.#carrier.cut();
+    callback(error);
+  }
+
+  setTimeout(ms: number, callback?: () => void): this {
+    this.timeout = ms;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (ms > 0) {
+      this.#timer = setTimeout(() => {
+        this.emit('timeout');
+        this.#carrier.timeout();
+      }, ms);
+      this.#timer.unref();
+      if (callback !== undefined) this.once('timeout', callback);
+    } else if (callback !== undefined) {
+      this.removeListener('timeout', callback);
+    }
+    return this;
+  }
+
+  /** A listener rejected. */
+  failed(error: unknown): void {
+    this.#carrier.failed(error);
+  }
+
+  /** Something came or went. */
+  touch(): void {
+    this.#timer?.refresh();
+  }
+
+  /** Nothing is timed any more. */
+  settle(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  // What the gateway sees to, or has no use for, does nothing.
+
+  setNoDelay(): this {
+    return this;
+  }
+
+  setKeepAlive(): this {
+    return this;
+  }
+
+  ref(): this {
+    return this;
+  }
+
+  unref(): this {
+    return this;
+  }
+
+  override read(): never {
+    throw noSocket('read');
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: as its base has it
+  override on(event: string | symbol, listener: (...args: any[]) => void): this {
+    if (event === 'data' || event === 'readable') throw noSocket(`on('${event}')`);
+    return super.on(event, listener);
+  }
+}
+
+// accessors: the types of Node have them as properties
+Object.defineProperty(RequestSocket.prototype, 'writableLength', {
+  get(this: RequestSocket) {
+    return this.bufferSize;
+  },
+  configurable: true,
+});
+Object.defineProperty(RequestSocket.prototype, 'addListener', {
+  value: RequestSocket.prototype.on,
+  configurable: true,
+  writable: true,
+});
+
+/** … of a request that came over TLS. */
+export class SecureRequestSocket extends RequestSocket {
+  /** As of `tls.TLSSocket`. */
+  readonly encrypted = true;
+}
+
+/** The members that need a connection of one's own. */
+const MISSING = ['connect', 'resetAndDestroy', 'pipe'] as const;
+
+/** … or know more of TLS than is known of a request. */
+const MISSING_OF_TLS = [
+  'getPeerCertificate',
+  'getPeerX509Certificate',
+  'getCertificate',
+  'getX509Certificate',
+  'getCipher',
+  'getEphemeralKeyInfo',
+  'getFinished',
+  'getPeerFinished',
+  'getProtocol',
+  'getSession',
+  'getSharedSigalgs',
+  'getTLSTicket',
+  'isSessionReused',
+  'renegotiate',
+  'exportKeyingMaterial',
+  'setMaxSendFragment',
+  'enableTrace',
+  'disableRenegotiation',
+] as const;
+
+forbid(RequestSocket.prototype, MISSING);
+forbid(SecureRequestSocket.prototype, MISSING_OF_TLS);
+
+function forbid(prototype: object, names: readonly string[]): void {
+  for (const name of names) {
+    const value = (): never => {
+      throw noSocket(name);
+    };
+    Object.defineProperty(prototype, name, { value, configurable: true, writable: true });
+  }
+}
+
+function familyOf(address: string | undefined): string | undefined {
+  if (address === undefined) return undefined;
+  return address.includes(':') ? 'IPv6' : 'IPv4';
+}
+
+function noSocket(what: string): MillraceError {
+  return new MillraceError(
+    'ERR_MILLRACE_NO_NET_SOCKET',
+    `req.socket.${what} needs a net.Socket: the connection of a request belongs to the gateway (docs/node-handler.md)`,
+  );
+}
+
+const OPTIONS = { allowHalfOpen: true, autoDestroy: false } as const;
