@@ -3,9 +3,6 @@
  * docs/runtimes.md lists what cannot be hidden. Owns no state.
  */
 
-import { createRequire } from 'node:module';
-import { existsSync } from 'node:fs';
-import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { workerData } from 'node:worker_threads';
 import type { Binding } from './binding.js';
