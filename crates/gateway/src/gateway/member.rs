@@ -74,7 +74,7 @@ impl Member {
             self.gateway.next_worker(),
             Arc::downgrade(&self.gateway.hub),
         );
-        let worker = Arc::new(Worker::own(id, handlers, door, hub));
+        let worker = Arc::new(Worker::new(id, handlers, door, hub).for_own_thread());
         *self.worker.lock() = Some(Arc::clone(&worker));
         worker
     }

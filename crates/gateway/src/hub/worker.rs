@@ -79,16 +79,11 @@ impl Worker {
         }
     }
 
-    /// One that takes connections of its own thread only, inherits no closes and leaves none.
-    pub(crate) fn own(
-        id: u32,
-        handlers: Handlers,
-        door: Arc<dyn Doorbell>,
-        hub: Weak<Hub>,
-    ) -> Self {
+    /// The same, which takes connections of its own thread only, inherits no closes and leaves none.
+    pub(crate) fn for_own_thread(self) -> Self {
         Self {
             is_own: true,
-            ..Self::new(id, handlers, door, hub)
+            ..self
         }
     }
 

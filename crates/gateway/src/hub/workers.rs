@@ -286,12 +286,8 @@ mod tests {
     #[test]
     fn a_worker_of_its_own_thread_has_no_turn_and_inherits_nothing() {
         let workers = Workers::new();
-        let own = Arc::new(Worker::own(
-            7,
-            Handlers::CLOSE,
-            Arc::new(Silent),
-            Weak::new(),
-        ));
+        let own = Worker::new(7, Handlers::CLOSE, Arc::new(Silent), Weak::new());
+        let own = Arc::new(own.for_own_thread());
         workers.activate(&own);
         assert!(workers.pick(1, 1).is_none());
         assert!(workers.pick_own(8, 1, 1).is_none());
