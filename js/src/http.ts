@@ -19,7 +19,15 @@ export type { Fields } from './http/query.js';
 export type { ClientInfo, Request, RequestApp } from './http/request.js';
 export type { Piece, Response, Streamable } from './http/response.js';
 export type { RouteParams } from './http/route-params.js';
-export type { ErrorHandler, Handler, Middleware, Mountable, Next, NodeMiddleware, RouteHandlers } from './http/router.js';
+export type {
+  ErrorHandler,
+  Handler,
+  Middleware,
+  Mountable,
+  Next,
+  NodeMiddleware,
+  RouteHandlers,
+} from './http/router.js';
 export type { Socket, SocketHandlers } from './http/sockets.js';
 export { HttpError } from './http/status.js';
 export { App, Routes };

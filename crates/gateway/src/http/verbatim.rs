@@ -18,7 +18,7 @@ use millrace_protocol::http::head_lines::HeadLines;
 use super::connection::HttpConnection;
 use super::{Answer, Body, BodyError, plain};
 
-/// The connection is to be cut: what was begun cannot be finished, or nothing is to be said.
+/// The connection is to be cut: the answer that was begun cannot be finished, or the application closed without an answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer was given up")]
 pub(super) struct Cut;

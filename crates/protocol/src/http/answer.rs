@@ -260,7 +260,7 @@ impl<'a> AnswerLines<'a> {
                     let number = std::str::from_utf8(value)
                         .ok()
                         .and_then(|text| text.parse().ok());
-                    // two lengths, or one that is none, would be read as others read them
+                    // a proxy may take another length than we do where there are two, or one that is not a number
                     if length.is_some() || !digits || number.is_none() {
                         return Err(NoAnswer);
                     }
