@@ -181,7 +181,7 @@ impl Driver {
         let token = vec![b; usize::from(b % 3)];
         let given = Token {
             bytes: token.clone().into(),
-            is_value: b % 2 == 0,
+            is_value: b.is_multiple_of(2),
         };
         let before = self.core.set_token(id, given);
         let before = before.map(|token| token.map(|token| token.bytes));
