@@ -71,7 +71,7 @@ const BANNER = "import { createRequire } from 'node:module'; const require = cre
 const NODE = [process.execPath, 'dist/server.mjs'];
 
 test.serial('every package of a platform is named for bundlers', (t) => {
-  const code = readFileSync(path.join(ROOT, 'js/dist/addon.js'), 'utf8');
+  const code = readFileSync(path.join(ROOT, 'js/dist/addon/addon.js'), 'utf8');
   const named = [...code.matchAll(/require\(["']millrace-([\w-]+)["']\)/g)].map(([, name]) => name);
   t.deepEqual(named.sort(), readdirSync(path.join(ROOT, 'npm')).sort());
 });

@@ -170,7 +170,7 @@ replacing('a folder that another one takes the place of is watched', async (t) =
 
 signalTests(test)('a stop that fails is told, with exit code 1', async (t) => {
   const fault = `
-const { Supervisor } = require(${JSON.stringify(path.join(path.dirname(fileURLToPath(PACKAGE)), 'supervisor.js'))});
+const { Supervisor } = require(${JSON.stringify(path.join(path.dirname(fileURLToPath(PACKAGE)), 'gateway', 'supervisor.js'))});
 Supervisor.prototype.finish = () => Promise.reject(new Error('broken on purpose'));
 `;
   const cwd = folderWith(t, { ...files(), 'fault.cjs': fault });

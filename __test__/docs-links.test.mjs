@@ -121,8 +121,8 @@ test('the tables of options and handlers are those of the code', async (t) => {
     [
       'docs/getting-started.md',
       [
-        ['js/src/options.ts', 'START_KEYS'],
-        ['js/src/protocols/http.ts', 'HTTP_KEYS'],
+        ['js/src/options/start-options.ts', 'START_KEYS'],
+        ['js/src/protocols/http-protocol.ts', 'HTTP_KEYS'],
       ],
     ],
     // the native side knows nothing of a worker's first and last

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import test from 'ava';
 
-const { Sockets } = createRequire(import.meta.url)('../js/dist/http/sockets.js');
+const { Sockets } = createRequire(import.meta.url)('../js/dist/http/app-sockets.js');
 
 /** Sockets of a gateway where every socket exists. */
 function made(open) {

@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import test from 'ava';
 
-const { identityOf, loadBackplane, readBackplane } = createRequire(import.meta.url)('../js/dist/backplane.js');
+const { identityOf, loadBackplane, readBackplane } = createRequire(import.meta.url)('../js/dist/options/backplane.js');
 
 function read(value) {
   const problems = [];

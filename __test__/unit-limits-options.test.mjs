@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import test from 'ava';
 
 const require = createRequire(import.meta.url);
-const { parseStartOptions } = require('../js/dist/options.js');
+const { parseStartOptions } = require('../js/dist/options/start-options.js');
 
 const MODULE = { workerPath: '/app/worker.js' };
 
@@ -47,7 +47,7 @@ for (const [listener, message] of [
 }
 
 test('every limit of the types belongs to all listeners, to a protocol, or to the gateway', (t) => {
-  const limits = require('../js/dist/limits.generated.js');
+  const limits = require('../js/dist/options/limits.generated.js');
   for (const [name, ranges] of Object.entries(limits)) {
     if (!name.endsWith('_RANGES')) continue;
     const given = Object.fromEntries(Object.entries(ranges).map(([option, { most }]) => [option, most]));

@@ -3,8 +3,8 @@ import { createRequire } from 'node:module';
 import test from 'ava';
 
 const require = createRequire(import.meta.url);
-const { formatLine, parseLogRules, wantsColour } = require('../js/dist/log.js');
-const { parseStartOptions } = require('../js/dist/options.js');
+const { formatLine, parseLogRules, wantsColour } = require('../js/dist/log/log.js');
+const { parseStartOptions } = require('../js/dist/options/start-options.js');
 
 test('rules: levels, targets, both, in any spelling', (t) => {
   for (const [text, rules] of [

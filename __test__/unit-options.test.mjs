@@ -5,8 +5,8 @@ import { pathToFileURL } from 'node:url';
 import test from 'ava';
 
 const require = createRequire(import.meta.url);
-const { parseStartOptions } = require('../js/dist/options.js');
-const { parseReplaceOptions, parseStopOptions } = require('../js/dist/server-options.js');
+const { parseStartOptions } = require('../js/dist/options/start-options.js');
+const { parseReplaceOptions, parseStopOptions } = require('../js/dist/options/server-options.js');
 
 const MODULE = { workerPath: '/app/worker.js' };
 

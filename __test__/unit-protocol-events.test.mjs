@@ -16,7 +16,7 @@ HANDLERS.handleProbe = BIT;
 
 // … and a protocol to the list of them
 const OWN = 70_003;
-const { default: PROTOCOLS } = require('../js/dist/protocols/index.js');
+const { default: PROTOCOLS } = require('../js/dist/protocols/registry.js');
 let own;
 let loaded = 0;
 const ended = [];

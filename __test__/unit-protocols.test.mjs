@@ -4,7 +4,7 @@ import test from 'ava';
 
 const require = createRequire(import.meta.url);
 const events = [];
-const protocols = require('../js/dist/protocols/index.js').default;
+const protocols = require('../js/dist/protocols/registry.js').default;
 const built = protocols.map(({ name }) => `'${name}'`).join(', ');
 protocols.push(
   {
@@ -29,8 +29,8 @@ protocols.push(
     }),
   },
 );
-const { parseStartOptions } = require('../js/dist/options.js');
-const { protocolWorker } = require('../js/dist/protocols/events.js');
+const { parseStartOptions } = require('../js/dist/options/start-options.js');
+const { protocolWorker } = require('../js/dist/protocols/protocol-workers.js');
 
 function messageOf(...bind) {
   try {

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import test from 'ava';
 
 const require = createRequire(import.meta.url);
-const { Gateway } = require('../js/dist/gateway.js');
+const { Gateway } = require('../js/dist/gateway/gateway.js');
 const { Replies } = require('../js/dist/worker/replies.js');
 
 const ROOM = 4;

@@ -10,7 +10,7 @@ const file = (name) => JSON.stringify(new URL(`../js/dist/${name}`, import.meta.
 async function on(t, platform, native, code) {
   const worker = new Worker(
     `const { parentPort } = require('node:worker_threads');
-     const binding = require(${file('binding.js')}).binding();
+     const binding = require(${file('addon/binding.js')}).binding();
      const own = binding.sockets;
      binding.sockets = ${native};
      Object.defineProperty(process, 'platform', { value: '${platform}' });

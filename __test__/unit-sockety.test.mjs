@@ -221,7 +221,7 @@ test('each call for an answer waits for one of its own, and for no longer than i
 
 test('the guide names every code of an error', async (t) => {
   const [source, guide] = await Promise.all(
-    ['../js/src/sockety/errors.ts', '../docs/sockety.md'].map((file) =>
+    ['../js/src/sockety/sockety-errors.ts', '../docs/sockety.md'].map((file) =>
       readFile(new URL(file, import.meta.url), 'utf8'),
     ),
   );

@@ -1,7 +1,7 @@
 // What `createSplice` makes of its options, and durations and sizes in words. Nothing is started.
 import test from 'ava';
 
-import { parseSpliceOptions } from '../js/dist/splice/options.js';
+import { parseSpliceOptions } from '../js/dist/splice/splice-options.js';
 import { bytesOf, millisecondsOf } from '../js/dist/splice/units.js';
 
 const LOCAL = '127.0.0.1:0';

@@ -6,9 +6,9 @@ import { handshake } from './support/http.mjs';
 import { worker } from './support/server.mjs';
 
 const require = createRequire(import.meta.url);
-const { binding } = require('../js/dist/binding.js');
+const { binding } = require('../js/dist/addon/binding.js');
 const { MillraceError } = require('../js/dist/errors.js');
-const { Gateway } = require('../js/dist/gateway.js');
+const { Gateway } = require('../js/dist/gateway/gateway.js');
 
 test('a start that fails leaves no log open for the next one', async (t) => {
   delete process.env.RUST_LOG;

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import test from 'ava';
 
-const { parseStartOptions } = createRequire(import.meta.url)('../js/dist/options.js');
+const { parseStartOptions } = createRequire(import.meta.url)('../js/dist/options/start-options.js');
 const HERE = path.resolve('__test__');
 
 /** What the native side is told for each listener. */

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module';
 import test from 'ava';
 
-const { parseStartOptions } = createRequire(import.meta.url)('../js/dist/options.js');
+const { parseStartOptions } = createRequire(import.meta.url)('../js/dist/options/start-options.js');
 
 const parse = (listener, more) =>
   parseStartOptions(

@@ -6,7 +6,7 @@ import { until } from './support/deadline.mjs';
 
 const require = createRequire(import.meta.url);
 const { Received } = require('../js/dist/tcp/received.js');
-const { Outgoing } = require('../js/dist/tcp/outgoing.js');
+const { Outgoing } = require('../js/dist/tcp/tcp-outgoing.js');
 const { OPERATION_TCP_WRITE } = require('../js/dist/worker/kinds.generated.js');
 
 /** Bytes of every kind: characters of one to four bytes, halves of them, and bytes of no character. */

@@ -55,7 +55,7 @@ function writeEntries() {
     const last = byDefault === undefined ? '' : `export default ${byDefault};\n`;
     write(
       `${name}.mjs`,
-      `import implementation from './${name}.js';\nimport place from './place.js';\n\nplace.tellPlace(import.meta.url);\n` +
+      `import implementation from './${name}.js';\nimport place from './addon/place.js';\n\nplace.tellPlace(import.meta.url);\n` +
         `export const {\n${list}} = implementation;\n${last}`,
     );
     const lastType = byDefault === undefined ? '' : `export { ${byDefault} as default } from './${name}.js';\n`;

@@ -29,7 +29,7 @@ async function installPackages() {
   writeStamp(stamp, hash);
 }
 
-/** The native addon, into js/native: `millrace.<platform>.node`. js/src/addon.ts finds it there. */
+/** The native addon, into js/native: `millrace.<platform>.node`. js/src/addon/addon.ts finds it there. */
 async function buildAddon(debug) {
   const stamp = 'js/native/.stamp';
   const rustc = execFileSync('rustc', ['-vV'], { cwd: ROOT, encoding: 'utf8' });

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 
 const require = createRequire(import.meta.url);
 const { Dispatcher } = require('../../js/dist/worker/dispatch.js');
-const { Gateway } = require('../../js/dist/gateway.js');
+const { Gateway } = require('../../js/dist/gateway/gateway.js');
 
 const OPEN = 1;
 export const TEXT = 2;

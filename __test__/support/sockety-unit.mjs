@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { UUID } from './millrace-sockety.mjs';
 
 const require = createRequire(import.meta.url);
-const { Connection } = require('../../js/dist/sockety/connection.js');
+const { Connection } = require('../../js/dist/sockety/sockety-connection.js');
 const { Transfers } = require('../../js/dist/worker/transfers.js');
 
 /** A connection over a native side that takes notes. */

@@ -10,13 +10,14 @@ import type { Params } from './http/pattern.js';
 import { Routes } from './http/router.js';
 
 export type { AppOptions, Settings } from './http/app.js';
+export type { ClientInfo, Request, RequestApp } from './http/app-request.js';
+export type { Socket, SocketHandlers } from './http/app-sockets.js';
 export { type BodyOptions, json, urlencoded } from './http/body.js';
 export type { CookieOptions, SignedCookies } from './http/cookies.js';
 export type { HeaderValue } from './http/header-lines.js';
 export type { AppServer, ListenCallback, ListenOptions } from './http/listen.js';
 export type { Params } from './http/pattern.js';
 export type { Fields } from './http/query.js';
-export type { ClientInfo, Request, RequestApp } from './http/request.js';
 export type { Piece, Response, Streamable } from './http/response.js';
 export type { RouteParams } from './http/route-params.js';
 export type {
@@ -28,7 +29,6 @@ export type {
   NodeMiddleware,
   RouteHandlers,
 } from './http/router.js';
-export type { Socket, SocketHandlers } from './http/sockets.js';
 export { HttpError } from './http/status.js';
 export { App, Routes };
 

@@ -4,32 +4,41 @@
  * @module millrace
  */
 
-import { binding } from './binding.js';
-import type { ClusterInfo } from './cluster.js';
-import { Gateway, type Server, threadGateway } from './gateway.js';
-import type { StartOptions } from './options.js';
-import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
-import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
+import { binding } from './addon/binding.js';
+import type { ClusterInfo } from './gateway/cluster.js';
+import { Gateway, type Server, threadGateway } from './gateway/gateway.js';
+import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './gateway/stats.js';
+import type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
+import type { StartOptions } from './options/start-options.js';
 import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/define.js';
 // in the bundle of a worker module this copy runs the worker
 import './worker/boot.js';
 
-export type { BackplaneOptions, BackplaneTls } from './backplane.js';
-export type { ClusterInfo, ClusterNode } from './cluster.js';
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
-export type { Gateway, Server } from './gateway.js';
-export type { BackplaneFull, GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './limits.js';
-export type { LogLevel, LogLine } from './log.js';
-export type { Listener, ListenerOptions, StartOptions } from './options.js';
-export type * from './protocols/index.js';
-export type { StopOptions } from './signals.js';
-export type { BackplaneStats, ChannelState, KeyState, SocketState, Stats, WorkerState, WorkerStats } from './stats.js';
-export type { Data, Name, Pattern, SendOptions, Target } from './target.js';
-export type { TlsIdentity, TlsOptions, TlsSource } from './tls.js';
+export type { ClusterInfo, ClusterNode } from './gateway/cluster.js';
+export type { Gateway, Server } from './gateway/gateway.js';
+export type { StopOptions } from './gateway/signals.js';
+export type {
+  BackplaneStats,
+  ChannelState,
+  KeyState,
+  SocketState,
+  Stats,
+  WorkerState,
+  WorkerStats,
+} from './gateway/stats.js';
+export type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
+export type { LogLevel, LogLine } from './log/log.js';
+export type { BackplaneOptions, BackplaneTls } from './options/backplane.js';
+export type { BackplaneFull, GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './options/limits.js';
+export type { Listener, ListenerOptions, StartOptions } from './options/start-options.js';
+export type { TlsIdentity, TlsOptions, TlsSource } from './options/tls.js';
+export type { FetchApp } from './options/worker-options.js';
+export type * from './protocols/registry.js';
 export { defineWorker, type WorkerTypes, type WorkerTypesOf } from './worker/define.js';
 export type { AnswerBody, PlainAnswer } from './worker/fetch/answer.js';
-export type { FetchHandler } from './worker/fetch/handler.js';
-export type { RequestInfo } from './worker/fetch/request.js';
+export type { FetchHandler } from './worker/fetch/fetch-handler.js';
+export type { RequestInfo } from './worker/fetch/fetch-request.js';
 export type {
   Acceptance,
   ClientCertificate,
@@ -41,7 +50,6 @@ export type {
   /** The name that `warpsocket` gives it. */
   WorkerModule as WorkerInterface,
 } from './worker/module.js';
-export type { FetchApp } from './worker-options.js';
 
 /**
  * Starts workers and listens. Resolves when every worker is ready, its `handleStart` included, and every address is

@@ -13,4 +13,4 @@ export {
   type NodeListener,
   nodeHandler,
   type RequestListener,
-} from './node/handler.js';
+} from './node/node-handler.js';

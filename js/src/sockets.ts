@@ -9,17 +9,17 @@
 
 import * as calls from './sockets/calls.js';
 import * as constants from './sockets/constants.js';
-import * as events from './sockets/events.js';
 import * as http from './sockets/http-request.js';
 import { get_error } from './sockets/native.js';
 import * as transfer from './sockets/transfer.js';
+import * as events from './sockets/waiting.js';
 
 export * from './sockets/calls.js';
 export * from './sockets/constants.js';
 export { InternalError } from './sockets/error.js';
-export * from './sockets/events.js';
 export * from './sockets/http-request.js';
 export * from './sockets/transfer.js';
+export * from './sockets/waiting.js';
 export { get_error };
 
 /** All functions and constants in one object. */

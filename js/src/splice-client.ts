@@ -11,11 +11,11 @@ import type {
   SpliceEvents,
   SpliceSocketEvents,
   TypedEventTarget,
-} from './splice-client/events.js';
-import type { ConnectOptions, OpenOptions, WebSocketClass, WebSocketLike } from './splice-client/options.js';
+} from './splice-client/client-events.js';
+import type { ConnectOptions, OpenOptions, WebSocketClass, WebSocketLike } from './splice-client/client-options.js';
 
-export type * from './splice-client/events.js';
-export type * from './splice-client/options.js';
+export type * from './splice-client/client-events.js';
+export type * from './splice-client/client-options.js';
 
 type TargetClass<Events> = new () => TypedEventTarget<Events>;
 

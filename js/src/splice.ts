@@ -10,6 +10,6 @@ export type {
   SpliceServerOptions,
   SpliceTerms,
   SpliceTlsOptions,
-} from './splice/options.js';
-export { createSplice, type SpliceServer } from './splice/server.js';
+} from './splice/splice-options.js';
+export { createSplice, type SpliceServer } from './splice/splice-server.js';
 export type { Duration, Size } from './splice/units.js';

@@ -4,6 +4,6 @@
  * @module millrace/tcp
  */
 
-export { TCPConnection } from './tcp/connection.js';
-export type { TCPServerOptions } from './tcp/options.js';
-export { createServer, type TCPCallback, TCPServer } from './tcp/server.js';
+export { TCPConnection } from './tcp/tcp-connection.js';
+export type { TCPServerOptions } from './tcp/tcp-options.js';
+export { createServer, type TCPCallback, TCPServer } from './tcp/tcp-server.js';

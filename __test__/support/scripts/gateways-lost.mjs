@@ -2,7 +2,7 @@
 // made for them must go with the garbage: resolves with how much there was before and is left.
 import { setImmediate } from 'node:timers/promises';
 
-import { binding } from '../../../js/dist/binding.js';
+import { binding } from '../../../js/dist/addon/binding.js';
 
 export default async function gatewaysLost(millrace, count, deadlineMs) {
   const before = binding().counts();

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-import { binding } from '../../../js/dist/binding.js';
+import { binding } from '../../../js/dist/addon/binding.js';
 
 export default function nativeState() {
   const known = { state: binding().state, file: fileURLToPath(binding().file) };

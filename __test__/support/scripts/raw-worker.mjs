@@ -4,7 +4,7 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-import { binding } from '../../../js/dist/binding.js';
+import { binding } from '../../../js/dist/addon/binding.js';
 
 const BOOTSTRAP = fileURLToPath(new URL('../../../js/dist/worker/bootstrap.js', import.meta.url));
 const MODULE = new URL('../workers/native-state.mjs', import.meta.url).href;

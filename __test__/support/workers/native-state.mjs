@@ -1,7 +1,7 @@
 // Tells which native state its thread has, and answers through it; ends it on demand.
 import { threadId } from 'node:worker_threads';
 
-import { binding } from '../../../js/dist/binding.js';
+import { binding } from '../../../js/dist/addon/binding.js';
 import { send, setKey, subscribe } from '../millrace.mjs';
 
 export function handleStart() {

@@ -1,6 +1,6 @@
 //! The bounds that belong to no single protocol: their names, defaults, ranges and what happens when they are met. Owns no
 //! behaviour, and how a table is written and set. A protocol's own tables lie in its folder; of all of them
-//! `docs/limits.md` and `js/src/limits.generated.ts` are generated.
+//! `docs/limits.md` and `js/src/options/limits.generated.ts` are generated.
 
 pub(crate) mod table;
 mod values;

@@ -1,6 +1,6 @@
 /** `millrace bench`: measures a WebSocket server from one thread. Owns its options and what it prints. */
 
-import { readable } from '../report.js';
+import { readable } from '../log/report.js';
 import { lastOf, type OptionTable, readArguments, seeHelp, UsageError, wholeOf } from './arguments.js';
 import { Load, type LoadPlan } from './bench/load.js';
 import { bold, endProgress, line, progress } from './terminal.js';

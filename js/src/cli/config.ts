@@ -1,7 +1,7 @@
 /** Options of a command from a file in JSON, as if they had been given. Owns the file's form; knows no option. */
 
 import { readFileSync } from 'node:fs';
-import { shown } from '../fields.js';
+import { shown } from '../options/fields.js';
 import { type Given, type OptionTable, UsageError } from './arguments.js';
 
 /** What a number without a unit counts, for options that have one. */

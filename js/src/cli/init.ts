@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { VERSION } from '../addon.js';
+import { VERSION } from '../addon/addon.js';
 import { readArguments, seeHelp, UsageError } from './arguments.js';
 import { projectFiles } from './init/project.js';
 import { line } from './terminal.js';

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
 /** The command line, `millrace`: chooses the command and turns its outcome into an exit code. */
 
-import { VERSION } from '../addon.js';
+import { VERSION } from '../addon/addon.js';
 import { UsageError } from './arguments.js';
 import { bench } from './bench.js';
 import { BENCH_HELP, HELP, INIT_HELP, SERVE_HELP, SPLICE_HELP } from './help.js';
 import { init } from './init.js';
 import { serve } from './serve.js';
-import { splice } from './splice.js';
+import { splice } from './splice-command.js';
 import { line } from './terminal.js';
 
 /** A command: resolves to the exit code. */

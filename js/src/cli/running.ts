@@ -1,8 +1,8 @@
 /** A server's life in the terminal: what is said when it listens, and the signals that stop it. Knows no options. */
 
 import { MillraceError } from '../errors.js';
-import { print, readable } from '../report.js';
-import { ENDING_SIGNALS } from '../signals.js';
+import { ENDING_SIGNALS } from '../gateway/signals.js';
+import { print, readable } from '../log/report.js';
 import { bold, line } from './terminal.js';
 
 /** What runs. */

@@ -1,7 +1,7 @@
 /** Writing for people and pipes: lines, colours where they are wanted, a progress line. */
 
-import { wantsColour } from '../log.js';
-import { type Stream, write } from '../output.js';
+import { wantsColour } from '../log/log.js';
+import { type Stream, write } from '../log/output.js';
 
 /** Writes one line, or several. */
 export function line(stream: Stream, text: string): void {

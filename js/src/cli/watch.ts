@@ -2,7 +2,7 @@
 
 import path from 'node:path';
 import { watch } from 'chokidar';
-import { readable } from '../report.js';
+import { readable } from '../log/report.js';
 import { line } from './terminal.js';
 
 /** Sources that are watched. */

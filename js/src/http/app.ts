@@ -1,21 +1,21 @@
 /** An app: a router with settings that answers requests and takes sockets. Owns how it meets the gateway. */
 
-import type { Gateway } from '../gateway.js';
-import { readable } from '../report.js';
-import type { StopOptions } from '../signals.js';
-import type { Data } from '../target.js';
+import type { Gateway } from '../gateway/gateway.js';
+import type { StopOptions } from '../gateway/signals.js';
+import type { Data } from '../gateway/target.js';
+import { readable } from '../log/report.js';
 import { EXCHANGE_HANDLER, type HttpExchange } from '../worker/exchange.js';
 import type { OpenAnswer, OpenRequest } from '../worker/module.js';
+import { Dispatch } from './app-dispatch.js';
+import { Request, type RequestTerms } from './app-request.js';
+import { type SocketHandlers, Sockets } from './app-sockets.js';
 import { readSecrets } from './cookies.js';
-import { Dispatch } from './dispatch.js';
 import { runFor } from './late-errors.js';
 import { AppServer, gatewayFor, type ListenCallback, type ListenOptions, parseListen } from './listen.js';
 import { comparable, noParams } from './pattern.js';
-import { Request, type RequestTerms } from './request.js';
 import { Response } from './response.js';
 import type { RouteParams } from './route-params.js';
 import { type RouteHandlers, Routes, routerChanges } from './router.js';
-import { type SocketHandlers, Sockets } from './sockets.js';
 import { statusText } from './status.js';
 import { Table } from './table.js';
 

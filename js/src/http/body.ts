@@ -1,6 +1,6 @@
 /** Middlewares that programs written for Express use to have `req.body` parsed. Own no parser. */
 
-import { readable } from '../report.js';
+import { readable } from '../log/report.js';
 import type { Handler } from './router.js';
 import { HttpError } from './status.js';
 

@@ -3,7 +3,7 @@
 import { parse, type SerializeOptions, serialize } from 'cookie';
 import { sign, unsign } from 'cookie-signature';
 import { MillraceError } from '../errors.js';
-import { readable } from '../report.js';
+import { readable } from '../log/report.js';
 import { type Fields, unescapeKindly } from './query.js';
 
 /** What `res.cookie` takes beside name and value. What is left out or false is not sent. */

@@ -1,6 +1,6 @@
 /** The headers of an answer, line by line, while they are set. Owns their order and what may be in them; sends nothing. */
 
-import { readable } from '../report.js';
+import { readable } from '../log/report.js';
 
 /** What a header may be set to; an array makes a line of each. */
 export type HeaderValue = string | number | readonly string[];

@@ -4,10 +4,10 @@
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { dropsRejections, showsLastThrow } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
-import { write } from '../output.js';
-import { print, readable } from '../report.js';
-import { dropsRejections, showsLastThrow } from '../runtime.js';
+import { write } from '../log/output.js';
+import { print, readable } from '../log/report.js';
 
 /** A request that can fail after its handlers have returned. */
 export interface Failing {

@@ -1,14 +1,14 @@
 /** `app.listen`: its arguments, and the server that it returns at once. Owns which gateway an app runs on. */
 
-import { binding } from '../binding.js';
-import { Gateway, type Server, threadGateway } from '../gateway.js';
-import type { StartOptions } from '../options.js';
-import { nothing } from '../quiet.js';
-import { readable } from '../report.js';
-import { ownWorkerData } from '../runtime.js';
-import { parseStopOptions } from '../server-options.js';
-import { type StopOptions, stopOnSignals } from '../signals.js';
-import type { Stats } from '../stats.js';
+import { binding } from '../addon/binding.js';
+import { ownWorkerData } from '../addon/runtime.js';
+import { Gateway, type Server, threadGateway } from '../gateway/gateway.js';
+import { type StopOptions, stopOnSignals } from '../gateway/signals.js';
+import type { Stats } from '../gateway/stats.js';
+import { nothing } from '../log/quiet.js';
+import { readable } from '../log/report.js';
+import { parseStopOptions } from '../options/server-options.js';
+import type { StartOptions } from '../options/start-options.js';
 
 /** What `app.listen` takes instead of a port: the options of `start`, except those about workers. */
 export type ListenOptions = Omit<StartOptions, 'workerPath' | 'threads' | 'workerArg' | 'handlers'>;

@@ -4,7 +4,7 @@
  */
 
 import { pathToRegexp, type Token, TokenData } from 'path-to-regexp';
-import { readable } from '../report.js';
+import { readable } from '../log/report.js';
 
 /** Values of a pattern's parameters, percent-decoded, by name. */
 export type Params = Record<string, string>;

@@ -7,16 +7,16 @@
 import type { ServerResponse } from 'node:http';
 import encodeUrl from 'encodeurl';
 import vary from 'vary';
-import { write } from '../output.js';
-import { readable } from '../report.js';
+import { write } from '../log/output.js';
+import { readable } from '../log/report.js';
 import type { AnswerStream, HttpExchange } from '../worker/exchange.js';
 import { isSource, type Piece, piecesOf, type Streamable } from '../worker/pieces.js';
 import { pump } from '../worker/pump.js';
+import type { RequestApp, RequestTerms } from './app-request.js';
 import { type CookieOptions, renderCleared, renderCookie } from './cookies.js';
 import { contentType, DEFAULTS, HeaderLines, type HeaderValue, HTML, isFit } from './header-lines.js';
 import type { Failing } from './late-errors.js';
 import { refuseMissing } from './missing.js';
-import type { RequestApp, RequestTerms } from './request.js';
 import { isNamedOtherwise, statusText } from './status.js';
 
 export type { Piece, Streamable } from '../worker/pieces.js';

@@ -1,9 +1,9 @@
 /** What an application registers: middlewares, routes and routers within it, in order. Handles no request itself. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { readable } from '../report.js';
+import { readable } from '../log/report.js';
+import type { Request } from './app-request.js';
 import { checkPattern, joined, type Params, prefixOf } from './pattern.js';
-import type { Request } from './request.js';
 import type { Response } from './response.js';
 import type { RouteParams } from './route-params.js';
 

@@ -1,6 +1,6 @@
 /** Calls that do not wait: sockets, their addresses and their options. */
 
-import { toInt32 } from './arguments.js';
+import { toInt32 } from './call-arguments.js';
 import { calls, done, doneAt, told } from './native.js';
 
 /** Where a socket is, or its peer. */

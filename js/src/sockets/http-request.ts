@@ -1,8 +1,8 @@
 /** One whole HTTP request, taken apart. */
 
-import { binding } from '../binding.js';
+import { binding } from '../addon/binding.js';
+import type { Data } from '../gateway/target.js';
 import { parseQuery } from '../http/query.js';
-import type { Data } from '../target.js';
 import { EINVAL, failed } from './error.js';
 
 /** A request's parts. */

@@ -1,6 +1,6 @@
 /** Connections, and bytes out and in. */
 
-import { toInt32, wantsBytes, wrong } from './arguments.js';
+import { toInt32, wantsBytes, wrong } from './call-arguments.js';
 import type { Address } from './calls.js';
 import { calls, done, doneAt, told, waiting } from './native.js';
 

@@ -1,8 +1,8 @@
 /** Who waits for answers to what was sent. Owns their order and how long they wait. */
 
-import { nothing } from '../quiet.js';
-import { SocketyError } from './errors.js';
+import { nothing } from '../log/quiet.js';
 import type { Response } from './message.js';
+import { SocketyError } from './sockety-errors.js';
 
 /** See the module. Ids are the bytes of a UUID. */
 export class Answers {

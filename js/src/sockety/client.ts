@@ -4,18 +4,18 @@ import { promises as dns } from 'node:dns';
 import { isIP } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 
-import type { DialFailed } from '../binding.js';
-import { nothing } from '../quiet.js';
-import { Connection } from './connection.js';
-import { SocketyError } from './errors.js';
+import type { DialFailed } from '../addon/binding.js';
+import { nothing } from '../log/quiet.js';
+import { Connection } from './sockety-connection.js';
+import { SocketyError } from './sockety-errors.js';
+import { Shared } from './sockety-gateway.js';
 import {
   type ClientPlan,
   type ConnectOptions,
   loadClientTls,
   parseConnect,
   type SecureConnectOptions,
-} from './options.js';
-import { Shared } from './shared.js';
+} from './sockety-options.js';
 
 /**
  * Connects to a server. What goes wrong comes as an `error` event.

@@ -5,14 +5,14 @@
 
 import { Readable } from 'node:stream';
 
-import type { NativeWorker } from '../binding.js';
-import { nothing, quiet } from '../quiet.js';
+import type { NativeWorker } from '../addon/binding.js';
+import { nothing, quiet } from '../log/quiet.js';
 import { ENOUGH, FIRST_CREDIT, WINDOW } from '../worker/incoming.js';
 import { TURN_ABORTED } from '../worker/kinds.generated.js';
 import type { TransferEnd, Transfers } from '../worker/transfers.js';
 import type { DiskSaves } from './disk-saves.js';
-import { SocketyError } from './errors.js';
 import { type Savable, type Saver, save } from './saving.js';
+import { SocketyError } from './sockety-errors.js';
 
 /** Where contents come from: a transfer of the native side. */
 export interface Origin {

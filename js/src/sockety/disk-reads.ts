@@ -1,6 +1,6 @@
 /** Files of the file system that the native side reads and sends. Owns who waits for that. */
 
-import { writeLong } from './fields.js';
+import { writeLong } from './record-fields.js';
 import { systemError } from './system-error.js';
 
 /** See the module. Each connection has one. */

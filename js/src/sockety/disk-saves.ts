@@ -1,6 +1,6 @@
 /** Files that the native side writes to the file system. Owns who is told of each. */
 
-import { writeLong } from './fields.js';
+import { writeLong } from './record-fields.js';
 import { systemError } from './system-error.js';
 import { Turns } from './turns.js';
 

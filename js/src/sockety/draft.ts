@@ -1,11 +1,11 @@
 /** Descriptions of messages and responses: what each call has to give, and what is the same in all of them. */
 
 import { Callable } from './callable.js';
-import { SocketyError } from './errors.js';
 import { FileTransfer } from './file-transfer.js';
 import { FixedData } from './fixed-data.js';
 import { packer } from './msgpack.js';
 import { Producer, type ProducerContents, type ResponseFactory } from './producer.js';
+import { SocketyError } from './sockety-errors.js';
 import type { UUID } from './uuid.js';
 
 /** What a call of a draft gives. */

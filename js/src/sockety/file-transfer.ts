@@ -3,8 +3,8 @@
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { nothing } from '../quiet.js';
-import { SocketyError } from './errors.js';
+import { nothing } from '../log/quiet.js';
+import { SocketyError } from './sockety-errors.js';
 
 /** See the module. */
 export class FileTransfer {

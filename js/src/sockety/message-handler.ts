@@ -1,9 +1,9 @@
 /** What is done with messages, by their actions. Owns the order of its handlers. */
 
-import { DONE } from '../quiet.js';
+import { DONE } from '../log/quiet.js';
 import { Callable } from './callable.js';
-import { SocketyError } from './errors.js';
 import type { Message } from './message.js';
+import { SocketyError } from './sockety-errors.js';
 
 /** A handler: a number that it returns is sent as a fast reply, if the message expects an answer and has none yet. */
 type Result = unknown;

@@ -1,14 +1,14 @@
 /** Messages and responses that came: what they say, their contents, and answers to them. Sends nothing itself. */
 
-import { nothing, quiet } from '../quiet.js';
-import type { Connection } from './connection.js';
+import { nothing, quiet } from '../log/quiet.js';
 import { Content, MessageDataStream, MessageFileStream, MessageStream, type Origin } from './contents.js';
 import { Draft, ResponseDraft } from './draft.js';
-import { SocketyError } from './errors.js';
-import type { Head } from './fields.js';
 import { packer } from './msgpack.js';
 import type { Producer, ResponseFactory } from './producer.js';
-import type { Request } from './request.js';
+import type { Head } from './record-fields.js';
+import type { Connection } from './sockety-connection.js';
+import { SocketyError } from './sockety-errors.js';
+import type { Request } from './sockety-request.js';
 import { UUID } from './uuid.js';
 
 /** What a message and a response have in common. */

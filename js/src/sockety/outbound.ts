@@ -1,6 +1,6 @@
 /** What is sent on one connection: whole, in parts, and what is written of it. Knows no answers. */
 
-import { DONE, quiet } from '../quiet.js';
+import { DONE, quiet } from '../log/quiet.js';
 import {
   OPERATION_SOCKETY_BEGIN,
   OPERATION_SOCKETY_CUT,
@@ -15,13 +15,13 @@ import type { RecordBuffer } from '../worker/record.js';
 import { LONGEST } from '../worker/tells.js';
 import type { Origin } from './contents.js';
 import { DiskReads } from './disk-reads.js';
-import { FAST_REPLY_BYTES, readBegan, sendBytes, writeBegin, writeFastReply, writeSend } from './fields.js';
 import { FileTransfer } from './file-transfer.js';
 import type { Link } from './link.js';
 import { Pace } from './pace.js';
 import { Producer } from './producer.js';
-import type { Parts } from './request.js';
+import { FAST_REPLY_BYTES, readBegan, sendBytes, writeBegin, writeFastReply, writeSend } from './record-fields.js';
 import { Sending } from './sending.js';
+import type { Parts } from './sockety-request.js';
 import { UUID } from './uuid.js';
 import { type Held, Whole } from './whole.js';
 import { Written } from './written.js';

@@ -5,7 +5,7 @@ import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { nothing } from '../quiet.js';
+import { nothing } from '../log/quiet.js';
 import type { DiskSave, DiskSaves } from './disk-saves.js';
 
 /** Something that can be written to a file instead of being read. */

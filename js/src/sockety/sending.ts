@@ -4,15 +4,15 @@
  */
 
 import { Writable } from 'node:stream';
-import { quiet } from '../quiet.js';
+import { quiet } from '../log/quiet.js';
 import { TURN_ABORTED, TURN_ROOM } from '../worker/kinds.generated.js';
 import { Outgoing } from '../worker/outgoing.js';
 import type { Origin } from './contents.js';
 import type { DiskReads } from './disk-reads.js';
-import { closed, SocketyError } from './errors.js';
 import { FileTransfer, slices } from './file-transfer.js';
 import type { Pace } from './pace.js';
 import type { Producer } from './producer.js';
+import { closed, SocketyError } from './sockety-errors.js';
 
 /** See the module. */
 export class Sending {

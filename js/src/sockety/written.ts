@@ -1,6 +1,6 @@
 /** Which of the things that were sent are written, that is, handed to the kernel. Owns who waits for that. */
 
-import { nothing, quiet } from '../quiet.js';
+import { nothing, quiet } from '../log/quiet.js';
 
 /** See the module. What is sent is counted; the native side is asked by notes, one at a time. */
 export class Written {

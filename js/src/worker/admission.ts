@@ -1,7 +1,7 @@
 /** `handleOpen`: the request it is shown and what its answers mean. Talks to no connection. */
 
-import { readable } from '../report.js';
-import type { Data } from '../target.js';
+import type { Data } from '../gateway/target.js';
+import { readable } from '../log/report.js';
 import type { ClientCertificate, OpenRequest, Transport } from './module.js';
 import type { Opening } from './record.js';
 import { NO_TOKEN, type StoredToken, storedToken } from './token.js';

@@ -5,12 +5,12 @@
  */
 
 import type { MessagePort } from 'node:worker_threads';
-import { binding } from '../binding.js';
+import { binding } from '../addon/binding.js';
+import { IS_BUNDLED } from '../addon/place.js';
+import { hasCostlyResponse, ownWorkerData } from '../addon/runtime.js';
 import type { MillraceError } from '../errors.js';
-import { Gateway, setThreadGateway } from '../gateway.js';
-import { IS_BUNDLED } from '../place.js';
-import { postable } from '../report.js';
-import { hasCostlyResponse, ownWorkerData } from '../runtime.js';
+import { Gateway, setThreadGateway } from '../gateway/gateway.js';
+import { postable } from '../log/report.js';
 import { Host } from './host.js';
 import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 

@@ -1,8 +1,8 @@
 /** The entry of worker threads, as a file of the package or as the text of `embedded.js`. Never loaded by applications. */
 
 import { parentPort } from 'node:worker_threads';
-import { postable } from '../report.js';
-import { ownWorkerData } from '../runtime.js';
+import { ownWorkerData } from '../addon/runtime.js';
+import { postable } from '../log/report.js';
 import { bootWith } from './boot.js';
 import type { FromWorker } from './messages.js';
 

@@ -1,6 +1,6 @@
 /** `defineWorker`, and the types that a worker module goes by. Changes nothing it is given. */
 
-import type { Data } from '../target.js';
+import type { Data } from '../gateway/target.js';
 import type { WorkerModule } from './module.js';
 
 /** What the handlers of a worker module are given: the argument of `defineWorker`, `WorkerModule` and `StartOptions`. */

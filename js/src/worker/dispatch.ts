@@ -3,9 +3,9 @@
  * the place in the batch; runs no handler itself.
  */
 
-import type { NativeGateway, NativeWorker, Sidecar } from '../binding.js';
+import type { NativeGateway, NativeWorker, Sidecar } from '../addon/binding.js';
 import type { MillraceError } from '../errors.js';
-import type { Gateway } from '../gateway.js';
+import type { Gateway } from '../gateway/gateway.js';
 import { Connection } from './connection.js';
 import {
   FLAG_ASCII,

@@ -41,7 +41,7 @@ export class Events {
 
 /** Loaded here, because most workers never get an event. */
 function ownCode(host: ProtocolHost): ProtocolWorker {
-  const protocols: typeof import('../protocols/events.js') = require('../protocols/events.js');
+  const protocols: typeof import('../protocols/protocol-workers.js') = require('../protocols/protocol-workers.js');
   return protocols.protocolWorker(host);
 }
 

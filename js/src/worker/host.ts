@@ -1,10 +1,10 @@
 /** The life of a worker within its thread: module, `handleStart`, events, `handleStop`. Knows no supervisor. */
 
-import type { NativeGateway } from '../binding.js';
+import type { NativeGateway } from '../addon/binding.js';
+import { ownWorkerData } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
-import type { Gateway } from '../gateway.js';
-import { readable } from '../report.js';
-import { ownWorkerData } from '../runtime.js';
+import type { Gateway } from '../gateway/gateway.js';
+import { readable } from '../log/report.js';
 import { Dispatcher } from './dispatch.js';
 import { importWorkerModule, type LoadedModule, readWorkerModule } from './module.js';
 

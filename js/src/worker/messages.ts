@@ -1,7 +1,7 @@
 /** What a worker thread and the thread that started it say to each other. */
 
-import type { PostedError, PostedReport } from '../report.js';
-import type { NativeState } from '../runtime.js';
+import type { NativeState } from '../addon/runtime.js';
+import type { PostedError, PostedReport } from '../log/report.js';
 
 /** Given to a worker thread when it starts. */
 export interface WorkerData {

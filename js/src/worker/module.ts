@@ -3,12 +3,12 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MillraceError } from '../errors.js';
-import type { Gateway } from '../gateway.js';
-import type { ProtocolHandlers } from '../protocols/index.js';
-import type { Data } from '../target.js';
+import type { Gateway } from '../gateway/gateway.js';
+import type { Data } from '../gateway/target.js';
+import type { ProtocolHandlers } from '../protocols/registry.js';
 import type { ArgOf, BytesOnly, DataOf, TokenOf, WorkerTypes } from './define.js';
 import { EXCHANGE_HANDLER, type ExchangeHandler, MESSAGE_HANDLER, type MessageAnswerer } from './exchange.js';
-import type { FetchHandler } from './fetch/handler.js';
+import type { FetchHandler } from './fetch/fetch-handler.js';
 import { HANDLERS, type Transport } from './kinds.generated.js';
 
 export type { Transport };
@@ -253,7 +253,7 @@ function exchangeOf(sources: Fields[], where: string): ExchangeHandler | undefin
   const fetch = find(sources, 'fetch', where) as FetchHandler | undefined;
   if (fetch === undefined) return undefined;
   // here, because runtimes load `Request` and what belongs to it when it is first named
-  const glue: typeof import('./fetch/handler.js') = require('./fetch/handler.js');
+  const glue: typeof import('./fetch/fetch-handler.js') = require('./fetch/fetch-handler.js');
   return glue.exchangeHandler(fetch);
 }
 

@@ -1,6 +1,6 @@
 /** A body in pieces on its way to the client, as fast as that takes it. Owns when the head goes and when all is whole. */
 
-import { readable } from '../report.js';
+import { readable } from '../log/report.js';
 import type { AnswerStream, HttpExchange } from './exchange.js';
 import type { Piece, Pieces } from './pieces.js';
 

@@ -4,8 +4,8 @@
  * came: the native side still has it. Owns what is collected, never for longer than the running drain.
  */
 
-import type { NativeGateway, NativeWorker } from '../binding.js';
-import type { Target } from '../target.js';
+import type { NativeGateway, NativeWorker } from '../addon/binding.js';
+import type { Target } from '../gateway/target.js';
 
 /** See the module. */
 export class Replies {

@@ -1,8 +1,8 @@
 /** The requests of a worker: each goes to the handler, and what is told of it later to its exchange. Reads no body. */
 
-import type { NativeWorker } from '../binding.js';
+import type { NativeWorker } from '../addon/binding.js';
 import { MillraceError } from '../errors.js';
-import { readable } from '../report.js';
+import { readable } from '../log/report.js';
 import type { ExchangeHandler, MessageAnswerer } from './exchange.js';
 import { aborted, tooLarge } from './incoming.js';
 import { TURN_ABORTED, TURN_BROKEN, TURN_LATE, TURN_LEFT, TURN_ROOM, TURN_TOO_LARGE } from './kinds.generated.js';

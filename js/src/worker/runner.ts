@@ -4,10 +4,10 @@
  * fails change the same counts.
  */
 
-import type { NativeGateway, NativeWorker } from '../binding.js';
+import type { NativeGateway, NativeWorker } from '../addon/binding.js';
 import { MillraceError } from '../errors.js';
+import { readable } from '../log/report.js';
 import type { ProtocolHost } from '../protocols/protocol.js';
-import { readable } from '../report.js';
 import { type Answer, FAILED, Request, readAnswer, WELCOME } from './admission.js';
 import { type Connection, Run, STOP, type Waiting } from './connection.js';
 import { Deadlines } from './deadline.js';

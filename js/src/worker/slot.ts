@@ -4,8 +4,8 @@
  */
 
 import { MillraceError } from '../errors.js';
-import type { Log } from '../log.js';
-import { readable } from '../report.js';
+import type { Log } from '../log/log.js';
+import { readable } from '../log/report.js';
 import type { WorkerData } from './messages.js';
 import { WorkerThread } from './thread.js';
 

@@ -1,9 +1,9 @@
 /** A worker thread, seen from the thread that started it. Owns its life from launch to end; replaces nothing. */
 
 import { Worker, type WorkerOptions } from 'node:worker_threads';
+import { IS_BUNDLED } from '../addon/place.js';
 import { MillraceError } from '../errors.js';
-import { IS_BUNDLED } from '../place.js';
-import { revive, revivedReport, workerFailure } from '../report.js';
+import { revive, revivedReport, workerFailure } from '../log/report.js';
 import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 
 /** Who wants to know about a thread. */

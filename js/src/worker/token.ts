@@ -6,8 +6,8 @@
  * it: one process has one runtime, so whoever reads it understands it.
  */
 
-import { readable } from '../report.js';
-import type { Data } from '../target.js';
+import type { Data } from '../gateway/target.js';
+import { readable } from '../log/report.js';
 
 /** A token as the native side keeps it. */
 export interface StoredToken {

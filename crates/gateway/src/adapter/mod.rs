@@ -202,7 +202,7 @@ mod tests {
     /// Two programs make the options' names of those of the limits: this crate, and what generates the types.
     #[test]
     fn each_limit_of_javascript_is_of_one_table() {
-        let generated = include_str!("../../../../js/src/limits.generated.ts");
+        let generated = include_str!("../../../../js/src/options/limits.generated.ts");
         let of_javascript: Vec<&str> = generated
             .lines()
             .filter_map(|line| line.trim().split_once(": { least: "))

@@ -46,7 +46,7 @@ mod tests {
         ];
         let generated = [
             "docs/limits.md",
-            "js/src/limits.generated.ts",
+            "js/src/options/limits.generated.ts",
             "docs/errors.md",
             "js/src/worker/kinds.generated.ts",
         ];
@@ -56,7 +56,7 @@ mod tests {
             sources[1],
             sources[2],
             ("docs/limits.md", "old\n"),
-            ("js/src/limits.generated.ts", "old\n"),
+            ("js/src/options/limits.generated.ts", "old\n"),
             ("docs/errors.md", "old\n"),
             ("js/src/worker/kinds.generated.ts", "old\n"),
         ];
@@ -79,7 +79,7 @@ mod tests {
             sources[1],
             sources[2],
             ("docs/limits.md", &texts[0]),
-            ("js/src/limits.generated.ts", &texts[1]),
+            ("js/src/options/limits.generated.ts", &texts[1]),
             ("docs/errors.md", &texts[2]),
             ("js/src/worker/kinds.generated.ts", &texts[3]),
         ];

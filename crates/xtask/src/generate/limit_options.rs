@@ -1,4 +1,4 @@
-//! `js/src/limits.generated.ts` from the `limits!` tables of the gateway: the types of the options with their
+//! `js/src/options/limits.generated.ts` from the `limits!` tables of the gateway: the types of the options with their
 //! comments, what each may be, and the defaults of those that JavaScript keeps itself.
 
 use std::collections::BTreeSet;

@@ -52,7 +52,7 @@ pub(crate) fn pages(tree: &Tree) -> [Page; 4] {
             text: limits(limits::page),
         },
         Page {
-            path: "js/src/limits.generated.ts",
+            path: "js/src/options/limits.generated.ts",
             source: tables::SOURCE,
             text: limits(limit_options::module),
         },

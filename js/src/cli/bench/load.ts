@@ -1,8 +1,8 @@
 /** The load itself: connections that echo or come and go until time is up. Owns the counts; prints nothing. */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { readable } from '../../report.js';
-import { type Listener, LoadConnection } from './connection.js';
+import { readable } from '../../log/report.js';
+import { type Listener, LoadConnection } from './bench-connection.js';
 import { Latencies } from './latencies.js';
 
 /** What is asked for. */

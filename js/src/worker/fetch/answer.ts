@@ -1,6 +1,6 @@
 /** What a `fetch` handler returned, sent: a `Response` or a plain object. Owns what counts as an answer. */
 
-import { readable } from '../../report.js';
+import { readable } from '../../log/report.js';
 import type { HttpExchange } from '../exchange.js';
 import { piecesOf, type Streamable } from '../pieces.js';
 import { pump } from '../pump.js';

@@ -3,7 +3,7 @@
  * worker whose `fetch` handler gets such requests, and changes nothing else about them.
  */
 
-import { LazyRequest } from './request.js';
+import { LazyRequest } from './fetch-request.js';
 
 /** Makes programs work that pass on what they got: `new Request(request, …)`, `fetch(request)`. */
 export function takeOurs(): void {

@@ -1,0 +1,83 @@
+/**
+ * Signals that stop servers. Owns this process's listeners for them, which are there only while a server is to be stopped by one;
+ * knows nothing of what a server is.
+ */
+
+import { MillraceError } from '../errors.js';
+import { nothing } from '../log/quiet.js';
+import { print, readable } from '../log/report.js';
+
+/** How a server is stopped. */
+export interface StopOptions {
+  /** Milliseconds that outboxes have to drain. Default 5,000. */
+  drain?: number;
+}
+
+/** What a signal stops. */
+export interface Stoppable {
+  stop(options?: StopOptions): Promise<void>;
+  /** Resolves when it is stopped, by whomever. */
+  readonly stopped: Promise<void>;
+}
+
+/** The signals that ask a process to end, with the exit codes that shells know. On Windows: Ctrl-Break, and a closed window. */
+export const ENDING_SIGNALS: readonly (readonly [NodeJS.Signals, number])[] = [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ...(process.platform === 'win32'
+    ? ([
+        ['SIGBREAK', 149],
+        ['SIGHUP', 129],
+      ] as const)
+    : []),
+];
+
+/**
+ * The first signal stops the server, when it has started; the second one ends the process. When the last of these servers is
+ * stopped, signals do what they did before.
+ *
+ * @param starting a server that does not start is forgotten
+ */
+export function stopOnSignals(starting: Promise<Stoppable>, options: StopOptions = {}): void {
+  if (SERVERS.size === 0) listen();
+  SERVERS.set(starting, options);
+  const forget = (): void => {
+    SERVERS.delete(starting);
+    if (SERVERS.size === 0) listenNoMore();
+  };
+  starting.then((server) => server.stopped).then(forget, forget);
+}
+
+const SERVERS = new Map<Promise<Stoppable>, StopOptions>();
+
+const heeded = new Map<NodeJS.Signals, () => void>();
+let isStopping = false;
+
+function listen(): void {
+  for (const [signal, code] of ENDING_SIGNALS) {
+    const heed = (): void => {
+      if (isStopping) process.exit(code);
+      isStopping = true;
+      for (const [starting, options] of SERVERS) starting.then((server) => stop(server, options), nothing);
+    };
+    try {
+      process.on(signal, heed);
+      heeded.set(signal, heed);
+    } catch {
+      // not every runtime has every signal on every platform
+    }
+  }
+}
+
+function listenNoMore(): void {
+  for (const [signal, heed] of heeded) process.off(signal, heed);
+  heeded.clear();
+  isStopping = false;
+}
+
+function stop(server: Stoppable, options: StopOptions): Promise<void> {
+  return server.stop(options).catch((cause: unknown) => {
+    process.exitCode = 1;
+    print(new MillraceError('ERR_MILLRACE_INTERNAL', `a server could not be stopped: ${readable(cause)}`, { cause }));
+  });
+}

@@ -1,0 +1,361 @@
+/** The options of `start`: their types, and the parser that reports every problem at once. Changes nothing it is given. */
+
+import { isIPv4, isIPv6 } from 'node:net';
+import type { MillraceError } from '../errors.js';
+import type { StopOptions } from '../gateway/signals.js';
+import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from '../log/log.js';
+import type { NodeHandler } from '../node/node-handler.js';
+import { HTTP_KEYS, type HttpOptions, readHttp } from '../protocols/http-protocol.js';
+import type { Defaults } from '../protocols/protocol.js';
+import PROTOCOLS, { type ProtocolName, type Protocols } from '../protocols/registry.js';
+import type { ArgOf, BytesOnly, WorkerTypes } from '../worker/define.js';
+import type { WorkerModule } from '../worker/module.js';
+import { type BackplaneOptions, type BackplanePlan, readBackplane } from './backplane.js';
+import { choice, type Fields, NOTHING, readFlag, readFunction, readNumber, readObject, shown } from './fields.js';
+import {
+  GATEWAY_RANGES,
+  GATEWAY_WORDS,
+  LISTENER_RANGES,
+  type Limits,
+  type ListenerLimits,
+  OWN_LIMITS,
+  type Range,
+  readWords,
+} from './limits.js';
+import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
+import { readStopOnSignals } from './server-options.js';
+import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
+import { type FetchApp, readWorkers, type WorkerPlan } from './worker-options.js';
+
+/** One address to listen on, with options of its own and those of the protocol spoken there. */
+export type Listener = {
+  [Name in ProtocolName]: ListenerOptions<ListenerLimits & Protocols[Name]['limits']> & Protocols[Name]['options'];
+}[ProtocolName];
+
+/** Options of every listener, whatever it speaks. */
+export interface ListenerOptions<OwnLimits extends ListenerLimits = ListenerLimits> {
+  /** `"ip:port"`, `"[ipv6]:port"`, `"localhost:port"`, `":port"` (every interface) or `"unix:/path"`. Port 0 picks a free one. */
+  address: string;
+  /** As in `StartOptions`, for this listener. */
+  trustProxy?: string[];
+  /**
+   * Whether every connection begins with a header of the PROXY protocol (version 1 or 2), as load balancers write it, which
+   * names the client. Connections without one, or from addresses that `trustProxy` does not have, are closed. Default false.
+   */
+  proxyProtocol?: boolean;
+  /** As in `StartOptions`, for this listener; `false` is plain. */
+  tls?: TlsOptions | false;
+  /** As in `StartOptions`, for this listener. */
+  reusePort?: boolean;
+  /** Over those of `StartOptions`, for this listener: those that every listener or its protocol has. */
+  limits?: OwnLimits;
+}
+
+/**
+ * Options of `start`. Those of HTTP are for all listeners that speak it. `Types` says what the workers are given: see
+ * `defineWorker`.
+ */
+export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends HttpOptions {
+  /** Where to listen. An empty array listens nowhere. */
+  bind: string | Listener | (string | Listener)[];
+  /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. The first call needs it, or `handlers`. */
+  workerPath?: string | URL;
+  /**
+   * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. An object with handlers, a
+   * worker module's namespace, or an app. `{}` says that the listeners need none.
+   */
+  handlers?: WorkerModule<Types> | FetchApp | NodeHandler;
+  /** Worker threads. Default: the available parallelism, at least 4. 0 runs the handlers on the calling thread. */
+  threads?: number;
+  /** Given to `handleStart` of every worker, as a structured clone. */
+  workerArg?: ArgOf<Types>;
+  /** I/O threads, 1 to 64. Default: the available parallelism. Fixed by the first call. */
+  ioThreads?: number;
+  /**
+   * Whether writes to many connections go to the kernel together, by io_uring. Default true: it is used on Linux where
+   * the kernel has it and allows it (containers often do not), ordinary writes elsewhere. Fixed by the first call.
+   */
+  ioUring?: boolean;
+  /**
+   * Whether SIGINT and SIGTERM stop this server, as `stopOnSignals()` of it does, or how; also those that come while it starts.
+   * Default false.
+   */
+  stopOnSignals?: boolean | StopOptions;
+  /**
+   * The link to other nodes, so that several processes or machines act as one: `'redis://localhost:6379'`,
+   * `'nats://localhost:4222'`, or more about it. Fixed by the first call.
+   */
+  backplane?: string | BackplaneOptions;
+  /**
+   * Bounds; those of the gateway are fixed by the first call. Those of a protocol that no listener speaks have no effect.
+   */
+  limits?: Limits;
+  /**
+   * Proxies whose `X-Forwarded-For` or `Forwarded` is believed: addresses (`'192.0.2.1'`), ranges (`'10.0.0.0/8'`),
+   * `'loopback'`, `'private'` and `'unix'` (whoever connects over a unix socket). Then `ip` and the limits per address are
+   * those of the client: the last address that is not one of these. Default: nobody is believed.
+   */
+  trustProxy?: string[];
+  /** TLS on every listener that does not say otherwise: `https:`, `wss:`, `rediss:` and so on. Default: plain. */
+  tls?: TlsOptions;
+  /** Whether other processes may listen on the same TCP port, if they ask for it, too. Not on Windows. Default false. */
+  reusePort?: boolean;
+  /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
+  onError?(error: MillraceError): void;
+  /**
+   * Given the lines of the log. Default: they are printed to the standard error output, if `logLevel` or the
+   * environment variable `RUST_LOG` asks for some. Fixed by the first call.
+   */
+  onLog?(line: LogLine): void;
+  /**
+   * What is logged: `'off'`, `'error'`, `'warn'`, `'info'` (default with `onLog`), `'debug'` or `'trace'`, or rules such
+   * as `'warn,millrace::connection=debug'`. `RUST_LOG` goes before it. Fixed by the first call.
+   */
+  logLevel?: string;
+}
+
+/** What the native side needs to listen. Only what was given. */
+export type ListenerPlan = {
+  address: string;
+  protocol: string;
+  /** The protocol's plan, which only the protocol reads. */
+  options: object;
+  reusePort?: boolean;
+  tls?: TlsPlan;
+  /** Those that its protocol has; the ones of `options.limits` where the listener says nothing. */
+  limits?: Fields;
+} & ProxyPlan;
+
+/** What the native side needs to start. Only what was given. */
+export type GatewayPlan = Record<string, number | string | boolean>;
+
+/** Checked options. */
+export interface StartPlan {
+  listeners: ListenerPlan[];
+  workers: WorkerPlan | undefined;
+  gateway: GatewayPlan;
+  backplane: BackplanePlan | undefined;
+  handlerTimeoutMs: number | undefined;
+  workerStartTimeoutMs: number | undefined;
+  onError: ((error: MillraceError) => void) | undefined;
+  log: LogPlan;
+}
+
+/**
+ * Checks options. `first`: whether the gateway is not running yet.
+ *
+ * @throws {TypeError} naming every problem with the path the user wrote
+ */
+export function parseStartOptions(options: unknown, first: boolean): StartPlan {
+  const problems: string[] = [];
+  const plan = readStartOptions(options, first, problems);
+  throwAll(problems);
+  return plan;
+}
+
+/** Checks options as `parseStartOptions` does, but adds the problems to those that there are. */
+export function readStartOptions(options: unknown, first: boolean, problems: string[]): StartPlan {
+  const root = readObject(options, 'options', START_KEYS, problems);
+  const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
+  const reusePort = readFlag(root['reusePort'], 'options.reusePort', problems);
+  const tls = readTls(root['tls'], 'options.tls', problems);
+  const proxy = readProxy(root, 'options', {}, problems);
+  readStopOnSignals(root['stopOnSignals'], problems);
+  const protocols: Defaults = { http: readHttp(root, 'options', {}, problems) };
+  return {
+    listeners: root === NOTHING ? [] : readBind(root['bind'], { limits, reusePort, tls, proxy, protocols }, problems),
+    workers: root === NOTHING ? undefined : readWorkers(root, first, problems),
+    gateway: gatewayPlan(root, limits, problems),
+    backplane: readBackplane(root['backplane'], 'options.backplane', problems),
+    handlerTimeoutMs: limits['handlerTimeoutMs'] as number | undefined,
+    workerStartTimeoutMs: limits['workerStartTimeoutMs'] as number | undefined,
+    onError: readFunction<MillraceError>(root['onError'], 'options.onError', problems),
+    log: {
+      onLog: readFunction<LogLine>(root['onLog'], 'options.onLog', problems),
+      level: readLogLevel(root['logLevel'], problems),
+    },
+  };
+}
+
+/** @throws {TypeError} naming every problem, if there are some */
+export function throwAll(problems: readonly string[]): void {
+  if (problems.length === 1) throw new TypeError(problems[0]);
+  if (problems.length > 1) throw new TypeError(`invalid options:\n  ${problems.join('\n  ')}`);
+}
+
+type Protocol = (typeof PROTOCOLS)[number];
+
+const START_KEYS = [
+  'bind',
+  'workerPath',
+  'handlers',
+  'threads',
+  'workerArg',
+  'ioThreads',
+  'ioUring',
+  'stopOnSignals',
+  'backplane',
+  'limits',
+  'tls',
+  'trustProxy',
+  'reusePort',
+  ...HTTP_KEYS,
+  'onError',
+  'onLog',
+  'logLevel',
+];
+const PROTOCOL_KEYS = [...new Set(PROTOCOLS.flatMap(({ keys }) => keys))];
+const LISTENER_KEYS = ['address', 'protocol', 'reusePort', 'tls', ...PROXY_KEYS, 'limits', ...PROTOCOL_KEYS];
+/** Of every protocol. */
+const LISTENER_LIMITS: Record<string, Range> = Object.assign(
+  { ...LISTENER_RANGES },
+  ...PROTOCOLS.map(({ limits }) => limits),
+);
+const ALL_RANGES: Record<string, Range> = { ...LISTENER_LIMITS, ...GATEWAY_RANGES };
+const MOST_IO_THREADS = 64;
+
+function readBind(
+  value: unknown,
+  defaults: {
+    limits: Fields;
+    reusePort: boolean | undefined;
+    tls: TlsPlan | false | undefined;
+    proxy: ProxyPlan;
+    protocols: Defaults;
+  },
+  problems: string[],
+): ListenerPlan[] {
+  if (value === undefined) {
+    problems.push('options.bind is required: an address such as "127.0.0.1:8080", or an array of addresses');
+    return [];
+  }
+  const isList = Array.isArray(value);
+  const entries: unknown[] = isList ? value : [value];
+  return entries.map((entry, index) => {
+    const at = isList ? `options.bind[${index}]` : 'options.bind';
+    const listener: Fields = typeof entry === 'string' ? { address: entry } : readListener(entry, at, problems);
+    const address = listener['address'];
+    if (listener !== NOTHING) checkAddress(address, typeof entry === 'string' ? at : `${at}.address`, problems);
+    const own = readLimits(listener['limits'], `${at}.limits`, LISTENER_LIMITS, problems);
+    const spoken = findProtocol(listener, at, problems);
+    const plan: ListenerPlan = {
+      address: address as string,
+      protocol: spoken?.name ?? '',
+      options: spoken === undefined ? {} : readProtocol(spoken, listener, at, defaults.protocols, problems),
+      ...readProxy(listener, at, defaults.proxy, problems),
+    };
+    const tls = readTls(listener['tls'], `${at}.tls`, problems) ?? defaults.tls;
+    if (tls) plan.tls = tls;
+    const reusePort = readFlag(listener['reusePort'], `${at}.reusePort`, problems) ?? defaults.reusePort;
+    if (reusePort !== undefined) plan.reusePort = reusePort;
+    const limits = spoken && pickLimits(spoken, own, `${at}.limits`, defaults.limits, problems);
+    if (limits !== undefined) plan.limits = limits;
+    return plan;
+  });
+}
+
+function readListener(value: unknown, at: string, problems: string[]): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    problems.push(`${at} must be an address or a listener object, not ${shown(value)}`);
+    return NOTHING;
+  }
+  return readObject(value, at, LISTENER_KEYS, problems);
+}
+
+function findProtocol(listener: Fields, at: string, problems: string[]): Protocol | undefined {
+  const { protocol = PROTOCOLS[0].name } = listener;
+  const spoken = PROTOCOLS.find(({ name }) => name === protocol);
+  if (spoken === undefined) {
+    problems.push(`${at}.protocol must be ${choice(PROTOCOLS.map(({ name }) => name))}, not ${shown(protocol)}`);
+  }
+  return spoken;
+}
+
+/** The options of the protocol; problems of those that belong to another. */
+function readProtocol(spoken: Protocol, listener: Fields, at: string, defaults: Defaults, problems: string[]): object {
+  for (const key of PROTOCOL_KEYS) {
+    if (listener[key] === undefined || spoken.keys.includes(key)) continue;
+    problems.push(`${at}.${key} ${isFor(({ keys }) => keys.includes(key))}`);
+  }
+  return spoken.read(listener, at, listener['address'], defaults, problems);
+}
+
+/** The limits that every listener or the protocol has, if some are given; problems of own ones that belong to another. */
+function pickLimits(
+  spoken: Protocol,
+  own: Fields,
+  at: string,
+  defaults: Fields,
+  problems: string[],
+): Fields | undefined {
+  const limits: Record<string, unknown> = {};
+  for (const name of Object.keys(LISTENER_LIMITS)) {
+    const isOf = ({ limits = {} }: Protocol) => name in limits;
+    if (name in LISTENER_RANGES || isOf(spoken)) {
+      const limit = own[name] ?? defaults[name];
+      if (limit !== undefined) limits[name] = limit;
+    } else if (own[name] !== undefined) {
+      problems.push(`${at}.${name} ${isFor(isOf)}`);
+    }
+  }
+  return Object.keys(limits).length > 0 ? limits : undefined;
+}
+
+/** Whose something is that another protocol was given. */
+function isFor(owns: (protocol: Protocol) => boolean): string {
+  return `is for listeners with protocol ${choice(PROTOCOLS.filter(owns).map(({ name }) => name))}`;
+}
+
+function checkAddress(value: unknown, at: string, problems: string[]): void {
+  if (typeof value !== 'string') {
+    problems.push(`${at} must be an address such as "127.0.0.1:8080", not ${shown(value)}`);
+  } else if (!isAddress(value)) {
+    problems.push(
+      `${at} must be "ip:port", "[ipv6]:port", "localhost:port", ":port" or "unix:/path", not ${shown(value)}`,
+    );
+  }
+}
+
+/** Whether `bind` takes this text. */
+export function isAddress(text: string): boolean {
+  if (text.startsWith('unix:')) return text.length > 'unix:'.length && !text.includes('\0');
+  const parts = /^(?:\[(?<v6>[^\]]*)\]|(?<host>[^:]*)):(?<port>[0-9]{1,5})$/.exec(text)?.groups;
+  if (parts === undefined || Number(parts['port']) > 65_535) return false;
+  const { v6, host } = parts;
+  if (v6 !== undefined) return isIPv6(v6);
+  return host === '' || host === 'localhost' || isIPv4(host ?? '');
+}
+
+function gatewayPlan(root: Fields, limits: Fields, problems: string[]): GatewayPlan {
+  const plan: GatewayPlan = {};
+  const ioThreads = readNumber(root['ioThreads'], 'options.ioThreads', { least: 1, most: MOST_IO_THREADS }, problems);
+  if (ioThreads !== undefined) plan['ioThreads'] = ioThreads;
+  const ioUring = readFlag(root['ioUring'], 'options.ioUring', problems);
+  if (ioUring !== undefined) plan['ioUring'] = ioUring;
+  for (const name of [...Object.keys(GATEWAY_RANGES), ...Object.keys(GATEWAY_WORDS)]) {
+    const value = limits[name];
+    if (!(name in OWN_LIMITS) && value !== undefined) plan[name] = value as number | string;
+  }
+  return plan;
+}
+
+function readLimits(value: unknown, at: string, ranges: Record<string, Range>, problems: string[]): Fields {
+  if (value === undefined) return NOTHING;
+  const hasWords = ranges === ALL_RANGES;
+  const names = [...Object.keys(ranges), ...(hasWords ? Object.keys(GATEWAY_WORDS) : [])];
+  const given = readObject(value, at, names, problems);
+  const limits: Record<string, unknown> = {};
+  for (const [name, range] of Object.entries(ranges)) {
+    limits[name] = readNumber(given[name], `${at}.${name}`, range, problems);
+  }
+  return hasWords ? { ...limits, ...readWords(given, at, problems) } : limits;
+}
+
+function readLogLevel(value: unknown, problems: string[]): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'string' && parseLogRules(value, false).problems.length === 0) return value;
+  problems.push(
+    `options.logLevel must be ${LOG_LEVELS.join(', ')} or rules such as "warn,millrace::connection=debug", not ${shown(value)}`,
+  );
+  return undefined;
+}

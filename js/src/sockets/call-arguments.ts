@@ -1,0 +1,30 @@
+/** Arguments that are checked before the native functions see them. */
+
+import { shown } from '../options/fields.js';
+
+/** As in the original: whatever it is becomes a number of 32 bits. */
+export function toInt32(value: unknown, argument: string): number {
+  if (typeof value === 'bigint' || typeof value === 'symbol') throw wrong(argument, 'a number', value);
+  return Number(value) | 0;
+}
+
+/** The bits of a mask, given as a number with or without a sign. */
+export function toMask(value: unknown, argument: string): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 32) return value | 0;
+  throw wrong(argument, 'an integer of at most 32 bits', value);
+}
+
+/** Whether bytes are wanted. */
+export function wantsBytes(options: unknown): boolean {
+  if (options === undefined) return false;
+  if (typeof options !== 'object' || options === null) throw wrong('options', 'an object', options);
+  const { bytes } = options as { bytes?: unknown };
+  if (bytes !== undefined && typeof bytes !== 'boolean') throw wrong('options.bytes', 'true or false', bytes);
+  return bytes === true;
+}
+
+/** The error about an argument. */
+export function wrong(argument: string, expected: string, given: unknown): TypeError {
+  const what = typeof given === 'symbol' ? 'a symbol' : shown(given);
+  return new TypeError(`argument '${argument}' must be ${expected}, not ${what}`);
+}

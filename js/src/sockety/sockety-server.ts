@@ -1,0 +1,282 @@
+/** A server of Sockety: what it listens on, and its connections. Owns no gateway. */
+
+import { EventEmitter } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { nothing, quiet } from '../log/quiet.js';
+import { addressInfo, addressOf } from '../options/listen-address.js';
+import { loadTls } from '../options/tls.js';
+import type { Heartbeat, Producer, Series } from './producer.js';
+import { Connection } from './sockety-connection.js';
+import { SocketyError } from './sockety-errors.js';
+import { Shared, type TermsOwner } from './sockety-gateway.js';
+import {
+  type ListenOptions,
+  type ListenPlan,
+  parseListen,
+  parseServer,
+  type SecureServerOptions,
+  type ServerOptions,
+  type ServerPlan,
+} from './sockety-options.js';
+
+/** What a server tells, and with what. */
+export interface ServerEvents {
+  /** The header of a client has come. */
+  connection: [connection: Connection];
+  /** It listens. */
+  listening: [];
+  /** It cannot listen; without a listener only `listen` says so. */
+  error: [error: Error];
+  /** It does not listen any more, and its last connection has ended. */
+  close: [];
+}
+
+/**
+ * Makes a server, which does not listen yet.
+ *
+ * @param onConnection listens to `connection`
+ * @throws {TypeError} naming what is wrong with the options
+ */
+export function createServer(options?: ServerOptions, onConnection?: (connection: Connection) => void): Server;
+export function createServer(onConnection?: (connection: Connection) => void): Server;
+export function createServer(...given: unknown[]): Server {
+  return made(given, false);
+}
+
+/**
+ * Makes a server that speaks TLS, which does not listen yet.
+ *
+ * @param onConnection listens to `connection`
+ * @throws {TypeError} naming what is wrong with the options
+ */
+export function createSecureServer(
+  options: SecureServerOptions,
+  onConnection?: (connection: Connection) => void,
+): Server {
+  return made([options, onConnection], true);
+}
+
+function made([first, second]: readonly unknown[], isSecure: boolean): Server {
+  const [options, onConnection] = typeof first === 'function' ? [undefined, first] : [first, second];
+  if (onConnection !== undefined && typeof onConnection !== 'function') {
+    throw new TypeError("argument 'onConnection' must be a function");
+  }
+  const server = new Server(parseServer(options, isSecure));
+  if (onConnection !== undefined) server.on('connection', onConnection as (connection: Connection) => void);
+  return server;
+}
+
+/** See the module. */
+export class Server extends EventEmitter<ServerEvents> {
+  /** Connections at most; more are closed as they come. Undefined: as many as the gateway takes. */
+  maxConnections: number | undefined;
+  readonly #plan: ServerPlan;
+  readonly #shared = Shared.get();
+  readonly #clients = new Set<Connection>();
+  /** All of them, also those whose header has not come. */
+  readonly #connections = new Set<Connection>();
+  readonly #owner: TermsOwner;
+  #isRef = true;
+  #state: 'idle' | 'starting' | 'listening' | 'closing' = 'idle';
+  #listener: { id: number; address: string } | undefined;
+  #whenEmpty: (() => void) | undefined;
+  #forgetSignal: () => void = nothing;
+
+  /** @internal */
+  constructor(plan: ServerPlan) {
+    super();
+    this.#plan = plan;
+    this.#owner = {
+      maxDataSize: plan.terms.maxDataSize,
+      connectionOf: () => this.#came(),
+      ready: (connection) => {
+        if (connection.closed || !this.#connections.has(connection)) return;
+        this.#clients.add(connection);
+        this.emit('connection', connection);
+      },
+    };
+  }
+
+  /** Its connections whose headers have come, in that order. */
+  get clients(): Connection[] {
+    return [...this.#clients];
+  }
+
+  /** Whether it listens. */
+  get listening(): boolean {
+    return this.#state === 'listening';
+  }
+
+  /**
+   * Listens, and resolves when it does. A callback as the last argument is called then, too.
+   *
+   * @throws {TypeError} naming what is wrong with the arguments
+   * @throws (as a rejection) SocketyError ERR_SOCKETY_LISTENING, MillraceError ERR_MILLRACE_ADDRESS_IN_USE,
+   *   ERR_MILLRACE_BIND_FAILED, ERR_MILLRACE_INVALID_TLS, or why the host has no address
+   */
+  listen(port?: number, host?: string, backlog?: number, callback?: () => void): Promise<this>;
+  listen(port?: number, backlog?: number, callback?: () => void): Promise<this>;
+  listen(port: number, host: string, callback: () => void): Promise<this>;
+  listen(port: number, callback: () => void): Promise<this>;
+  listen(path: string, backlog?: number, callback?: () => void): Promise<this>;
+  listen(path: string, callback: () => void): Promise<this>;
+  listen(options: ListenOptions, callback?: () => void): Promise<this>;
+  listen(...given: unknown[]): Promise<this> {
+    const callback = typeof given.at(-1) === 'function' ? (given.pop() as () => void) : undefined;
+    const plan = parseListen(given);
+    if (this.#state !== 'idle') {
+      return quiet(Promise.reject(new SocketyError('ERR_SOCKETY_LISTENING', 'The server listens already.')));
+    }
+    this.#state = 'starting';
+    if (callback !== undefined) this.once('listening', callback);
+    return quiet(this.#listen(plan));
+  }
+
+  async #listen(plan: ListenPlan): Promise<this> {
+    const { signal } = plan;
+    if (signal?.aborted) {
+      this.#state = 'idle';
+      throw signal.reason;
+    }
+    if (this.#isRef) this.#shared.hold();
+    try {
+      const [address, tls] = await Promise.all([placeOf(plan), this.#tls(), this.#shared.enter()]);
+      const { config } = this.#plan.terms;
+      this.#listener = this.#shared.listen({ ...config, address, tls, backlog: plan.backlog }, this.#owner);
+    } catch (error) {
+      this.#state = 'idle';
+      if (this.#isRef) this.#shared.release();
+      await this.#shared.leave();
+      if (this.listenerCount('error') > 0) this.emit('error', error as Error);
+      throw error;
+    }
+    this.#state = 'listening';
+    this.emit('listening');
+    if (signal !== undefined) this.#closeWith(signal);
+    return this;
+  }
+
+  #closeWith(signal: AbortSignal): void {
+    const abort = (): void => void this.close().catch(nothing);
+    if (signal.aborted) {
+      abort();
+      return;
+    }
+    signal.addEventListener('abort', abort, { once: true });
+    this.#forgetSignal = () => signal.removeEventListener('abort', abort);
+  }
+
+  async #tls(): Promise<Record<string, unknown> | undefined> {
+    const { tls } = this.#plan;
+    return tls && { ...(await loadTls(tls.plan)), http2: false, alpn: tls.alpn };
+  }
+
+  /** What it listens on, as `net.Server.address()` says it: a path for a unix socket; null: it does not. */
+  address(): AddressInfo | string | null {
+    const address = this.#listener?.address;
+    if (address === undefined) return null;
+    if (address.startsWith(UNIX)) return address.slice(UNIX.length);
+    return addressInfo(address);
+  }
+
+  /**
+   * Accepts no more connections; those that it has stay. Resolves when the last one has ended.
+   *
+   * @throws {SocketyError} (as a rejection) ERR_SOCKETY_NOT_LISTENING
+   */
+  async close(): Promise<this> {
+    const listener = this.#listener;
+    if (this.#state !== 'listening' || listener === undefined) {
+      throw new SocketyError('ERR_SOCKETY_NOT_LISTENING', 'The server does not listen.');
+    }
+    this.#state = 'closing';
+    this.#forgetSignal();
+    this.#shared.native.stopAccepting([listener.id]);
+    if (this.#connections.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#whenEmpty = resolve;
+      });
+    }
+    await this.#shared.stop(listener.id);
+    await this.#shared.leave();
+    if (this.#isRef) this.#shared.release();
+    this.#listener = undefined;
+    this.#state = 'idle';
+    this.emit('close');
+    return this;
+  }
+
+  /** Stops listening and closes its connections, for `await using`. Does nothing where it does not listen. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#state !== 'listening') return;
+    const closed = this.close();
+    for (const connection of this.#connections) connection.close();
+    await closed;
+  }
+
+  /**
+   * Sends to all `clients`, each message with an id of its own; `filter` chooses among them. Resolves when the last one is handed
+   * to the kernel.
+   *
+   * @throws (as a rejection) the first failure
+   */
+  async broadcast(
+    producer: Producer | Series | Heartbeat,
+    filter: (connection: Connection) => boolean = () => true,
+  ): Promise<void> {
+    await Promise.all(this.clients.filter(filter).map(async (connection) => connection.pass(producer)));
+  }
+
+  /** How many connections it has, also those whose header has not come. */
+  getConnections(): Promise<number> {
+    return Promise.resolve(this.#connections.size);
+  }
+
+  /** It keeps the process running while it listens, as it does from the beginning. */
+  ref(): this {
+    return this.#setRef(true);
+  }
+
+  /** It does not keep the process running; connections do. */
+  unref(): this {
+    return this.#setRef(false);
+  }
+
+  #setRef(isRef: boolean): this {
+    if (isRef === this.#isRef) return this;
+    this.#isRef = isRef;
+    if (this.#state !== 'idle') {
+      if (isRef) this.#shared.hold();
+      else this.#shared.release();
+    }
+    return this;
+  }
+
+  #came(): Connection {
+    if (this.maxConnections !== undefined && this.#connections.size >= this.maxConnections) return refused();
+    const connection: Connection = new Connection({
+      ended: () => {
+        this.#shared.release();
+        this.#connections.delete(connection);
+        this.#clients.delete(connection);
+        if (this.#connections.size === 0) this.#whenEmpty?.();
+      },
+    });
+    this.#connections.add(connection);
+    this.#shared.hold();
+    return connection;
+  }
+}
+
+/** One that ends as soon as it has its socket, and that nobody is told of. */
+function refused(): Connection {
+  const connection = new Connection();
+  process.nextTick(() => connection.close(true));
+  return connection;
+}
+
+function placeOf({ to }: ListenPlan): Promise<string> {
+  return 'path' in to ? Promise.resolve(`${UNIX}${to.path}`) : addressOf(to.host, to.port);
+}
+
+const UNIX = 'unix:';

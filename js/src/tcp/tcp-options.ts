@@ -1,0 +1,95 @@
+/** What a TCP server is given: the types, and the checks, which name what is wrong. Opens nothing. */
+
+import { NOTHING, readFlag, readNumber, readObject, shown } from '../options/fields.js';
+import type { Bytes } from './tcp-outgoing.js';
+
+/** Options of `createServer`. */
+export interface TCPServerOptions {
+  /**
+   * What may wait to be taken of a connection: characters (UTF-16 units) of its `buffer` and bytes of its `bytes`, together. When
+   * met: the connection is not read until something is taken; what is on its way then, up to 384 KiB, still comes. Default 1 MiB.
+   */
+  bufferLimit?: number;
+  /**
+   * Bytes that may wait to leave a connection. When met: `write` takes only what there is room for, and `onDrain` is called when
+   * half of it is free. Default 256 KiB.
+   */
+  writeLimit?: number;
+  /**
+   * Milliseconds that promises of callbacks may take once the client has sent its last byte, counted anew with all that leaves.
+   * When met: `onError` is called, and the connection is closed. Default 30,000.
+   */
+  endTimeoutMs?: number;
+  /** Whether other processes may listen on the same port, if they ask for it, too. Not on Windows. Default false. */
+  reusePort?: boolean;
+}
+
+/** Checked options. */
+export interface ServerPlan {
+  readonly bufferLimit: number;
+  readonly writeLimit: number;
+  readonly endTimeoutMs: number;
+  readonly reusePort: boolean | undefined;
+}
+
+/** @throws {TypeError} naming every problem */
+export function parseServer(options: unknown): ServerPlan {
+  const problems: string[] = [];
+  const root = options === undefined ? NOTHING : readObject(options, 'options', KEYS, problems);
+  const number = (name: keyof typeof LIMITS) => {
+    const { byDefault, ...range } = LIMITS[name];
+    return readNumber(root[name], `options.${name}`, range, problems) ?? byDefault;
+  };
+  const plan = {
+    bufferLimit: number('bufferLimit'),
+    writeLimit: number('writeLimit'),
+    endTimeoutMs: number('endTimeoutMs'),
+    reusePort: readFlag(root['reusePort'], 'options.reusePort', problems),
+  };
+  refuse(problems);
+  return plan;
+}
+
+/** @throws {TypeError} naming every problem */
+export function checkListen(port: unknown, host: unknown): void {
+  const problems: string[] = [];
+  if (port === undefined) problems.push("argument 'port' is required");
+  readNumber(port, "argument 'port'", PORTS, problems);
+  if (typeof host !== 'string' || host === '' || host.includes('\0')) {
+    problems.push(`argument 'host' must be a name or an address, not ${shown(host)}`);
+  }
+  refuse(problems);
+}
+
+/** @throws {TypeError} naming each that is not one */
+export function checkCallbacks(callbacks: Readonly<Record<string, unknown>>): void {
+  const problems = Object.entries(callbacks)
+    .filter(([, callback]) => callback !== null && callback !== undefined && typeof callback !== 'function')
+    .map(([name, callback]) => `property '${name}' must be a function or null, not ${shown(callback)}`);
+  refuse(problems);
+}
+
+/** @throws {TypeError} if it is no number of things to take */
+export function checkMax(max: unknown): void {
+  const problems: string[] = [];
+  readNumber(max, "argument 'max'", { least: 1, most: Number.MAX_SAFE_INTEGER }, problems);
+  refuse(problems);
+}
+
+/** @throws {TypeError} if it cannot be written */
+export function checkData(data: unknown): asserts data is string | Bytes {
+  if (typeof data === 'string' || ArrayBuffer.isView(data) || data instanceof ArrayBuffer) return;
+  throw new TypeError(`argument 'data' must be a string, an ArrayBuffer or a view of one, not ${shown(data)}`);
+}
+
+function refuse(problems: readonly string[]): void {
+  if (problems.length > 0) throw new TypeError(problems.join('; '));
+}
+
+const LIMITS = {
+  bufferLimit: { least: 1, most: 2 ** 28, byDefault: 1024 * 1024 },
+  writeLimit: { least: 4096, most: 1024 * 1024, byDefault: 256 * 1024 },
+  endTimeoutMs: { least: 1, most: 86_400_000, byDefault: 30_000 },
+} as const;
+const KEYS = [...Object.keys(LIMITS), 'reusePort'];
+const PORTS = { least: 0, most: 65_535 };

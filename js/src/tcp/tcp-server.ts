@@ -1,0 +1,247 @@
+/** A TCP server with callbacks: where it listens, whom it calls, and its connections. Owns no gateway. */
+
+import type { AddressInfo } from 'node:net';
+
+import { MillraceError } from '../errors.js';
+import { nothing } from '../log/quiet.js';
+import { print, readable } from '../log/report.js';
+import { addressInfo, addressOf } from '../options/listen-address.js';
+import { type Keeper, TCPConnection } from './tcp-connection.js';
+import { Shared, type StreamOwner } from './tcp-gateway.js';
+import { checkCallbacks, checkListen, parseServer, type ServerPlan, type TCPServerOptions } from './tcp-options.js';
+
+/** What a server calls for a connection. `this` is the server. A promise that it returns is not waited for by other callbacks. */
+export type TCPCallback = (this: TCPServer, connection: TCPConnection) => void | Promise<void>;
+
+/**
+ * Makes a server, which does not listen yet.
+ *
+ * @throws {TypeError} naming what is wrong with the options
+ * @example
+ * ```ts
+ * const server = createServer();
+ * server.onData = (connection) => {
+ *   connection.write(connection.read() ?? '');
+ * };
+ * await server.listen(7000);
+ * ```
+ */
+export function createServer(options?: TCPServerOptions): TCPServer {
+  return new TCPServer(parseServer(options));
+}
+
+/** See {@link createServer}. Its callbacks are properties, null at first, and may be changed at any time. */
+export class TCPServer {
+  /** Somebody has connected. */
+  onConnection: TCPCallback | null = null;
+  /** Something has come, which is in the connection's `buffer`. */
+  onData: TCPCallback | null = null;
+  /**
+   * The client has sent its last byte; called once, behind all data. The connection is closed when this has returned, its promise
+   * and those of earlier callbacks are settled, and what was written has left: also what `onDrain` writes, if less was taken.
+   */
+  onEnd: TCPCallback | null = null;
+  /** There is room again, after a `write` that took less than it was given. */
+  onDrain: TCPCallback | null = null;
+  /** A connection has ended, for whatever reason. Called once for each that `onConnection` was called for, after all else. */
+  onClose: TCPCallback | null = null;
+  /**
+   * A callback threw, or its promise was rejected: the connection is being closed. Also what failed of no connection, for example
+   * because descriptors ran out. Without it errors are printed to the standard error output.
+   */
+  onError: ((this: TCPServer, error: Error, connection?: TCPConnection) => void) | null = null;
+  /** The connections that have not ended, by their `fd`. */
+  readonly connections: Map<number, TCPConnection> = new Map();
+  readonly #plan: ServerPlan;
+  readonly #shared = Shared.get();
+  #state: 'idle' | 'starting' | 'listening' | 'closing' = 'idle';
+  #listener: { id: number; address: AddressInfo } | undefined;
+  #starting: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> = Promise.resolve();
+  #whenEmpty: () => void = nothing;
+
+  /** @internal */
+  constructor(plan: ServerPlan) {
+    this.#plan = plan;
+  }
+
+  /** Whether it listens. */
+  get listening(): boolean {
+    return this.#state === 'listening';
+  }
+
+  /** The port that it listens on; 0 where it does not. */
+  get port(): number {
+    return this.#listener?.address.port ?? 0;
+  }
+
+  /** What it listens on; null: it does not. */
+  address(): AddressInfo | null {
+    return this.#listener === undefined ? null : { ...this.#listener.address };
+  }
+
+  /**
+   * Listens, and resolves when it does. Does not block.
+   *
+   * @param port 0 picks a free one: see `port`
+   * @param host default `'0.0.0.0'`, every interface of IPv4; `'::'` is every one of both
+   * @throws {TypeError} naming what is wrong with the arguments or the callbacks
+   * @throws (as a rejection) MillraceError ERR_MILLRACE_LISTENING, ERR_MILLRACE_ADDRESS_IN_USE, ERR_MILLRACE_BIND_FAILED, or why
+   *   the host has no address
+   */
+  listen(port: number, host = '0.0.0.0'): Promise<this> {
+    checkListen(port, host);
+    const { onConnection, onData, onEnd, onDrain, onClose, onError } = this;
+    checkCallbacks({ onConnection, onData, onEnd, onDrain, onClose, onError });
+    if (this.#state !== 'idle') {
+      return Promise.reject(new MillraceError('ERR_MILLRACE_LISTENING', 'the server listens already'));
+    }
+    this.#state = 'starting';
+    const listening = this.#listen(port, host);
+    this.#starting = listening.catch(nothing);
+    // another promise: if nobody waits for it, its failure is still told
+    return listening.then((server) => server);
+  }
+
+  async #listen(port: number, host: string): Promise<this> {
+    this.#shared.hold();
+    try {
+      const [address] = await Promise.all([addressOf(host, port), this.#shared.enter()]);
+      const { reusePort } = this.#plan;
+      const { id, address: bound } = this.#shared.listen({ ...CONFIG, address, reusePort }, this.#owner);
+      this.#listener = { id, address: addressInfo(bound) };
+    } catch (error) {
+      this.#state = 'idle';
+      this.#shared.release();
+      await this.#shared.leave();
+      throw error;
+    }
+    this.#state = 'listening';
+    return this;
+  }
+
+  /**
+   * Closes a connection, as its own `close` does.
+   *
+   * @throws {TypeError} if it is none
+   */
+  closeConnection(connection: TCPConnection): boolean {
+    if (!(connection instanceof TCPConnection)) {
+      throw new TypeError("argument 'connection' must be a TCPConnection");
+    }
+    return connection.close();
+  }
+
+  /**
+   * Stops listening and closes all connections, each behind what was written on it; those that have not ended after five seconds
+   * are cut. Resolves when the last `onClose` was called. Does nothing where it does not listen; where it is about to, it does first.
+   */
+  close(): Promise<void> {
+    if (this.#state === 'listening') this.#closing = this.#close();
+    else if (this.#state === 'starting') {
+      this.#closing = this.#starting.then(() => (this.#state === 'idle' ? undefined : this.close()));
+    }
+    return this.#closing;
+  }
+
+  /** `close()`, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    const { id } = this.#listener as { id: number };
+    this.#state = 'closing';
+    this.#shared.native.stopAccepting([id]);
+    const empty = new Promise<void>((resolve) => {
+      this.#whenEmpty = resolve;
+    });
+    for (const connection of [...this.connections.values()]) connection.close();
+    if (this.connections.size === 0) this.#whenEmpty();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
+    });
+    await Promise.race([empty, late]);
+    clearTimeout(timer);
+    // what is left is cut; its end is told like any other
+    await this.#shared.stop(id);
+    await empty;
+    await this.#shared.leave();
+    this.#shared.release();
+    this.#listener = undefined;
+    this.#state = 'idle';
+  }
+
+  /** What the thread's gateway tells it. */
+  readonly #owner: StreamOwner = {
+    came: (peer, link) => {
+      // it is cut with the listener
+      if (this.#state !== 'listening') return undefined;
+      const connection = new TCPConnection(link, peer, this.#plan, this.#keeper);
+      this.connections.set(connection.fd, connection);
+      return connection;
+    },
+    fails: (error) => {
+      if (this.onError === null) return false;
+      this.#tell(error);
+      return true;
+    },
+  };
+
+  /** What its connections tell it. */
+  readonly #keeper: Keeper = {
+    call: (callback, connection) => this.#call(callback, connection),
+    failed: (error, connection) => this.#failed(error, connection),
+    gone: (connection) => {
+      this.connections.delete(connection.fd);
+      this.#call('onClose', connection);
+      if (this.connections.size === 0) this.#whenEmpty();
+    },
+  };
+
+  #call(name: 'onConnection' | 'onData' | 'onEnd' | 'onDrain' | 'onClose', connection: TCPConnection): void {
+    const callback = this[name];
+    if (callback === null || callback === undefined) return;
+    try {
+      const result: unknown = callback.call(this, connection);
+      if (typeof (result as Promise<void> | undefined)?.then !== 'function') return;
+      connection.begins();
+      Promise.resolve(result)
+        .catch((error: unknown) => this.#failed(error, connection))
+        .then(() => connection.settles());
+    } catch (error) {
+      this.#failed(error, connection);
+    }
+  }
+
+  #failed(thrown: unknown, connection: TCPConnection): void {
+    const error = thrown instanceof Error ? thrown : new Error(readable(thrown), { cause: thrown });
+    this.#tell(error, connection);
+    connection.close();
+  }
+
+  #tell(error: Error, connection?: TCPConnection): void {
+    if (this.onError === null || this.onError === undefined) return printed('a callback failed', error);
+    try {
+      this.onError.call(this, error, connection);
+    } catch (thrown) {
+      printed('a callback failed', error);
+      printed('onError failed', thrown);
+    }
+  }
+}
+
+function printed(what: string, cause: unknown): void {
+  print(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', `${what}: ${readable(cause)}`, { cause }));
+}
+
+/** How its listener is, beside the address. */
+const CONFIG = {
+  protocol: 'tcp',
+  options: { framing: 'none', asStream: true },
+  backlog: 1024,
+};
+
+/** Time that connections have to end when their server is closed. */
+const CLOSE_TIMEOUT_MS = 5_000;

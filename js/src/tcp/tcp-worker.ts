@@ -1,0 +1,68 @@
+/** Streams of raw TCP in the thread that has them: their sockets' events. Owns which connection a socket is. */
+
+import type { NativeGateway, NativeWorker } from '../addon/binding.js';
+import type { ProtocolEvent, ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
+import { EVENT_TCP_OPENED, EVENT_TCP_WRITTEN } from '../worker/kinds.generated.js';
+import { type PeerInfo, readOpened } from '../worker/peer.js';
+import type { TCPConnection } from './tcp-connection.js';
+
+/** What a connection needs of the native side. */
+export interface Link {
+  readonly worker: NativeWorker;
+  readonly gateway: NativeGateway;
+  readonly socketId: number;
+}
+
+/** Makes the connection of a socket that is there, by the terms of the listener with this id. */
+export type Opener = (terms: number, peer: PeerInfo, link: Link) => TCPConnection | undefined;
+
+/** The sockets of one gateway. */
+export class Streams {
+  readonly #connections = new Map<number, TCPConnection>();
+  readonly #open: Opener;
+
+  constructor(open: Opener) {
+    this.#open = open;
+  }
+
+  /** The streams of this gateway are these. */
+  static of(gateway: NativeGateway, open: Opener): Streams {
+    const streams = new Streams(open);
+    ALL.set(gateway, streams);
+    return streams;
+  }
+
+  find(socketId: number): TCPConnection | undefined {
+    return this.#connections.get(socketId);
+  }
+
+  opened({ socketId, fields }: ProtocolEvent, host: ProtocolHost): void {
+    const { terms, peer } = readOpened(fields);
+    const link = { worker: host.worker, gateway: host.gateway, socketId };
+    const connection = this.#open(terms, peer, link);
+    // its listener was stopped meanwhile, and it ends
+    if (connection === undefined) return;
+    this.#connections.set(socketId, connection);
+    connection.opened();
+  }
+
+  closed(socketId: number): void {
+    const connection = this.#connections.get(socketId);
+    this.#connections.delete(socketId);
+    connection?.gone();
+  }
+}
+
+const ALL = new WeakMap<NativeGateway, Streams>();
+
+/** What is done with the events of streams in a thread; only those of a gateway with servers of this thread have any. */
+export function tcpWorker(host: ProtocolHost): ProtocolWorker {
+  const streams = ALL.get(host.gateway);
+  return {
+    events: {
+      [EVENT_TCP_OPENED]: (event) => streams?.opened(event, host),
+      [EVENT_TCP_WRITTEN]: ({ socketId }) => streams?.find(socketId)?.written(),
+    },
+    closed: (socketId) => streams?.closed(socketId),
+  };
+}
