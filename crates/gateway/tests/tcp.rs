@@ -1,5 +1,5 @@
 //! Raw TCP from the accepted connection to its end: messages in every framing, and bounds. Peers that have sent their last byte
-//! are in `tcp_ends.rs`, what handlers in JavaScript see in `__test__/tcp.test.mjs`.
+//! are in `tcp_ends.rs`, what handlers in JavaScript see in `__test__/tcp/tcp.test.mjs`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
 //! Raw TCP as streams, which the protocol's own code in JavaScript has: who is there, what is written, and ends behind that.
-//! What servers in JavaScript make of it is in `__test__/tcp-server.test.mjs`.
+//! What servers in JavaScript make of it is in `__test__/tcp/server.test.mjs`.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,0 +1,278 @@
+// Compiled, never run: what the published types must accept and refuse.
+import {
+  type AnswerLimits,
+  type BackplaneOptions,
+  type ClusterInfo,
+  type ClusterNode,
+  close,
+  clusterInfo,
+  copySubscriptions,
+  createGateway,
+  createVirtualSocket,
+  deleteVirtualSocket,
+  type FileLimits,
+  type Gateway,
+  type GatewayLimits,
+  getDebugState,
+  getKey,
+  type HttpLimits,
+  hasSubscriptions,
+  type Limits,
+  type Listener,
+  type ListenerLimits,
+  type ListenerOptions,
+  type LogLevel,
+  type LogLine,
+  type MillraceError,
+  type Origins,
+  type PathOptions,
+  type ProtocolName,
+  type RespLimits,
+  type RespOptions,
+  type RespUser,
+  type Server,
+  type StartOptions,
+  type StaticOptions,
+  type Stats,
+  send,
+  setKey,
+  setKeyIf,
+  setToken,
+  start,
+  stats,
+  subscribe,
+  type TcpFraming,
+  type TcpOptions,
+  unsubscribe,
+  type WorkerModule,
+  // biome-ignore lint/correctness/useImportExtensions: the built file, as users get it
+} from '../../js/dist/index.mjs';
+
+const options: StartOptions = {
+  bind: ['127.0.0.1:0', { address: 'unix:/tmp/x', protocol: 'http' }],
+  workerPath: new URL('file:///worker.mjs'),
+  threads: 2,
+  workerArg: { any: 'thing' },
+  ioThreads: 1,
+  ioUring: false,
+  limits: { messageBytes: 1024, outboxPolicy: 'dropOldest', backplaneFull: 'drop', handlerTimeoutMs: 100 },
+  origins: ['https://a.example'],
+  onError: (error: MillraceError) => {
+    const code: string = error.code;
+    void code;
+  },
+  onLog: ({ time, level, target, message, fields }: LogLine) => {
+    const known: LogLevel = level;
+    const parts: [number, string, string, string | number | boolean | undefined] = [time, target, message, fields['x']];
+    void [known, parts];
+  },
+  logLevel: 'warn,millrace::connection=debug',
+};
+
+const link: BackplaneOptions = {
+  url: 'rediss://a,b:6380',
+  prefix: 'app',
+  user: 'me',
+  password: 'secret',
+  tls: { ca: ['ca.pem', new Uint8Array(1)], cert: 'cert.pem', key: new URL('file:///key.pem'), servername: 'a' },
+  waitMs: 5000,
+};
+
+const origins: Origins = 'same-host';
+const paths: PathOptions = { events: true, stats: '/numbers' };
+const files: StaticOptions = { directory: 'public' };
+const user: RespUser = { name: 'a', password: 'b', channels: ['c*'] };
+const access: RespOptions = { protocol: 'resp', users: [user], publishAs: 'text' };
+const protocols: ProtocolName[] = ['http', 'resp', 'tcp'];
+const framings: TcpFraming[] = ['line', 'length', 'none'];
+const raw: TcpOptions = { protocol: 'tcp', framing: 'length', lengthBytes: 2 };
+const listeners: Listener[] = [
+  { address: ':1', origins, ...paths, static: [files, 'other'], rawMethods: true, limits: { messageBytes: 1 } },
+  { address: ':2', protocol: 'http', websocketPath: '/ws', tls: false },
+  { address: ':4', ...raw, tls: { cert: 'a', key: 'b' }, limits: { messageBytes: 1024 } },
+  { address: ':5', protocol: 'tcp', framing: 'line', allowHttp: true },
+  { address: ':3', ...access, reusePort: true, trustProxy: ['private'], proxyProtocol: true },
+];
+for (const listener of listeners) {
+  if (listener.protocol === undefined || listener.protocol === 'http') void listener.websocketPath;
+  else if (listener.protocol === 'resp') void listener.users?.[0]?.password;
+  else if (listener.protocol === 'tcp') void listener.framing;
+}
+void [protocols, framings];
+
+// the limits of a listener are those of every listener and of its protocol
+const common: ListenerLimits = { messageBytes: 1024 };
+const ofHttp: HttpLimits & FileLimits & AnswerLimits = { bodyBytes: 1, staticCheckMs: 0, answerTimeoutMs: 1 };
+const ofResp: RespLimits = { keysBytes: 1, subscriptionsPerSocket: 1 };
+const ofGateway: GatewayLimits = { outboxBytes: 1 };
+const everything: Limits = { ...common, ...ofHttp, ...ofResp, ...ofGateway };
+const anyListener: ListenerOptions = { address: ':1', limits: common };
+const limited: Listener[] = [
+  { address: ':1', limits: { ...common, ...ofHttp } },
+  { address: ':2', protocol: 'http', limits: { bodyBytes: 1, staticCheckMs: 0, answerTimeoutMs: 1, idleTimeoutMs: 1 } },
+  { address: ':3', protocol: 'resp', limits: { keysBytes: 1, subscriptionsPerSocket: 1, idleTimeoutMs: 1 } },
+  { address: ':4', protocol: 'tcp', framing: 'none', limits: { idleTimeoutMs: 1 } },
+  { ...anyListener, ...access },
+];
+for (const { limits } of limited) void limits?.messageBytes;
+void (() => start({ bind: limited, limits: everything }));
+
+// @ts-expect-error a limit of the other protocol
+const ofOther: Listener = { address: ':1', protocol: 'resp', limits: { bodyBytes: 5 } };
+// @ts-expect-error a limit of files, beside one of every listener
+const ofFiles: Listener = { address: ':1', protocol: 'resp', limits: { messageBytes: 5, staticCheckMs: 5 } };
+// @ts-expect-error a limit of RESP, where HTTP is spoken
+const ofNamedHttp: Listener = { address: ':1', protocol: 'http', limits: { keysBytes: 5 } };
+// @ts-expect-error a limit of RESP, where HTTP is the default
+const ofDefault: Listener = { address: ':1', limits: { keysBytes: 5 } };
+// @ts-expect-error a limit of HTTP, where the protocol has none of its own
+const ofNone: Listener = { address: ':1', protocol: 'tcp', framing: 'none', limits: { bodyBytes: 5 } };
+// @ts-expect-error a limit of the gateway
+const ofTheGateway: Listener = { address: ':1', limits: { outboxBytes: 5 } };
+// @ts-expect-error no such limit
+const ofNobody: Listener = { address: ':1', protocol: 'tcp', framing: 'none', limits: { nothing: 5 } };
+// @ts-expect-error a limit of RESP, of which not every listener has one
+const notCommon: ListenerLimits = { keysBytes: 5 };
+void [ofOther, ofFiles, ofNamedHttp, ofDefault, ofNone, ofTheGateway, ofNobody, notCommon];
+void (() => {
+  // @ts-expect-error a limit of the other protocol
+  return start({ bind: [{ address: ':1', protocol: 'resp', limits: { bodyBytes: 5 } }] });
+});
+
+// @ts-expect-error an option of the other protocol
+const mixed: Listener = { address: ':1', protocol: 'resp', origins: '*' };
+// @ts-expect-error an option of the other protocol
+const mixedToo: Listener = { address: ':1', protocol: 'http', password: 'x' };
+// @ts-expect-error a framing is required
+const unframed: Listener = { address: ':1', protocol: 'tcp' };
+// @ts-expect-error no such length
+const odd: Listener = { address: ':1', protocol: 'tcp', framing: 'length', lengthBytes: 3 };
+// @ts-expect-error no such protocol
+const unknown: Listener = { address: ':1', protocol: 'gopher' };
+void [mixed, mixedToo, unframed, odd, unknown];
+
+export async function use(): Promise<void> {
+  const server: Server = await start(options);
+  const addresses: string[] = server.addresses;
+  await server.replaceWorkers();
+  await server.replaceWorkers({ signal: AbortSignal.timeout(1000) });
+  await server.stop({ drain: 100 });
+  await server.stop();
+  void addresses;
+  const posted: number =
+    send(1, 'text') +
+    send('channel', new Uint8Array(1)) +
+    send([1, 'channel', new ArrayBuffer(1)], 'x', { except: [1] });
+  const ids: number[] = [
+    ...subscribe(1, 'c'),
+    ...subscribe(['c', 1], 'd', 2),
+    ...unsubscribe(1, 'c'),
+    ...copySubscriptions('a', 'b'),
+  ];
+  const has: boolean =
+    hasSubscriptions('c') && deleteVirtualSocket(2, 1) && close(1, 4000, 'bye') && setKeyIf('k', 'v', 'w');
+  const virtual: number = createVirtualSocket(1) + createVirtualSocket(1, 5) + createVirtualSocket(1, 'prefix');
+  const value: Uint8Array | undefined = getKey('k') ?? setKey('k', 'v');
+  setToken(1, 'token');
+  const gateway: Gateway = createGateway();
+  const more: number = gateway.send(1, 'x');
+  const now: Stats = stats();
+  getDebugState('channels');
+  getDebugState('sockets', 1);
+  void [posted, ids, has, virtual, value, more, now];
+
+  const info: ClusterInfo = await clusterInfo();
+  const { nodes, subscribers, isComplete } = await gateway.clusterInfo(['room', new Uint8Array(1)]);
+  const [first]: ClusterNode[] = nodes;
+  const counts: (number | undefined)[] = [subscribers[0], first?.sockets, first?.channels, first?.subscriptions];
+  const state: 'connecting' | 'ready' | 'lost' | undefined = now.backplane?.state;
+  const lost: number = (now.backplane?.missed ?? 0) + (now.backplane?.unconfirmed ?? 0);
+  void [info, isComplete, first?.id, first?.isSelf, counts, state, lost];
+  await start({ bind: 'x', backplane: 'redis://localhost' });
+  await start({ bind: 'x', backplane: link });
+
+  // @ts-expect-error a channel has a name
+  await clusterInfo([5]);
+  // @ts-expect-error the names are a list
+  await clusterInfo('room');
+  // @ts-expect-error a link has a URL
+  await start({ bind: 'x', backplane: { prefix: 'app' } });
+  // @ts-expect-error no such option
+  await start({ bind: 'x', backplane: { url: 'nats://h', nkey: 'x' } });
+  // @ts-expect-error a time is a number
+  await start({ bind: 'x', backplane: { url: 'nats://h', waitMs: '5s' } });
+  // @ts-expect-error bind is required
+  await start({ workerPath: 'x' });
+  // @ts-expect-error no such limit
+  await start({ bind: 'x', limits: { nothing: 1 } });
+  // @ts-expect-error no such policy
+  await start({ bind: 'x', limits: { outboxPolicy: 'explode' } });
+  // @ts-expect-error a line is an object
+  await start({ bind: 'x', onLog: (line: string) => void line });
+  // @ts-expect-error data is text or bytes
+  send(1, 5);
+  // @ts-expect-error an id is a number
+  createVirtualSocket('1');
+  // @ts-expect-error no such mode
+  getDebugState('nonsense');
+  setToken(1, {});
+  // @ts-expect-error a token is required
+  setToken(1);
+}
+
+const worker: WorkerModule = {
+  async handleStart(arg) {
+    void arg;
+  },
+  handleOpen(socketId, ip, headers, request) {
+    const parts: [number, string, string | undefined, string] = [socketId, ip, headers.cookie, request.path];
+    void parts;
+    return request.protocols.includes('v1') ? { protocol: 'v1', token: 'x' } : { status: 401, body: 'no' };
+  },
+  handleTextMessage(text, socketId, token) {
+    const parts: [string, number, Uint8Array | undefined] = [text, socketId, token];
+    void parts;
+  },
+  async handleBinaryMessage(data, socketId) {
+    send(socketId, data);
+  },
+  handleClose(socketId, token, code, reason) {
+    const parts: [number, Uint8Array | undefined, number | undefined, string | undefined] = [
+      socketId,
+      token,
+      code,
+      reason,
+    ];
+    void parts;
+  },
+  handleDrain(socketId) {
+    void socketId;
+  },
+  async handleEnd(socketId, token) {
+    const parts: [number, Uint8Array | undefined] = [socketId, token];
+    void parts;
+  },
+  async fetch(request, info) {
+    const parts: [string, string, number] = [request.url, info.ip, info.port];
+    void parts;
+    if (request.method === 'GET') return new Response(await request.text());
+    return { status: 201, headers: { 'set-cookie': ['a=1', 'b=2'] }, body: 'plain' };
+  },
+  handleStop() {},
+};
+void worker;
+void (() => start({ bind: ':0', handlers: worker, websocketPath: ['/a', '/b'] }));
+
+const wrong: WorkerModule = {
+  // @ts-expect-error an answer is a Response or a plain object
+  fetch: () => 5,
+  // @ts-expect-error an id is a number
+  handleEnd(socketId: string) {
+    void socketId;
+  },
+  // @ts-expect-error text is a string
+  handleTextMessage(text: number) {
+    void text;
+  },
+};
+void wrong;

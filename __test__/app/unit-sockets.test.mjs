@@ -1,0 +1,45 @@
+// The WebSockets of an app: which are remembered. Without a network.
+import { createRequire } from 'node:module';
+import test from 'ava';
+
+const { Sockets } = createRequire(import.meta.url)('../../js/dist/http/app-sockets.js');
+
+/** Sockets of a gateway where every socket exists. */
+function made(open) {
+  const sockets = new Sockets();
+  sockets.belongTo({ getDebugState: () => ({}) });
+  const asked = [];
+  sockets.add('/', { open, message: (_socket, message) => void asked.push(message) });
+  const request = { url: '/', path: '/', headers: {}, protocols: ['a'] };
+  return { asked, sockets, open: () => sockets.open(1, '127.0.0.1', request) };
+}
+
+test('one that is accepted is remembered until its close', async (t) => {
+  for (const answer of [true, undefined, null, {}, { protocol: 'a' }]) {
+    for (const promised of [false, true]) {
+      const { asked, sockets, open } = made(() => (promised ? Promise.resolve(answer) : answer));
+      t.is(await open(), answer);
+      sockets.message(1, 'before');
+      sockets.close(1, 1000, '');
+      sockets.message(1, 'after');
+      t.deepEqual(asked, ['before']);
+    }
+  }
+});
+
+test('one that is refused is not, nor is one whose answer is none', async (t) => {
+  for (const answer of [false, { status: 403 }]) {
+    const { asked, sockets, open } = made(() => answer);
+    t.is(await open(), answer);
+    sockets.message(1, 'who is this?');
+    t.deepEqual(asked, []);
+  }
+  for (const answer of [{ protocol: 'b' }, { status: 99 }, { headers: { a: 'b\nc' } }, { token: () => {} }]) {
+    for (const promised of [false, true]) {
+      const { asked, sockets, open } = made(() => (promised ? Promise.resolve(answer) : answer));
+      await t.throwsAsync(async () => open(), { instanceOf: TypeError });
+      sockets.message(1, 'who is this?');
+      t.deepEqual(asked, []);
+    }
+  }
+});

@@ -1,0 +1,54 @@
+// Short texts that handlers send to the socket they are handling leave together: not later than users can stand, and
+// before whatever else the worker does.
+import test from 'ava';
+
+import { ask, open, ownServer, worker } from '../support/server.mjs';
+import { connect } from '../support/ws-client.mjs';
+
+test('a slow handler keeps back no reply of the handlers before it', async (t) => {
+  const server = await ownServer(t, { workerPath: worker('commands'), threads: 1, ioThreads: 1 });
+  const clients = [];
+  for (let index = 0; index < 5; index++) clients.push(await open(t, server));
+  // each handler keeps its worker busy until its key is there; all wait in one batch behind the first
+  const floods = clients.map((ws, index) => {
+    return ask(ws, { cmd: 'flood', who: 0, count: 0, prefix: '', after: `turn ${index}` });
+  });
+  for (const [index, flood] of floods.entries()) {
+    // slow enough to be seen as slow, and each reply is awaited before the next handler may end
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await server.call('setKey', `turn ${index}`, 'now');
+    t.is(await flood, 0);
+  }
+});
+
+test('a reply goes before the goodbye of a server that its handler stops', async (t) => {
+  const server = await ownServer(t);
+  const [address] = await server.run('stop-from-handler', worker('stopper'));
+  const clients = [];
+  for (let index = 0; index < 10; index++) clients.push(await connect(t, address));
+  clients[0].send('stop');
+  t.is(await clients[0].text(), 'goodbye');
+  for (const ws of clients) t.is((await ws.closed()).code, 1001);
+});
+
+test('a reply to a socket that closed meanwhile is counted', async (t) => {
+  // its end waits for the handler of its message, and not for long
+  const limits = { closeTimeoutMs: 500, workerTimeoutMs: 0 };
+  const server = await ownServer(t, { workerPath: worker('commands'), threads: 1, ioThreads: 1, limits });
+  const [one, two] = [await open(t, server), await open(t, server)];
+  const before = await server.call('stats');
+  // while the worker is busy, a message comes and its sender goes
+  const busy = ask(two, { cmd: 'flood', who: 0, count: 0, prefix: '', after: 'go' });
+  one.send(JSON.stringify({ cmd: 'ping', n: 1 }));
+  one.destroy();
+  while ((await server.call('stats')).sockets === before.sockets);
+  await server.call('setKey', 'go', 'now');
+  await busy;
+  // the reply to `two`, and the one to the socket that is gone
+  const both = async () => (await server.call('stats')).deliveries - before.deliveries;
+  while ((await both()) < 2);
+  t.is(await both(), 2);
+  const dropped = async () => (await server.call('stats')).droppedByClose - before.droppedByClose;
+  while ((await dropped()) < 1);
+  t.is(await dropped(), 1);
+});

@@ -1,0 +1,51 @@
+// What `nodeHandler` takes, what a module may not have beside it, and handlers on the calling thread.
+import { createServer } from 'node:http';
+import test from 'ava';
+
+import { readWorkerModule } from '../../js/dist/worker/module.js';
+import { nodeHandler } from '../support/millrace-node.mjs';
+
+const MESSAGE = Symbol.for('millrace.message');
+const listener = (_req, res) => res.end();
+
+test('what is no listener is an error that says so', (t) => {
+  for (const wrong of [undefined, null, 7, 'app', {}, []]) {
+    t.throws(() => nodeHandler(wrong), {
+      instanceOf: TypeError,
+      message: /^listener must be a request listener, or an app/,
+    });
+  }
+});
+
+test('a promise of what is no listener rejects when it is waited for', async (t) => {
+  await t.throwsAsync(nodeHandler(Promise.resolve({}))[MESSAGE].ready(), { instanceOf: TypeError });
+  await t.throwsAsync(nodeHandler(Promise.reject(new Error('no app')))[MESSAGE].ready(), { message: 'no app' });
+  await t.notThrowsAsync(nodeHandler(Promise.resolve(listener))[MESSAGE].ready());
+});
+
+test('apps are told apart by what they have', async (t) => {
+  const ready = [];
+  const fastify = { routing: listener, ready: async () => void ready.push('fastify') };
+  const nest = { init: async () => void ready.push('nest'), getHttpAdapter: () => ({ getInstance: () => listener }) };
+  const koa = {
+    callback() {
+      ready.push('koa');
+      return listener;
+    },
+  };
+  for (const app of [fastify, nest, koa, createServer(listener)]) await nodeHandler(app)[MESSAGE].ready();
+  t.deepEqual(ready, ['fastify', 'nest', 'koa']);
+});
+
+test('a module has either `fetch` or a listener of Node', (t) => {
+  const handler = nodeHandler(listener);
+  const both = { fetch: () => new Response(), default: handler };
+  t.throws(() => readWorkerModule(both, 'here'), {
+    instanceOf: TypeError,
+    message: /either 'fetch' or what nodeHandler made/,
+  });
+  const read = readWorkerModule({ default: handler, handleTextMessage() {} }, 'here');
+  t.is(read.message, handler[MESSAGE]);
+  t.is(typeof read.handleTextMessage, 'function');
+  t.is(readWorkerModule(handler, 'options.handlers').message, handler[MESSAGE]);
+});

@@ -1,0 +1,74 @@
+// The client of the splice multiplexer, where it loses its connection and makes another.
+import test from 'ava';
+import { until } from '../support/deadline.mjs';
+import { client, each, next, opened, throwsNamed, told } from '../support/splice-client.mjs';
+import { echo, multiplexer } from '../support/splice-multiplexer.mjs';
+
+each('with reconnect, open sockets are opened again', async (t, multiplexer) => {
+  const target = await echo(t);
+  const splice = await multiplexer();
+  const mux = client(t, splice, { reconnect: { min: 1, max: 20 } });
+  const states = [];
+  for (const type of ['open', 'close']) mux.addEventListener(type, () => states.push([type, mux.readyState]));
+  const options = { protocols: ['a', 'b'], headers: { 'X-Name': 'me' } };
+  const socket = mux.open(`${target.url}/hello`, options);
+  const events = told(socket);
+  const other = await opened(mux, target.url);
+  const closing = await opened(mux, target.url);
+  await until(() => events.includes('again me'), 'the greeting');
+  for (let round = 1; round <= 3; round += 1) {
+    const reconnecting = next(other, 'reconnecting');
+    if (round === 2) closing.close();
+    splice.lose();
+    await reconnecting;
+    t.is(other.readyState, 0);
+    throwsNamed(t, () => other.send('lost'), 'InvalidStateError');
+    await next(other, 'open');
+    await until(() => events.filter((event) => event === 'again me').length === round + 1, 'the greeting again');
+    other.send(`round ${round}`);
+    t.is((await next(other, 'message')).data, `round ${round}`);
+  }
+  t.deepEqual(events, [
+    ...['open', 'hello me', 'again me'],
+    ...['reconnecting', 'open', 'hello me', 'again me'],
+    ...['reconnecting', 'open', 'hello me', 'again me'],
+    ...['reconnecting', 'open', 'hello me', 'again me'],
+  ]);
+  t.is(socket.protocol, 'b');
+  t.is(closing.readyState, 3);
+  t.is(target.clients.size, 2);
+  t.deepEqual(states.slice(0, 3), [
+    ['open', 1],
+    ['close', 0],
+    ['open', 1],
+  ]);
+});
+
+each('with reconnect, a target that is gone meanwhile is closed', async (t, multiplexer) => {
+  const target = await echo(t);
+  const splice = await multiplexer();
+  const mux = client(t, splice, { reconnect: { min: 1, max: 20 } });
+  const socket = await opened(mux, target.url);
+  const events = told(socket);
+  const closed = next(socket, 'close');
+  target.stop();
+  splice.lose();
+  await closed;
+  t.deepEqual(events, ['reconnecting', ['error', 4007, true], ['close', 1006, '', false]]);
+});
+
+test('reconnecting waits for a multiplexer that is not there yet, and close ends it', async (t) => {
+  const splice = await multiplexer(t);
+  const mux = client(t, { url: 'ws://127.0.0.1:1' }, { reconnect: { min: 1, max: 5 } });
+  const socket = mux.open(splice.url);
+  const events = told(socket);
+  for (let attempt = 0; attempt < 5; attempt += 1) await next(mux, 'close');
+  t.deepEqual([mux.readyState, socket.readyState, events], [0, 0, []]);
+  mux.close();
+  await next(socket, 'close');
+  t.deepEqual([mux.readyState, socket.readyState], [3, 3]);
+  t.deepEqual(events, [
+    ['error', undefined, false],
+    ['close', 1006, '', false],
+  ]);
+});
