@@ -140,8 +140,12 @@ impl Stage {
 
     /// Opens a connection, whose peer reads nothing yet but a header.
     pub(super) fn open(&self, speaks: Speaks) -> Rc<Actor> {
+        self.open_with(speaks, |id| self.session(speaks, id))
+    }
+
+    pub(super) fn session(&self, speaks: Speaks, id: SocketId) -> Box<dyn Session> {
         let its = (&self.hub, &self.listener);
-        self.open_with(speaks, |id| self.forms.session(speaks, id, its))
+        self.forms.session(speaks, id, its)
     }
 
     /// Opens one with a session of splice, with the other ends of its targets.
