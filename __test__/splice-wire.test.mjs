@@ -199,7 +199,7 @@ test('webSocket: true gives indices whose text is text, and says what end was no
   t.deepEqual((await mux.event()).params, { index: 256, code: 1001, reason: '', message: '', clean: false });
 });
 
-test('text of the client that is none is judged by its target, and others go on', async (t) => {
+test('text of the client that is no UTF-8 is judged by its target, and others go on', async (t) => {
   const [mux, target, strict] = [await open(t), await Target.echo(t), await Target.listen(t)];
   const { index, at } = await reach(mux, strict);
   const other = await mux.connect(target.url());
