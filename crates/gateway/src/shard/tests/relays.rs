@@ -166,7 +166,7 @@ fn a_bug_while_much_leaves_ends_the_shard() {
     let relayed = std::panic::catch_unwind(AssertUnwindSafe(|| {
         for _ in 0..8 {
             assert!(!shard.has_failed());
-            linked.relay(&[7; 64_000]);
+            linked.relay(&vec![7; 64_000]);
         }
     }));
     assert!(relayed.is_err());
