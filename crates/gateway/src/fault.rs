@@ -22,6 +22,7 @@ pub(crate) enum Fault {
     Requests,
     HttpConnection,
     Connection,
+    Relays,
     Upload,
     Preamble,
 }

@@ -117,12 +117,16 @@ fn a_close_comes_behind_all_that_was_written() {
     let server = roomy();
     let worker = manual(&server.gateway, QUIET);
     let (mut stream, socket, _) = enter(&server, &worker);
+    let (mut witness, other, _) = enter(&server, &worker);
     let much = vec![b'x'; BEYOND_THE_KERNEL / (1 << 20) * (1 << 20)];
     for piece in much.chunks(1 << 20) {
         tell(&server, socket, WRITE, &[], piece);
     }
     tell(&server, socket, CLOSE, &[], b"");
     tell(&server, socket, WRITE, &[], b"too late");
+    // what its thread is told behind that is done: so is that
+    tell(&server, other, WRITE, &[], b"done");
+    assert_eq!(read(&mut witness, 4), b"done");
     // unread input makes no reset of it, and is nobody's any more
     stream.write_all(b"ignored").unwrap();
     assert_eq!(rest(&mut stream).len(), much.len());

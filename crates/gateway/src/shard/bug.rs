@@ -10,8 +10,8 @@ use super::Shard;
 /// Lives as long as a connection's task: one that a panic ends is counted.
 pub(crate) struct BugGuard(Rc<Shard>);
 
-/// … as long as a task that the shard cannot do without.
-struct VitalGuard(Rc<Shard>);
+/// … as long as a task that the shard cannot do without, or a part of one.
+pub(super) struct VitalGuard(Rc<Shard>);
 
 impl Shard {
     pub(crate) fn guard_connection(self: &Rc<Self>) -> BugGuard {
@@ -26,12 +26,22 @@ impl Shard {
         }
     }
 
+    /// While this is there, a panic ends the shard.
+    pub(super) fn guard_vital(self: &Rc<Self>) -> VitalGuard {
+        VitalGuard(Rc::clone(self))
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.get()
+    }
+
     /// Runs a task of this shard; if a panic ends it, the shard ends.
     pub(crate) fn spawn_vital(
         self: &Rc<Self>,
         task: impl Future<Output = ()> + 'static,
     ) -> AbortHandle {
-        let guard = VitalGuard(Rc::clone(self));
+        let guard = self.guard_vital();
         let guarded = async move {
             let _guard = guard;
             task.await;

@@ -1,7 +1,8 @@
 //! The task of a connection. A bug that ends it ends that connection alone.
 
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
@@ -33,13 +34,19 @@ impl Shard {
         self.mark_dirty(connection);
     }
 
-    /// Runs a connection's task once. What it relayed goes on before others are read, if it is much.
-    pub(super) fn attend(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
-        let driven = self.drive(connection, cx);
-        if self.relays_much() {
-            self.flush_dirty();
+    /// What a connection has relayed goes on before others are read, if it is much. As in a turn, this is the shard's own work:
+    /// a bug in it ends no connection alone, and it writes to any number of connections.
+    pub(super) fn pass_on(self: &Rc<Self>, cx: &mut Context<'_>) {
+        if !self.relays_much() {
+            return;
         }
-        driven
+        let _vital = self.guard_vital();
+        self.hub().faults().hit(Fault::Relays);
+        let flush = poll_fn(|_| {
+            self.flush_dirty();
+            Poll::Ready(())
+        });
+        let _done = pin!(tokio::task::unconstrained(flush)).poll(cx);
     }
 }
 
@@ -50,9 +57,9 @@ impl Future for Driver {
         let Self { shard, connection } = &*self;
         let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
             shard.hub().faults().hit(Fault::Connection);
-            shard.attend(connection, cx)
+            shard.drive(connection, cx)
         }));
-        outcome.unwrap_or_else(|_| {
+        let driven = outcome.unwrap_or_else(|_| {
             shard.stats.panics.add(1);
             tracing::error!(
                 target: "millrace::connection",
@@ -68,6 +75,8 @@ impl Future for Driver {
             io.phase = Phase::Gone;
             shard.release(connection, io);
             Poll::Ready(())
-        })
+        });
+        shard.pass_on(cx);
+        driven
     }
 }

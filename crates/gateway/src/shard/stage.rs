@@ -1,5 +1,6 @@
 //! One shard, its hub, a worker and connections of any protocol, run until nothing is left to do: no thread, no runtime, peers
-//! in memory and a clock that is set. Only in tests and with the feature `fuzzing`.
+//! in memory and a clock that is set. Only in tests and with the feature `fuzzing`. Over 400 lines because all that a test does to
+//! a shard is one object.
 
 pub(crate) mod life;
 mod speaks;
@@ -140,8 +141,12 @@ impl Stage {
 
     /// Opens a connection, whose peer reads nothing yet but a header.
     pub(super) fn open(&self, speaks: Speaks) -> Rc<Actor> {
+        self.open_with(speaks, |id| self.session(speaks, id))
+    }
+
+    pub(super) fn session(&self, speaks: Speaks, id: SocketId) -> Box<dyn Session> {
         let its = (&self.hub, &self.listener);
-        self.open_with(speaks, |id| self.forms.session(speaks, id, its))
+        self.forms.session(speaks, id, its)
     }
 
     /// Opens one with a session of splice, with the other ends of its targets.

@@ -201,18 +201,19 @@ impl Context<'_> {
             self.outcome.waits_for_shards = true;
             return Flow::Stop;
         }
-        let limit = self.env.limits().outbox_read_pause_bytes;
-        Flow::go_if(
-            unhurried
-                && self.outcome.replied != Replied::Long
-                && !self.parts.outbox.wants_flush()
-                && self.parts.outbox.charge() <= limit,
-        )
+        Flow::go_if(unhurried && self.outcome.replied != Replied::Long && self.answers_fit())
     }
 
-    /// A complete message was passed on, to somebody else than the worker.
+    /// A complete message was passed on to somebody else than the worker, or answered because nobody is there.
     pub(crate) fn relayed(&mut self, bytes: usize) -> Flow {
-        Flow::go_if(self.count(bytes))
+        let unhurried = self.count(bytes);
+        Flow::go_if(unhurried && self.answers_fit())
+    }
+
+    /// Whether more may be answered before what waits is written. Where not, what its peer has sent waits until that has read.
+    fn answers_fit(&self) -> bool {
+        let outbox = &self.parts.outbox;
+        !outbox.wants_flush() && outbox.charge() <= self.env.limits().outbox_read_pause_bytes
     }
 
     /// Counts a message. Whether its sender may go on.

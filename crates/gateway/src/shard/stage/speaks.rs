@@ -55,6 +55,12 @@ impl Speaks {
         !matches!(self, Self::Resp | Self::Splice)
     }
 
+    /// Whether a worker may decide about it before it opens: about splice, it does where there is a handler.
+    #[cfg(test)]
+    pub(in crate::shard) fn is_judged(self) -> bool {
+        self != Self::Resp
+    }
+
     /// Whether its frames are those of WebSocket.
     pub(super) fn has_frames(self) -> bool {
         matches!(self, Self::WebSocket | Self::Splice)

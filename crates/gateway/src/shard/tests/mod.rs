@@ -4,6 +4,7 @@
 mod conformance;
 mod deadlines;
 mod inbound;
+mod opening;
 mod random;
 mod relays;
 mod resp;

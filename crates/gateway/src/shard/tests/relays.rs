@@ -1,6 +1,7 @@
 //! What a session writes to other connections: when it leaves, and in which memory.
 
 use std::cell::RefCell;
+use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::task::{Context, Waker};
 
@@ -10,6 +11,7 @@ use crate::contract::{
     CloseReason, Context as Around, Encodings, Goodbye, Link, Liveness, Session, Taken, Traits,
     Wake,
 };
+use crate::fault::Fault;
 use crate::net::pipe::{Ends, Pipe};
 use crate::net::stream::Stream;
 use crate::shard::stage::Stage;
@@ -99,7 +101,8 @@ impl Linked {
     fn relay(&self, bytes: &[u8]) -> Vec<usize> {
         self.from.borrow_mut().feed(bytes);
         let mut cx = Context::from_waker(Waker::noop());
-        assert!(self.stage.shard.attend(&self.writer, &mut cx).is_pending());
+        assert!(self.stage.shard.drive(&self.writer, &mut cx).is_pending());
+        self.stage.shard.pass_on(&mut cx);
         self.got()
     }
 
@@ -152,4 +155,20 @@ fn large_buffers_are_used_again() {
         .collect();
     assert!((1..=16).contains(&kept.len()), "{}", kept.len());
     assert!(kept.iter().all(Vec::is_empty));
+}
+
+/// It is nobody's connection that is at fault, and others would wait for ever for what they are to get.
+#[test]
+fn a_bug_while_much_leaves_ends_the_shard() {
+    let linked = Linked::new(60_000, 16);
+    let shard = &linked.stage.shard;
+    linked.stage.hub.faults().ask(Fault::Relays);
+    let relayed = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        for _ in 0..8 {
+            assert!(!shard.has_failed());
+            linked.relay(&vec![7; 64_000]);
+        }
+    }));
+    assert!(relayed.is_err());
+    assert!(shard.has_failed());
 }

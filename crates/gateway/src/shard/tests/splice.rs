@@ -424,13 +424,13 @@ fn a_client_that_does_not_read_is_not_read() {
         scene.settle().await;
         let unread = scene.client.peer.borrow().unread();
         assert!(
-            unread > short.len() * all / 2,
+            unread > short.len() * all * 9 / 10,
             "{unread} bytes are not read"
         );
         assert!(scene.targets[number].to_gateway.len() > 900_000);
         let held = scene.stage.hub.ledger().held();
-        // what answers as much as is read in a row
-        assert!(held < 10 << 20, "{held} bytes wait for it");
+        // a chunk that the kernel did not take, and what was written behind it before anybody looked
+        assert!(held < 200 << 10, "{held} bytes wait for it");
         scene.client.read_all();
         scene.settle().await;
         let warned = scene.heard.told().len() - 1;
