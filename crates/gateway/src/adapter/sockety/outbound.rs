@@ -103,7 +103,7 @@ impl Outbound {
                 let Some((code, id)) = reply.filter(|(code, _)| *code <= MOST_CODE) else {
                     return refused(instruction.fields(), Why::Unfit, cx);
                 };
-                cx.send(|out| {
+                self.send_short(FAST_REPLY_BYTES, cx, |out| {
                     let appended = append_fast_reply(code, id, out);
                     debug_assert!(appended.is_ok(), "the code is looked at before");
                 });
@@ -114,7 +114,8 @@ impl Outbound {
                     .first_chunk()
                     .map(|count| u32::from_le_bytes(*count));
                 let count = usize::try_from(count.unwrap_or(1)).unwrap_or(1);
-                cx.send(|out| out.resize(out.len() + count.min(MOST_HEARTBEATS), HEARTBEAT));
+                let count = count.min(MOST_HEARTBEATS);
+                self.send_short(count, cx, |out| out.resize(out.len() + count, HEARTBEAT));
             }
             Some(Operation::SocketyFile) => {
                 let path = str::from_utf8(instruction.payload()).ok();
@@ -137,6 +138,23 @@ impl Outbound {
         }
     }
 
+    /// Sends what waits for no channel, of so many bytes at most, once there is room.
+    fn send_short(
+        &mut self,
+        bytes: usize,
+        cx: &mut Context<'_>,
+        append: impl FnOnce(&mut Vec<u8>),
+    ) {
+        let late = self.down.late();
+        if late.has_to_wait(bytes, cx) {
+            let mut packet = Vec::new();
+            append(&mut packet);
+            late.push(packet, false);
+        } else {
+            cx.send(append);
+        }
+    }
+
     /// The worker takes a step of one of these transfers. False: it is none.
     pub(super) fn step(&mut self, id: TransferId, step: &Step, cx: &mut Context<'_>) -> bool {
         match self.down.step(&mut self.sender, id, step, cx) {
@@ -151,6 +169,7 @@ impl Outbound {
 
     /// Something of files was read, or there is room for what waits.
     pub(super) fn look(&mut self, cx: &mut Context<'_>) {
+        self.down.late().send(cx);
         while let Some(progress) = self.down.take_held(&mut self.sender, cx) {
             if let Progress::Failed(shown) = progress {
                 refused(&shown, Why::Unfit, cx);
@@ -210,7 +229,8 @@ impl Outbound {
         let may_go = if operation == Some(Operation::SocketyNote) {
             !self.down.is_holding()
         } else {
-            cx.fits(most_on_wire(instruction), 0)
+            // a channel may be used again once the other side knows that what was there is given up
+            !self.down.late().is_waiting() && cx.fits(most_on_wire(instruction), 0)
         };
         self.lacks_room = !may_go;
         if self.lacks_room {
@@ -390,6 +410,9 @@ fn shown(instruction: Instruction<'_>) -> &[u8] {
 
 /// As many as one instruction can ask for.
 const MOST_HEARTBEATS: usize = 65_536;
+
+/// Bytes of a fast reply on the wire, at most.
+const FAST_REPLY_BYTES: usize = 18;
 
 /// Flags, or a code, and an id.
 const SHOWN_BYTES: usize = 20;
