@@ -42,8 +42,24 @@ impl Late {
         });
     }
 
-    /// Sends them, as far as there is room.
-    pub(super) fn send(&mut self, cx: &mut Context<'_>) {
+    /// Sends a packet of so many bytes at most, or keeps it until there is room.
+    pub(super) fn send(
+        &mut self,
+        bytes: usize,
+        cx: &mut Context<'_>,
+        append: impl FnOnce(&mut Vec<u8>),
+    ) {
+        if self.has_to_wait(bytes, cx) {
+            let mut packet = Vec::new();
+            append(&mut packet);
+            self.push(packet, false);
+        } else {
+            cx.send(append);
+        }
+    }
+
+    /// Sends those that wait, as far as there is room.
+    pub(super) fn send_waiting(&mut self, cx: &mut Context<'_>) {
         while let Some(first) = self.packets.front()
             && cx.fits(first.bytes.len(), 0)
             && let Some(Packet { bytes, is_part }) = self.packets.pop_front()
@@ -57,6 +73,9 @@ impl Late {
         }
     }
 }
+
+/// Bytes of a fast reply on the wire, at most.
+pub(super) const FAST_REPLY_BYTES: usize = 18;
 
 /// Bytes that wait, before they are sent whatever the outbox has room for.
 const MOST_BYTES: usize = 1024 * 1024;

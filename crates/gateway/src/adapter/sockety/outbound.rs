@@ -7,6 +7,7 @@ use millrace_protocol::sockety::{
 };
 
 use super::down::{Down, Progress};
+use super::late::FAST_REPLY_BYTES;
 use super::options::Writable;
 use super::{disk, fields};
 use crate::contract::{Context, Event, Instruction, Operation, Step, TransferId, Waiting};
@@ -103,7 +104,7 @@ impl Outbound {
                 let Some((code, id)) = reply.filter(|(code, _)| *code <= MOST_CODE) else {
                     return refused(instruction.fields(), Why::Unfit, cx);
                 };
-                self.send_short(FAST_REPLY_BYTES, cx, |out| {
+                self.down.late().send(FAST_REPLY_BYTES, cx, |out| {
                     let appended = append_fast_reply(code, id, out);
                     debug_assert!(appended.is_ok(), "the code is looked at before");
                 });
@@ -115,7 +116,8 @@ impl Outbound {
                     .map(|count| u32::from_le_bytes(*count));
                 let count = usize::try_from(count.unwrap_or(1)).unwrap_or(1);
                 let count = count.min(MOST_HEARTBEATS);
-                self.send_short(count, cx, |out| out.resize(out.len() + count, HEARTBEAT));
+                let late = self.down.late();
+                late.send(count, cx, |out| out.resize(out.len() + count, HEARTBEAT));
             }
             Some(Operation::SocketyFile) => {
                 let path = str::from_utf8(instruction.payload()).ok();
@@ -138,23 +140,6 @@ impl Outbound {
         }
     }
 
-    /// Sends what waits for no channel, of so many bytes at most, once there is room.
-    fn send_short(
-        &mut self,
-        bytes: usize,
-        cx: &mut Context<'_>,
-        append: impl FnOnce(&mut Vec<u8>),
-    ) {
-        let late = self.down.late();
-        if late.has_to_wait(bytes, cx) {
-            let mut packet = Vec::new();
-            append(&mut packet);
-            late.push(packet, false);
-        } else {
-            cx.send(append);
-        }
-    }
-
     /// The worker takes a step of one of these transfers. False: it is none.
     pub(super) fn step(&mut self, id: TransferId, step: &Step, cx: &mut Context<'_>) -> bool {
         match self.down.step(&mut self.sender, id, step, cx) {
@@ -169,7 +154,7 @@ impl Outbound {
 
     /// Something of files was read, or there is room for what waits.
     pub(super) fn look(&mut self, cx: &mut Context<'_>) {
-        self.down.late().send(cx);
+        self.down.late().send_waiting(cx);
         while let Some(progress) = self.down.take_held(&mut self.sender, cx) {
             if let Progress::Failed(shown) = progress {
                 refused(&shown, Why::Unfit, cx);
@@ -410,9 +395,6 @@ fn shown(instruction: Instruction<'_>) -> &[u8] {
 
 /// As many as one instruction can ask for.
 const MOST_HEARTBEATS: usize = 65_536;
-
-/// Bytes of a fast reply on the wire, at most.
-const FAST_REPLY_BYTES: usize = 18;
 
 /// Flags, or a code, and an id.
 const SHOWN_BYTES: usize = 20;
