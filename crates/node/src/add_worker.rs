@@ -57,6 +57,8 @@ pub(crate) fn add_worker<'s>(call: &Call<'s, Bound>) -> Answer<'s> {
         c"keepBytes" => tell::keep_bytes,
         c"forgetBytes" => tell::forget_bytes,
         c"tellShared" => tell::tell_shared,
+        c"guardFile" => worker::guard_file,
+        c"releaseFile" => worker::release_file,
         c"observe" => worker::observe,
         c"wake" => worker::wake,
     });

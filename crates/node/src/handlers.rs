@@ -12,6 +12,7 @@ use crate::bound::{Bound, ReplyList};
 use crate::entry::Owner;
 use crate::environment::Environment;
 use crate::failure::{Failure, Outcome};
+use crate::guarded_files::GuardedFiles;
 use crate::js::{Js, Reference, Value};
 use crate::kept_bytes::KeptBytes;
 use crate::memory::Memory;
@@ -37,6 +38,7 @@ pub(crate) struct HandlerThread {
     exchange: RefCell<Option<Memory>>,
     replies: Rc<ReplyList>,
     kept_bytes: KeptBytes,
+    guarded_files: GuardedFiles,
     _counted: Counted,
 }
 
@@ -54,12 +56,16 @@ impl HandlerThread {
             exchange: RefCell::new(None),
             replies: Rc::default(),
             kept_bytes: KeptBytes::default(),
+            guarded_files: GuardedFiles::default(),
             _counted: Counted::new(&ADDON.counts().workers),
         })
     }
 
     /// What it answers for.
     pub(crate) fn set_worker(&self, worker: Arc<Worker>) {
+        // a thread that hangs may never end
+        let files = self.guarded_files.clone();
+        worker.when_given_up(Box::new(move || files.remove_all()));
         self.worker.replace(Some(worker));
     }
 
@@ -101,6 +107,11 @@ impl HandlerThread {
     /// Bytes that it sends many times.
     pub(crate) fn kept_bytes(&self) -> &KeptBytes {
         &self.kept_bytes
+    }
+
+    /// Files that its JavaScript is writing.
+    pub(crate) fn guarded_files(&self) -> &GuardedFiles {
+        &self.guarded_files
     }
 
     /// The gateway as this thread sees it.
@@ -173,6 +184,7 @@ impl Shell for HandlerThread {
 
     fn end(&self, js: Js<'_>) {
         self.retire(js);
+        self.guarded_files.remove_all();
     }
 }
 

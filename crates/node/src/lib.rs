@@ -21,6 +21,7 @@ mod environment;
 mod exchange;
 mod failure;
 mod forward;
+mod guarded_files;
 mod handlers;
 mod hot;
 mod http_request;

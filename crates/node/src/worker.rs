@@ -38,6 +38,20 @@ pub(crate) fn connections<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     call.js.number(numbers::from_u64(count)).map(Some)
 }
 
+/// `guardFile(path)`: a file that is removed when this thread ends, until `releaseFile`. It need not be there.
+pub(crate) fn guard_file<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let path = arguments::text(call.js, call.arguments[0], "path")?;
+    call.own.guarded_files().guard(path);
+    Ok(None)
+}
+
+/// `releaseFile(path)`
+pub(crate) fn release_file<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
+    let path = arguments::text(call.js, call.arguments[0], "path")?;
+    call.own.guarded_files().release(path);
+    Ok(None)
+}
+
 /// `hold(socketId, events, bytes)`
 pub(crate) fn hold<'s>(call: &Call<'s, HandlerThread>) -> Answer<'s> {
     let (socket, events, bytes) = credit(call)?;

@@ -34,6 +34,7 @@ pub(crate) async fn watch(hub: Arc<Hub>, timeout: Duration) {
             } else if ticks >= limit {
                 let waited = tick.as_millis().saturating_mul(ticks);
                 worker.retire();
+                worker.give_up();
                 hub.audience().post(&Notice::WorkerUnresponsive {
                     worker: worker.id(),
                     ms: u64::try_from(waited).unwrap_or(u64::MAX),

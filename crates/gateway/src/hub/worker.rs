@@ -25,6 +25,9 @@ impl Doorbell for Silence {
 /// Tells JavaScript that the token in this place changed; see [`Worker::set_token_words`].
 pub type TokenWords = Box<dyn Fn(usize) + Send + Sync>;
 
+/// Cleans up behind a thread that does not answer; see [`Worker::when_given_up`].
+type GivenUp = Box<dyn Fn() + Send + Sync>;
+
 /// How many token words a worker has; a socket's is its id modulo this.
 pub const TOKEN_WORDS: u64 = 1024;
 
@@ -43,6 +46,7 @@ pub struct Worker {
     /// Requests that wait for the rest of their answer.
     requests: AtomicUsize,
     token_words: OnceLock<TokenWords>,
+    given_up: OnceLock<GivenUp>,
     handler_times: Histogram,
     loop_delays: LoopDelays,
 }
@@ -74,6 +78,7 @@ impl Worker {
             retired: AtomicBool::new(false),
             requests: AtomicUsize::new(0),
             token_words: OnceLock::new(),
+            given_up: OnceLock::new(),
             handler_times: Histogram::default(),
             loop_delays: LoopDelays::new(),
         }
@@ -216,6 +221,22 @@ impl Worker {
     pub fn set_token_words(&self, words: TokenWords) {
         // one environment registers once; a second call has nothing to add
         let _already_set = self.token_words.set(words);
+    }
+
+    /// What is to be done where the thread leaves its doorbell unanswered, because it will not do it itself. It may wait for the disk.
+    pub fn when_given_up(&self, clean_up: GivenUp) {
+        // as above
+        let _already_set = self.given_up.set(clean_up);
+    }
+
+    /// The thread does not answer and was retired: cleans up behind it, beside the event loop that calls this.
+    pub(super) fn give_up(self: &Arc<Self>) {
+        let worker = Arc::clone(self);
+        let _cleaning_up = tokio::task::spawn_blocking(move || {
+            if let Some(clean_up) = worker.given_up.get() {
+                clean_up();
+            }
+        });
     }
 
     /// A handler took so long, in µs; a sample is enough.

@@ -11,6 +11,7 @@ use millrace_protocol::sockety::{SendError, Sender};
 
 use super::body::{Body, Content};
 use super::disk::{DiskFile, PIECE_BYTES};
+use super::late::Late;
 use crate::contract::{Context, Step, TransferId};
 
 /// Those of one connection.
@@ -29,6 +30,8 @@ pub(super) struct Down {
     buffer: Vec<u8>,
     /// Steps of the worker for which the outbox has no room, in order. It sends no more of them than fit into its window.
     held: VecDeque<(TransferId, Held)>,
+    /// What goes before all of that, and before what begins later.
+    late: Late,
 }
 
 /// A step that waits for room.
@@ -128,9 +131,14 @@ impl Down {
         self.take(id, &held, sender, cx)
     }
 
+    /// Short packets that wait for room.
+    pub(super) fn late(&mut self) -> &mut Late {
+        &mut self.late
+    }
+
     /// Whether something of the worker waits for room.
     pub(super) fn is_holding(&self) -> bool {
-        !self.held.is_empty()
+        !self.held.is_empty() || self.late.is_waiting()
     }
 
     /// The first step that waits for room is taken: what became of it. `None`: there is no room, or nothing waits.
@@ -308,10 +316,14 @@ impl Down {
     fn give_up(&mut self, channel: u16, sender: &mut Sender, cx: &mut Context<'_>) -> Box<[u8]> {
         sender.forget_channel();
         if sender.is_busy(channel) {
-            cx.send_part(|out| {
-                let aborted = sender.abort(channel, out);
-                debug_assert!(aborted.is_ok(), "it is in progress");
-            });
+            let mut packet = Vec::new();
+            let aborted = sender.abort(channel, &mut packet);
+            debug_assert!(aborted.is_ok(), "it is in progress");
+            if self.late.has_to_wait(packet.len(), cx) {
+                self.late.push(packet, true);
+            } else {
+                cx.send_part(|out| out.extend_from_slice(&packet));
+            }
         }
         self.forget(channel, cx)
     }

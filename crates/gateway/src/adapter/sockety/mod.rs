@@ -9,6 +9,7 @@ mod early;
 mod encodings;
 mod fields;
 mod inbound;
+mod late;
 mod limits;
 mod options;
 mod outbound;

@@ -7,6 +7,7 @@ use millrace_protocol::sockety::{
 };
 
 use super::down::{Down, Progress};
+use super::late::FAST_REPLY_BYTES;
 use super::options::Writable;
 use super::{disk, fields};
 use crate::contract::{Context, Event, Instruction, Operation, Step, TransferId, Waiting};
@@ -103,7 +104,7 @@ impl Outbound {
                 let Some((code, id)) = reply.filter(|(code, _)| *code <= MOST_CODE) else {
                     return refused(instruction.fields(), Why::Unfit, cx);
                 };
-                cx.send(|out| {
+                self.down.late().send(FAST_REPLY_BYTES, cx, |out| {
                     let appended = append_fast_reply(code, id, out);
                     debug_assert!(appended.is_ok(), "the code is looked at before");
                 });
@@ -114,7 +115,9 @@ impl Outbound {
                     .first_chunk()
                     .map(|count| u32::from_le_bytes(*count));
                 let count = usize::try_from(count.unwrap_or(1)).unwrap_or(1);
-                cx.send(|out| out.resize(out.len() + count.min(MOST_HEARTBEATS), HEARTBEAT));
+                let count = count.min(MOST_HEARTBEATS);
+                let late = self.down.late();
+                late.send(count, cx, |out| out.resize(out.len() + count, HEARTBEAT));
             }
             Some(Operation::SocketyFile) => {
                 let path = str::from_utf8(instruction.payload()).ok();
@@ -151,6 +154,7 @@ impl Outbound {
 
     /// Something of files was read, or there is room for what waits.
     pub(super) fn look(&mut self, cx: &mut Context<'_>) {
+        self.down.late().send_waiting(cx);
         while let Some(progress) = self.down.take_held(&mut self.sender, cx) {
             if let Progress::Failed(shown) = progress {
                 refused(&shown, Why::Unfit, cx);
@@ -210,7 +214,8 @@ impl Outbound {
         let may_go = if operation == Some(Operation::SocketyNote) {
             !self.down.is_holding()
         } else {
-            cx.fits(most_on_wire(instruction), 0)
+            // a channel may be used again once the other side knows that what was there is given up
+            !self.down.late().is_waiting() && cx.fits(most_on_wire(instruction), 0)
         };
         self.lacks_room = !may_go;
         if self.lacks_room {

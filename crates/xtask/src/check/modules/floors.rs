@@ -114,6 +114,7 @@ const NODE: Crate = Crate {
                 "arguments.rs",
                 "config",
                 "door.rs",
+                "guarded_files.rs",
                 "kept_bytes.rs",
                 "log_relay.rs",
                 "log_sink.rs",
