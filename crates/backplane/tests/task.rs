@@ -1,4 +1,5 @@
-//! The task as a whole: that it ends when it is told to, whatever waits, and how often it tries.
+//! The task as a whole: that it ends when it must, whatever waits, and how often it tries to
+//! connect.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -13,7 +14,7 @@ use millrace_backplane::{
 };
 use millrace_core::Kind;
 
-/// A node with nobody on it.
+/// A node without subscribers.
 struct NoNode;
 
 impl Local for NoNode {
@@ -34,7 +35,7 @@ impl Local for NoNode {
     fn is_ready(&self) {}
 }
 
-/// One whose server is nowhere.
+/// A backplane whose server does not exist.
 fn lonely() -> (Backplane, Task) {
     with_server(1)
 }
@@ -61,7 +62,7 @@ fn with_server(port: u16) -> (Backplane, Task) {
     Backplane::new(config, &outlet).expect("it works here")
 }
 
-/// Runs a task on a thread of its own; told when it has ended.
+/// Runs a task on a thread of its own. The channel receives a message when the task has ended.
 fn run(task: Task) -> mpsc::Receiver<()> {
     let (ended, told) = mpsc::channel();
     std::thread::spawn(move || {
@@ -75,7 +76,8 @@ fn run(task: Task) -> mpsc::Receiver<()> {
     told
 }
 
-/// Lets everybody in and throws them out again; how often it did.
+/// A server that accepts clients and closes them at once. Returns its port and a counter of
+/// connections.
 fn inhospitable() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("it works here");
     let port = listener.local_addr().expect("it works here").port();
@@ -93,11 +95,11 @@ fn inhospitable() -> (u16, Arc<AtomicUsize>) {
     (port, connections)
 }
 
-/// It only bounds a hang: a busy machine may leave a thread alone for seconds.
+/// Only bounds a hang: a busy machine may not schedule a thread for seconds.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
-fn more_questions_than_it_looks_at_do_not_hide_the_end() {
+fn too_many_queries_do_not_delay_the_end() {
     let (backplane, task) = lonely();
     let answers = Arc::new(AtomicUsize::new(0));
     for _ in 0..3000 {
@@ -109,11 +111,14 @@ fn more_questions_than_it_looks_at_do_not_hide_the_end() {
     }
     backplane.end(Instant::now());
     run(task).recv_timeout(TIMEOUT).expect("it works here");
-    assert!(answers.load(Ordering::SeqCst) >= 1976, "at once, or later");
+    assert!(
+        answers.load(Ordering::SeqCst) >= 1976,
+        "refused queries are answered at once, others later"
+    );
 }
 
 #[test]
-fn what_waits_without_a_server_is_dropped_at_the_deadline_and_counted() {
+fn messages_without_a_server_are_dropped_at_the_deadline_and_counted() {
     let (backplane, task) = lonely();
     let ended = run(task);
     for _ in 0..50 {
@@ -127,7 +132,7 @@ fn what_waits_without_a_server_is_dropped_at_the_deadline_and_counted() {
 }
 
 #[test]
-fn nothing_waits_where_nobody_is_left() {
+fn the_task_ends_when_its_handle_is_dropped() {
     let (backplane, task) = lonely();
     let ended = run(task);
     drop(backplane);
@@ -135,13 +140,13 @@ fn nothing_waits_where_nobody_is_left() {
 }
 
 #[test]
-fn a_server_that_throws_us_out_is_not_asked_all_the_time() {
+fn a_server_that_closes_connections_at_once_is_asked_rarely() {
     let (port, connections) = inhospitable();
     let (backplane, task) = with_server(port);
     let ended = run(task);
     let deadline = Instant::now() + TIMEOUT;
     while connections.load(Ordering::SeqCst) < 3 {
-        assert!(Instant::now() < deadline, "it comes again");
+        assert!(Instant::now() < deadline, "the task connects again");
         std::thread::sleep(Duration::from_millis(5));
     }
     let (before, since) = (connections.load(Ordering::SeqCst), Instant::now());
