@@ -338,14 +338,10 @@ mod tests {
         assert!(add(&outlet, &[0; 20]));
         assert!(!add(&outlet, &[0; 900]));
         assert_eq!(taken(&outlet, 10, 10_000), [2]);
-        assert!(!add(&outlet, &[0; 1001]), "the message exceeds the limit");
+        assert!(!add(&outlet, &[0; 1001]), "over the limit");
         assert_eq!(outlet.backlog().dropped, 2);
         add(&outlet, b"hello");
-        assert_eq!(
-            taken(&outlet, 10, 10_000),
-            [4],
-            "the number of the third message is missing"
-        );
+        assert_eq!(taken(&outlet, 10, 10_000), [4], "message 3 is missing");
         let name = vec![b'x'; LONGEST_NAME + 1];
         let body = Bytes::from_static(b"hello");
         assert!(!outlet.publish(false, &name, Kind::Text, body.clone()));
@@ -396,7 +392,7 @@ mod tests {
             name[0] = index;
             outlet.note(Topic::Sharded((*name).into()), true);
             let held = outlet.notes.lock().changes.len();
-            assert!(held <= 16, "{held} names of a megabyte are held");
+            assert!(held <= 16, "{held} large names are held");
         }
         assert!(outlet.take_notes().is_incomplete);
         assert!(!outlet.take_notes().is_incomplete);
