@@ -55,9 +55,9 @@ pub(crate) enum LinkError {
     Closed(Server),
     #[error("{0}: it did not answer in time")]
     Silent(Server),
-    #[error("{0}: tls has no name for it")]
+    #[error("{0}: its host is not a valid name for tls")]
     NoName(Server),
-    #[error("{0}: it is no node of a cluster that works")]
+    #[error("{0}: it is not a node of a working cluster")]
     NoCluster(Server),
 }
 
@@ -188,7 +188,7 @@ impl Link {
     ) -> Result<Poll<()>, LinkError> {
         if self.filled == self.input.len() {
             if self.filled >= self.most_input {
-                return Err(self.wrong(WireError::Protocol("something is too long")));
+                return Err(self.wrong(WireError::Protocol("a value is too long")));
             }
             let longer = (self.filled * 2).min(self.most_input);
             self.input.resize(longer, 0);

@@ -217,7 +217,7 @@ impl Node {
             count(&self.gauges.counters.refused, 1);
             self.local.report(
                 Trouble::Refused,
-                "a message or its channel's name is larger than the server takes, or no server takes it",
+                "a message or its channel's name is too large for the server, or no server accepts it",
             );
         }
     }

@@ -66,7 +66,7 @@ impl Local for LocalNode {
         };
         let channel = CHANNELS.iter().position(|known| *known == name);
         let number = str::from_utf8(payload).map(str::parse);
-        self.0.lock().expect("nobody panicked")[channel.expect("it is subscribed to")]
+        self.0.lock().expect("no thread panicked")[channel.expect("it is subscribed to")]
             .push(number.expect("a text").expect("a number"));
     }
     fn flush(&mut self) {}
@@ -117,7 +117,8 @@ impl Node {
             },
         };
         let outlet = Arc::new(Outlet::new());
-        let (backplane, task) = Backplane::new(config, &outlet).expect("there is no TLS");
+        let (backplane, task) =
+            Backplane::new(config, &outlet).expect("the configuration has no TLS");
         outlet.open();
         let delivered = Delivered::default();
         let here = Box::new(LocalNode(Arc::clone(&delivered)));
@@ -142,7 +143,7 @@ impl Node {
     }
 
     fn last(&self, channel: usize) -> u64 {
-        let delivered = self.delivered.lock().expect("nobody panicked");
+        let delivered = self.delivered.lock().expect("no thread panicked");
         delivered[channel].last().copied().unwrap_or_default()
     }
 }
@@ -224,7 +225,7 @@ async fn follow(history: &[Step]) {
         assert_eq!(stats.received + stats.missed, others, "{stats:?}");
         let none = (stats.duplicates, stats.malformed, stats.foreign);
         assert_eq!(none, (0, 0, 0));
-        let delivered = node.delivered.lock().expect("nobody panicked").clone();
+        let delivered = node.delivered.lock().expect("no thread panicked").clone();
         for numbers in &delivered {
             assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
         }

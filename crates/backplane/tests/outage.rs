@@ -36,7 +36,7 @@ impl Local for LocalNode {
     fn deliver(&mut self, _: Destination<'_>, _: Kind, payload: &[u8]) {
         self.0
             .lock()
-            .expect("nobody panicked")
+            .expect("no thread panicked")
             .push(payload.to_vec());
     }
     fn flush(&mut self) {}
@@ -82,7 +82,8 @@ impl Node {
             },
         };
         let outlet = Arc::new(Outlet::new());
-        let (backplane, task) = Backplane::new(config, &outlet).expect("there is no TLS");
+        let (backplane, task) =
+            Backplane::new(config, &outlet).expect("the configuration has no TLS");
         outlet.open();
         let delivered = Delivered::default();
         let here = Box::new(LocalNode(Arc::clone(&delivered)));
@@ -104,7 +105,7 @@ impl Node {
     }
 
     fn delivered(&self) -> Vec<Vec<u8>> {
-        self.delivered.lock().expect("nobody panicked").clone()
+        self.delivered.lock().expect("no thread panicked").clone()
     }
 
     /// The number of nodes that it knows.
@@ -170,7 +171,7 @@ impl Pair {
     async fn go_away(&self, messages: usize) {
         self.broker.borrow_mut().close();
         // a node whose connection is refused knows that the server is down, and not only the link
-        until("both nodes to see it", || {
+        until("both nodes to lose the link", || {
             let mut stats = self.nodes.iter().map(Node::stats);
             stats.all(|stats| stats.state == State::Lost)
         })
@@ -210,10 +211,13 @@ fn queued_messages_wait_for_the_nodes_that_were_present_before() {
             back.elapsed() > Duration::from_millis(900)
         })
         .await;
-        assert_eq!(pair.nodes[0].stats().sent, 0, "it waits");
+        assert_eq!(pair.nodes[0].stats().sent, 0, "the node still waits");
         pair.admit(1).await;
-        until("it to send", || pair.nodes[0].stats().sent == 50).await;
-        until("all to arrive", || pair.nodes[1].delivered().len() == 50).await;
+        until("the node to send", || pair.nodes[0].stats().sent == 50).await;
+        until("all messages to arrive", || {
+            pair.nodes[1].delivered().len() == 50
+        })
+        .await;
         assert!(back.elapsed() < LONGEST_WAIT, "{:?}", back.elapsed());
         assert_eq!(pair.nodes[1].stats().missed, 0);
         for node in pair.nodes {
@@ -242,21 +246,24 @@ fn a_node_whose_link_is_back_in_time_is_awaited_until_it_is_subscribed() {
         .await;
         pair.broker.borrow_mut().postponed = Some(Vec::new());
         pair.admit(1).await;
-        until("it to have been given up", || {
+        until("the wait for other nodes to be over", || {
             back.elapsed() > LONGEST_WAIT + Duration::from_millis(300)
         })
         .await;
-        assert_eq!(pair.nodes[0].stats().sent, 0, "it waits");
+        assert_eq!(pair.nodes[0].stats().sent, 0, "the node still waits");
         subscribe(&mut pair.broker.borrow_mut());
-        until("it to send", || pair.nodes[0].stats().sent == 50).await;
-        until("all to arrive", || pair.nodes[1].delivered().len() == 50).await;
+        until("the node to send", || pair.nodes[0].stats().sent == 50).await;
+        until("all messages to arrive", || {
+            pair.nodes[1].delivered().len() == 50
+        })
+        .await;
         assert_eq!(pair.nodes[1].stats().missed, 0);
         // a node that has a link but never subscribes is not awaited for ever either
         pair.go_away(50).await;
         let back = pair.admit(0).await;
         pair.broker.borrow_mut().postponed = Some(Vec::new());
         pair.admit(1).await;
-        until("it to send", || pair.nodes[0].stats().sent == 100).await;
+        until("the node to send", || pair.nodes[0].stats().sent == 100).await;
         // the node's clock started a moment before the test's
         let waited = back.elapsed() + Duration::from_millis(100);
         assert!(waited > LONGEST_WAIT, "{waited:?}");
@@ -272,7 +279,7 @@ fn queued_messages_do_not_wait_for_ever() {
         let pair = Pair::start().await;
         pair.go_away(50).await;
         let back = pair.admit(0).await;
-        until("it to send", || pair.nodes[0].stats().sent == 50).await;
+        until("the node to send", || pair.nodes[0].stats().sent == 50).await;
         let waited = back.elapsed();
         assert!(
             waited + Duration::from_millis(100) > LONGEST_WAIT,
@@ -281,7 +288,10 @@ fn queued_messages_do_not_wait_for_ever() {
         // a node that did not return is not awaited again
         pair.go_away(50).await;
         let back = pair.admit(0).await;
-        until("it to send again", || pair.nodes[0].stats().sent == 100).await;
+        until("the node to send again", || {
+            pair.nodes[0].stats().sent == 100
+        })
+        .await;
         assert!(back.elapsed() < LONGEST_WAIT, "{:?}", back.elapsed());
         for node in pair.nodes {
             node.end().await;
@@ -301,15 +311,21 @@ fn a_node_that_has_left_is_not_awaited() {
         leaver.end().await;
         let deadline = Instant::now() + TIMEOUT;
         while node.known().await > 1 {
-            assert!(Instant::now() < deadline, "it to be heard");
+            assert!(
+                Instant::now() < deadline,
+                "the other node's goodbye to be received"
+            );
         }
         broker.borrow_mut().close();
-        until("it to see it", || node.stats().state == State::Lost).await;
+        until("the node to lose the link", || {
+            node.stats().state == State::Lost
+        })
+        .await;
         node.publish("hello".to_owned());
         Broker::open(&broker, ports[0]).await;
         until("the link to be back", || node.stats().state == State::Ready).await;
         let back = Instant::now();
-        until("it to send", || node.stats().sent == 1).await;
+        until("the node to send", || node.stats().sent == 1).await;
         assert!(back.elapsed() < LONGEST_WAIT, "{:?}", back.elapsed());
         node.end().await;
     });

@@ -59,7 +59,7 @@ fn with_server(port: u16) -> (Backplane, Task) {
     };
     let outlet = Arc::new(Outlet::new());
     outlet.open();
-    Backplane::new(config, &outlet).expect("it works here")
+    Backplane::new(config, &outlet).expect("the configuration is valid")
 }
 
 /// Runs a task on a thread of its own. The channel receives a message when the task has ended.
@@ -69,9 +69,9 @@ fn run(task: Task) -> mpsc::Receiver<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .expect("it works here");
+            .expect("a runtime can be made");
         runtime.block_on(task.run(Box::new(NoNode)));
-        ended.send(()).expect("it works here");
+        ended.send(()).expect("the test waits");
     });
     told
 }
@@ -79,16 +79,16 @@ fn run(task: Task) -> mpsc::Receiver<()> {
 /// A server that accepts clients and closes them at once. Returns its port and a counter of
 /// connections.
 fn inhospitable() -> (u16, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("it works here");
-    let port = listener.local_addr().expect("it works here").port();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let port = listener.local_addr().expect("the listener is bound").port();
     let connections = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&connections);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
-            let mut stream = stream.expect("it works here");
-            let read = stream.read(&mut [0; 1000]).expect("it works here");
-            assert!(read > 0, "a hello");
-            stream.write_all(b"%0\r\n").expect("it works here");
+            let mut stream = stream.expect("the client connects");
+            let read = stream.read(&mut [0; 1000]).expect("the client sends");
+            assert!(read > 0, "the client sends a hello");
+            stream.write_all(b"%0\r\n").expect("the client reads");
             count.fetch_add(1, Ordering::SeqCst);
         }
     });
@@ -110,7 +110,7 @@ fn too_many_queries_do_not_delay_the_end() {
         backplane.ask(vec![], reply);
     }
     backplane.end(Instant::now());
-    run(task).recv_timeout(TIMEOUT).expect("it works here");
+    run(task).recv_timeout(TIMEOUT).expect("the task ends");
     assert!(
         answers.load(Ordering::SeqCst) >= 1976,
         "refused queries are answered at once, others later"
@@ -126,7 +126,7 @@ fn messages_without_a_server_are_dropped_at_the_deadline_and_counted() {
         backplane.outlet().publish(false, b"room", Kind::Text, body);
     }
     backplane.end(Instant::now() + Duration::from_millis(200));
-    ended.recv_timeout(TIMEOUT).expect("it works here");
+    ended.recv_timeout(TIMEOUT).expect("the task ends");
     let stats = backplane.stats();
     assert_eq!((stats.dropped, stats.queued, stats.in_flight), (50, 0, 0));
 }
@@ -136,7 +136,7 @@ fn the_task_ends_when_its_handle_is_dropped() {
     let (backplane, task) = lonely();
     let ended = run(task);
     drop(backplane);
-    ended.recv_timeout(TIMEOUT).expect("it works here");
+    ended.recv_timeout(TIMEOUT).expect("the task ends");
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn a_server_that_closes_connections_at_once_is_asked_rarely() {
     }
     let often = connections.load(Ordering::SeqCst) - before;
     let took = since.elapsed();
-    let most = usize::try_from(took.as_millis() / 100).expect("it works here");
+    let most = usize::try_from(took.as_millis() / 100).expect("the time is short");
     assert!(often < most, "{often} times in {took:?}");
     assert!(backplane.stats().losses > 0);
     backplane.end(Instant::now());
-    ended.recv_timeout(TIMEOUT).expect("it works here");
+    ended.recv_timeout(TIMEOUT).expect("the task ends");
 }

@@ -87,7 +87,7 @@ impl Nats {
 
     fn pong(&mut self, each: &mut dyn FnMut(Event<'_>)) -> Result<(), WireError> {
         let Some(barrier) = self.expected.pop_front() else {
-            return Err(WireError::Protocol("a PONG that nobody asked for"));
+            return Err(WireError::Protocol("a PONG without a PING"));
         };
         if !std::mem::replace(&mut self.is_ready, true) {
             each(Event::Ready);

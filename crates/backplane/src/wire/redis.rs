@@ -90,7 +90,7 @@ impl Redis {
         let Some(expected) = self.expected.pop_front() else {
             return Err(match value {
                 Value::Error(text) => WireError::Ended(shown(text)),
-                _ => WireError::Protocol("a reply to nothing"),
+                _ => WireError::Protocol("a reply without a command"),
             });
         };
         match (expected, value) {
@@ -174,7 +174,7 @@ impl Redis {
                 ..,
             ] => {
                 let Some(Expected::Subscribed(topic)) = self.expected.pop_front() else {
-                    return Err(WireError::Protocol("a subscription that nobody asked for"));
+                    return Err(WireError::Protocol("a subscription that was not requested"));
                 };
                 each(Event::Subscribed(topic));
             }
@@ -213,7 +213,7 @@ impl Redis {
             return Ok(());
         }
         if !is_push || self.to_drop > 0 || long.behind > PARTS_OF_A_MESSAGE {
-            return Err(WireError::Protocol("something is too long"));
+            return Err(WireError::Protocol("a value is too long"));
         }
         self.to_drop = long.behind;
         each(Event::TooLong);

@@ -41,7 +41,7 @@ fn target(options: &Options<'_>) -> Outcome<DialTarget> {
 fn parsed<T: FromStr>(text: &str, name: &CStr) -> Outcome<T> {
     text.parse().map_err(|_| {
         let name = name.to_string_lossy();
-        Failure::Argument(format!("{name}: '{text}' is no address"))
+        Failure::Argument(format!("{name}: '{text}' is not an address"))
     })
 }
 

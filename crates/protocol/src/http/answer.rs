@@ -83,7 +83,7 @@ pub struct AnswerLines<'a> {
 
 /// The text is not a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("what was written is no answer of HTTP/1.1")]
+#[error("the text is not a response of HTTP/1.1")]
 pub struct NoAnswer;
 
 impl AnswerReader {

@@ -11,7 +11,7 @@ pub enum Refusal {
     )]
     RequestLine,
     /// The method is not a token.
-    #[error("the method is no token")]
+    #[error("the method is not a token")]
     MethodSyntax,
     /// The method is a token but not one of [`METHODS`](super::METHODS).
     #[error("the method is not known")]

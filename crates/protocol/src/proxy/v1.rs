@@ -20,7 +20,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
     };
     let text = line.get(SIGNATURE.len()..end).unwrap_or_default();
     let text =
-        std::str::from_utf8(text).map_err(|_| HeaderError::Malformed("bytes that are no text"))?;
+        std::str::from_utf8(text).map_err(|_| HeaderError::Malformed("bytes that are not text"))?;
     Ok(Some(Header {
         length: end + 2,
         source: source(text)?,

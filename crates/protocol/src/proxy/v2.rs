@@ -33,7 +33,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Header>, HeaderError> {
         return Err(HeaderError::TooLong);
     }
     if length < FIXED + family.bytes() && matches!(command, Command::Proxy) {
-        return Err(HeaderError::Malformed("addresses that are cut off"));
+        return Err(HeaderError::Malformed("truncated addresses"));
     }
     let Some(rest) = bytes.get(FIXED..length) else {
         return Ok(None);

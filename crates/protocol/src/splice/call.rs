@@ -67,7 +67,7 @@ pub struct TerminateParams {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// It is not JSON or not an object, or its id, type or method has the wrong type. No id is known for a reply.
-    #[error("no call")]
+    #[error("not a call")]
     Unparsable,
     /// The params do not fit the method.
     #[error("{problem}")]

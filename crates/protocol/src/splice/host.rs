@@ -17,7 +17,7 @@ pub enum Host {
 
 /// The host is invalid. Internationalised names must be given in their DNS form (`xn--…`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no host")]
+#[error("not a host")]
 pub struct InvalidHost;
 
 impl Host {

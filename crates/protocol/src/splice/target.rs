@@ -15,7 +15,7 @@ pub struct Target {
 
 /// The text is not a WebSocket URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no URL of a WebSocket")]
+#[error("not a WebSocket URL")]
 pub struct InvalidUrl;
 
 /// The longest URL that is parsed. Escaping can make its path three times as long.

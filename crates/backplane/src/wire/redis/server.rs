@@ -16,9 +16,9 @@ pub(super) fn unfit(hello: &Value<'_>) -> Option<&'static str> {
         })
     };
     match (field(b"mode")?, field(b"role")?) {
-        (b"sentinel", _) => Some("it is a Sentinel, which passes on no messages"),
+        (b"sentinel", _) => Some("it is a Sentinel, which does not forward messages"),
         (b"standalone", b"replica" | b"slave") => {
-            Some("it is a replica: what is published there does not reach its master")
+            Some("it is a replica: messages published there do not reach its master")
         }
         _ => None,
     }
