@@ -1,11 +1,11 @@
-//! Phrases that a reader stumbles over, in comments, texts and pages: riddles, where a plain word says what is meant, and
-//! sentences that no one would write. Knows only what can be found without reading: the list grows with what readers report.
+//! Phrases that make readers stumble, in comments, texts and pages: riddles and unnatural sentences. Finds only fixed
+//! phrases; the list grows with what readers report.
 
 use crate::finding::Finding;
 use crate::tree::{SourceFile, Tree};
 
-/// A phrase in small letters, what follows it where it is fine, and what to write. In pieces, so that this file is not its own
-/// finding.
+/// A phrase in lower case, the texts after it that make it acceptable, and what to write instead. Concatenated, so that
+/// this file is not a finding itself.
 const PHRASES: [(&str, &[&str], &str); 10] = [
     (concat!("that is", " none"), &[" of"], NOT_ONE),
     (concat!("what is", " none"), &[" of"], NOT_ONE),
@@ -29,14 +29,14 @@ const PHRASES: [(&str, &[&str], &str); 10] = [
 
 const NOT_ONE: &str = "say what is wrong with it: invalid, missing, of another kind";
 
-const OWNS: &str = "a module owns things: say as a sentence what it sees to";
+const OWNS: &str = "a module owns things: write a sentence about what it ensures";
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let files = tree.files().iter().filter(|file| has_prose(file));
     files.flat_map(findings).collect()
 }
 
-/// Decisions and the changelog are records, too, but of what we say now.
+/// Decisions and the changelog are included, although they are records.
 fn has_prose(file: &SourceFile) -> bool {
     file.is_rust() || file.is_script() || file.is_page()
 }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn riddles_are_found_in_code_and_on_pages() {
+    fn phrases_are_found_in_code_and_on_pages() {
         for (phrase, _, _) in PHRASES {
             let text = format!("//! A.\n\n/// A length {phrase}, again.\n");
             for path in ["a.rs", "a.mjs", "a.md"] {
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_sentences_are_not() {
+    fn plain_sentences_are_accepted() {
         for text in [
             concat!("a table that is", " none of the others'"),
             concat!("what is", " nonessential"),
