@@ -1,4 +1,5 @@
-//! The bounds of answers by workers. The fixed one is kept by `js/src/worker/outgoing.ts`: its table is for the page.
+//! Limits of the answers by workers. `js/src/worker/outgoing.ts` enforces the fixed one; its table here is for the
+//! generated page.
 
 use std::time::Duration;
 
