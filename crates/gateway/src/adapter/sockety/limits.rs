@@ -1,4 +1,4 @@
-//! The bounds of Sockety.
+//! The limits of Sockety.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ limits! {
         files_per_message: u32 = 10_000, 0..=65_536, "closed with 1009";
         /// Bytes of data, files and streams of one connection that wait for its worker, beyond those that it asked for (Sockety).
         buffered_bytes: usize = 16 * 1024 * 1024, 1..=BYTES, "reading pauses";
-        /// Time from the beginning of a connection until its first bytes have come (Sockety); zero is off.
+        /// Time until the first bytes of a connection have arrived (Sockety); zero is off.
         header_timeout: Duration = Duration::from_secs(10), 0..=DAY, "closed with 1002";
-        /// Time without a byte of the peer (Sockety); three quarters of it without one of ours, and a heartbeat is sent. Zero is off.
+        /// Time without a byte from the peer (Sockety). A heartbeat is sent after three quarters of it in which nothing was sent. Zero is off.
         silence_timeout: Duration = Duration::from_secs(60), 0..=DAY, "closed with 1006";
     }
 }
