@@ -6,7 +6,7 @@ use crate::sync::{AtomicUsize, Ordering};
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
-    /// The number of that fault; 0: none.
+    /// The number of the fault at which the next panic happens; 0: none.
     #[cfg(test)]
     next: AtomicUsize,
 }
