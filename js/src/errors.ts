@@ -35,7 +35,7 @@ export const ERROR_CODES = {
   ERR_MILLRACE_NODE_ONLY:
     "A middleware used a member of Node's request or response that `millrace/http` does not have; the message names it. `nodeHandler` of `millrace/node` runs such middlewares.",
   ERR_MILLRACE_NOT_AN_OBJECT:
-    'A text message to a virtual socket with user data is no JSON object; it was sent unchanged.',
+    'A text message to a virtual socket with user data is not a JSON object; it was sent unchanged.',
   ERR_MILLRACE_NOT_RUNNING:
     'The gateway or the server has not been started, or is stopped; or the workers were stopped before all of them were replaced.',
   ERR_MILLRACE_NO_HANDLER:

@@ -1,4 +1,4 @@
-//! Full inboxes: what is refused, and what never is.
+//! Tests full inboxes: what is refused, and what never is.
 
 use super::*;
 use crate::Gateway;
@@ -12,7 +12,7 @@ fn shard(index: u8) -> ShardIndex {
     ShardIndex::new(index).unwrap()
 }
 
-/// A gateway with two shards that do nothing, and a socket on each.
+/// A gateway with two shards that process nothing, and a socket on each.
 fn idle() -> (Arc<Gateway>, [SocketId; 2]) {
     let gateway = Gateway::new();
     gateway.inboxes().open(2, BOUND);
