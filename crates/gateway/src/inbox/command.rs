@@ -119,7 +119,7 @@ pub(crate) enum Command {
 /// The fields that only virtual sockets have as recipients.
 #[derive(Debug)]
 pub(crate) struct AliasOf {
-    /// The connection's own id.
+    /// The id of the real socket.
     pub(crate) socket: SocketId,
     pub(crate) annotation: Option<Arc<Annotation>>,
 }

@@ -1,4 +1,4 @@
-//! The task of a connection. A bug that ends it ends that connection alone.
+//! The task of a connection. A bug that ends it closes only that connection.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ struct Driver {
 }
 
 impl Shard {
-    /// The 101 is written: messages may flow. `early` came right behind the handshake.
+    /// Starts a connection: messages may flow from now on. `early` followed the handshake.
     pub(crate) fn connected(self: &Rc<Self>, connection: &Shared, stream: Stream, early: &Bytes) {
         if !self.begin(connection, stream, early) {
             return;
@@ -29,11 +29,11 @@ impl Shard {
             shard: Rc::clone(self),
             connection: Rc::clone(connection),
         });
-        // the driver's first run registers it, then the turn writes what handleOpen sent
+        // the driver's first run registers it; then the turn writes what handleOpen has sent
         self.mark_dirty(connection);
     }
 
-    /// Runs a connection's task once. What it relayed goes on before others are read, if it is much.
+    /// Runs a connection's task once. If it relayed much, that is written before other connections are read.
     pub(super) fn attend(&self, connection: &Shared, cx: &mut Context<'_>) -> Poll<()> {
         let driven = self.drive(connection, cx);
         if self.relays_much() {
@@ -60,7 +60,7 @@ impl Future for Driver {
                 "closed by a bug"
             );
             let io = &mut *connection.io.borrow_mut();
-            // what the kernel takes at once is all that it gets, and the bug may lie in the writing
+            // writes only what the kernel accepts at once, and catches panics, because the bug may be in the writing
             let _said = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 shard.close(connection, io, &CloseReason::INTERNAL);
                 shard.flush(connection, io);

@@ -1,4 +1,4 @@
-//! Lives in a random order of everything that can happen to them.
+//! Lives of connections with random steps.
 
 use proptest::prelude::*;
 
