@@ -51,7 +51,7 @@ impl Context<'_> {
     }
 
     /// Whether another connection has room for more; the threshold is that of its read pause. `None`: it is not open.
-    /// If it has no room, this session is [woken](crate::socket::Wake::Room) when it has.
+    /// If it has no room, its session is [woken](crate::socket::Wake::Room) when it has.
     pub(crate) fn room_of(&mut self, link: Link) -> Option<bool> {
         let other = self.env.find(link.slot, link.socket)?;
         let mut io = other.io.try_borrow_mut().ok()?;
