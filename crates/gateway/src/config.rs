@@ -13,7 +13,7 @@ use crate::options::Options;
 pub struct GatewayConfig {
     /// I/O shards, 1 to [`MAX_SHARDS`](crate::limits::MAX_SHARDS).
     pub io_threads: usize,
-    /// Whether a shard submits the writes to many connections together where the kernel has `io_uring`. Default true.
+    /// Whether a shard submits the writes to many connections together if the kernel has `io_uring`. Default true.
     pub io_uring: bool,
     /// The limits of the gateway.
     pub limits: GatewayLimits,

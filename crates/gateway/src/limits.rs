@@ -35,7 +35,7 @@ pub(crate) const BYTES: u64 = 1024 * 1024 * 1024 * 1024;
 pub(crate) const DAY: u64 = 24 * 60 * 60 * 1000;
 
 limits! {
-    /// Bounds that hold for each listener on its own, whatever it speaks.
+    /// Limits of each listener, for every protocol.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct ListenerLimits {
@@ -57,7 +57,7 @@ limits! {
 }
 
 limits! {
-    /// Bounds of a gateway, fixed by its first start.
+    /// Limits of a gateway, fixed by its first start.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct GatewayLimits {
@@ -107,7 +107,7 @@ limits! {
 }
 
 limits! {
-    /// Bounds of a gateway that its JavaScript threads enforce, fixed by its first start.
+    /// Limits of a gateway that its JavaScript threads enforce, fixed by its first start.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct ScriptLimits {
@@ -119,7 +119,7 @@ limits! {
 }
 
 limits! {
-    /// Bounds that no option changes.
+    /// Limits that no option changes.
     #[derive(Clone, Debug, PartialEq, Eq)]
     #[non_exhaustive]
     pub struct FixedLimits {
@@ -146,14 +146,14 @@ pub(crate) const ENTRY_CHARGE: usize = 64;
 /// Bytes per second that keep a message alive beyond `message_deadline`.
 pub(crate) const MESSAGE_RATE_FLOOR: u64 = 1024;
 
-/// The most I/O shards a gateway runs.
+/// The most I/O shards of a gateway.
 #[cfg(not(millrace_loom))]
 pub const MAX_SHARDS: usize = 64;
-/// The most I/O shards a gateway runs: few enough for a model checker.
+/// The most I/O shards of a gateway: few enough for a model checker.
 #[cfg(millrace_loom)]
 pub const MAX_SHARDS: usize = 2;
 
-/// Bytes of a batch handed to a worker (one record may exceed it).
+/// Bytes of a batch for a worker (one record may exceed it).
 pub const BATCH_BYTES: usize = 256 * 1024;
 
 /// Payloads above this travel beside the batch.

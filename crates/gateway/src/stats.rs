@@ -42,7 +42,7 @@ counters! {
     dropped_by_close,
     /// Messages dropped because an outbox was full.
     dropped_by_overflow,
-    /// Messages dropped because their recipient's protocol cannot carry one so long.
+    /// Messages dropped because their recipient's protocol cannot carry messages of their length.
     dropped_by_encoding,
     /// Sockets closed because their outbox was full.
     overflow_closes,
@@ -173,7 +173,7 @@ pub struct WorkerStats {
     pub events: u64,
     /// Events waiting in its queue.
     pub queued_events: usize,
-    /// Bytes of these.
+    /// Bytes of the events in its queue.
     pub queued_bytes: usize,
     /// How long its handlers took, sampled.
     pub handler_times: Times,

@@ -89,7 +89,7 @@ fn sender(mut stream: TcpStream, life: Life) -> JoinHandle<()> {
 }
 
 #[test]
-fn every_message_before_an_end_is_answered_however_it_is_cut() {
+fn every_message_before_an_end_is_answered_wherever_it_is_cut() {
     let mut config = GatewayConfig {
         io_threads: 1,
         ..GatewayConfig::default()

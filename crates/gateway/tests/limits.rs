@@ -246,7 +246,7 @@ fn an_idle_connection_is_closed_with_1000_and_a_busy_one_is_not() {
 
 /// While a client is not read, it cannot answer pings, so it is not closed.
 #[test]
-fn the_pong_deadline_stands_still_while_nothing_is_read() {
+fn the_pong_deadline_is_paused_while_nothing_is_read() {
     let server = server(
         |limits| limits.unhandled_events = 1,
         |limits| {

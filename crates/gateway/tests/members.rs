@@ -176,7 +176,7 @@ fn a_member_that_leaves_ends_what_it_owns_and_nothing_else() {
 }
 
 #[test]
-fn it_runs_again_after_the_last_one_has_left() {
+fn a_gateway_runs_again_after_its_last_member_has_left() {
     let gateway = Gateway::shared();
     for _ in 0..3 {
         let party = party(&gateway);

@@ -149,7 +149,7 @@ fn first_batch(worker: &Manual) -> Vec<u8> {
 
 /// A body that has already arrived needs no record of its own, and one that has not is not waited for.
 #[test]
-fn a_small_body_travels_with_its_request_only_if_it_came_with_it() {
+fn a_small_body_travels_with_its_request_only_if_it_arrived_with_it() {
     for (body, travels) in [
         ("a small body".to_owned(), true),
         ("x".repeat(16_000), true),

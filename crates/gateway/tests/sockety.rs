@@ -222,7 +222,7 @@ fn invalid_input_closes_only_its_own_connection() {
 }
 
 #[test]
-fn a_peer_that_leaves_gets_the_answers_to_what_it_asked() {
+fn a_peer_that_leaves_gets_the_answers_to_its_messages() {
     let server = server();
     let worker = manual(&server.gateway, QUIET);
     let (mut client, socket) = enter(&server, &worker);

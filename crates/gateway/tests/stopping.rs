@@ -92,7 +92,7 @@ fn a_stop_that_the_end_overtakes_is_reported() {
 }
 
 #[test]
-fn a_gateway_begins_again_after_its_end() {
+fn a_gateway_may_start_again_after_its_end() {
     let server = server(2);
     let worker = echo(&server.gateway, ALL);
     for round in 0..3 {

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_another_protocol_or_of_none_is_named() {
+    fn unknown_limits_and_those_of_other_protocols_are_named() {
         for (protocol, option) in [
             ("http", "keysBytes"),
             ("resp", "bodyBytes"),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protocol_takes_its_own_limits_beside_those_of_every_listener() {
+    fn a_protocol_has_its_own_limits_beside_those_of_every_listener() {
         let limits = [("keysBytes", 5), ("idleTimeoutMs", 0), ("messageBytes", 7)];
         said(&*named("resp"), &limits).unwrap();
         let limits = [

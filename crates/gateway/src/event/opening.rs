@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transport_and_port_lie_beside_the_answer() {
+    fn the_flags_of_an_open_contain_transport_and_port() {
         let socket = SocketId::new(1).unwrap();
         let mut opening = Opening::unseen(socket);
         assert_eq!(opening.flags(), 0);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_without_token_says_so() {
+    fn a_close_without_a_token_has_a_mark_instead_of_its_length() {
         let mut out = Vec::new();
         let socket = SocketId::new(5).unwrap();
         append_close(

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_not_counted() {
+    fn bytes_that_do_not_fit_are_not_counted() {
         let ledger = Arc::new(Ledger::new());
         ledger.add(50);
         let mut charge = Charge::new(&ledger, 100);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::limits::{BYTES, COUNT, DAY, LimitError, LimitReader, ListenerLimits, Table, limits};
 
 limits! {
-    /// Bounds of a listener that speaks HTTP.
+    /// Limits of an HTTP listener.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(crate) struct HttpLimits {
         /// Bytes of an HTTP request line with its headers, and of the trailers behind a chunked body.

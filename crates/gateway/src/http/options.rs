@@ -6,7 +6,7 @@ use crate::options::{Reader, Value};
 /// Which browser origins may open a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Origins {
-    /// Any, and requests without an `Origin`.
+    /// Any origin, and requests without `Origin`.
     #[default]
     Any,
     /// The origin's host and port must equal the request's `Host`; requests without `Origin` come from no browser and

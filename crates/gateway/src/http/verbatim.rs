@@ -20,7 +20,7 @@ use super::{Answer, Body, BodyError, plain};
 
 /// The connection has to be cut: an answer that was begun cannot be completed, or there is nothing to send.
 #[derive(Debug, thiserror::Error)]
-#[error("the answer was given up")]
+#[error("the answer was aborted")]
 pub(super) struct Cut;
 
 /// Writes a message to an HTTP/1 connection; with `keeps` the connection may stay open. Returns whether it does, and an

@@ -10,7 +10,7 @@ use super::Hub;
 #[non_exhaustive]
 pub enum SubscribeError {
     /// The inbox of an I/O shard is full.
-    #[error("an I/O thread has too much to do; nobody was subscribed")]
+    #[error("an I/O thread has too much to do; no socket was subscribed")]
     Overloaded,
     /// The pattern is refused.
     #[error(transparent)]

@@ -24,7 +24,7 @@ impl Worker {
                 if !inboxes.deliver(shard, charge, 0, command) {
                     hub.report(
                         "ERR_MILLRACE_INBOX_FULL",
-                        "an I/O thread has too much to send, an answer was given up",
+                        "an I/O thread has too much to send; an answer was aborted",
                     );
                     let step = Step::Lost;
                     inboxes.post(shard, Command::Transfer { id, step });

@@ -19,7 +19,7 @@ pub(crate) trait Uplink: Send + Sync + fmt::Debug {
     /// called for a message that came from another node.
     fn publish(&self, channel: Topic<'_>, publication: &Arc<Publication>);
 
-    /// The locks are released, and something was noted.
+    /// The locks are released, and something was recorded.
     fn wake(&self);
 
     /// Whether so much waits for the link that callers that can wait should do so.

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_are_dealt_evenly_however_many_requests_come_between() {
+    fn sockets_are_dealt_evenly_with_any_number_of_requests_between() {
         for requests in 0..4 {
             let workers = workers(2);
             let mut sockets = [0; 2];
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_dealt_evenly_however_many_sockets_come_between() {
+    fn requests_are_dealt_evenly_with_any_number_of_sockets_between() {
         let workers = workers(2);
         let mut requests = [0; 2];
         for _client in 0..10 {

@@ -104,7 +104,7 @@ pub(crate) enum Command {
     WorkerLeaves { worker: u32 },
     /// A connection that was dealt to this shard.
     Adopt(Box<Incoming>),
-    /// Accept on this listener.
+    /// Accept connections on this listener.
     Listen(Box<Listening>),
     /// Connect to a peer.
     Dial(Box<Dialling>),

@@ -137,7 +137,7 @@ fn a_wait_for_a_batch_ends_with_it() {
 }
 
 #[test]
-fn looking_before_the_turn_begins_is_not_enough() {
+fn checking_before_the_turn_begins_is_not_enough() {
     let outcome = std::panic::catch_unwind(|| a_wait_for_a_batch_ends(false));
     assert!(outcome.is_err(), "the model should see the lost wake-up");
 }

@@ -233,7 +233,7 @@ impl Compared {
         naive.above |= naive.held() > high_water;
     }
 
-    /// A quarter of the bound, and never more than 4 MiB.
+    /// A quarter of the limit, and never more than 4 MiB.
     fn high_water(&self) -> usize {
         (self.bound / 4).min(4 << 20)
     }

@@ -141,7 +141,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_an_inbox_says_of_itself_is_never_wrong(
+    fn the_counts_of_an_inbox_are_never_wrong(
         bound in prop_oneof![0..200_usize, 0..20_000_usize, 16_000_000..17_000_000_usize],
         ops in prop::collection::vec(ops(), 0..200),
     ) {

@@ -152,7 +152,7 @@ fn a_panic_while_a_listener_stops_ends_the_gateway_with_an_error() {
 }
 
 #[test]
-fn a_panic_in_the_look_at_late_requests_ends_the_gateway_with_an_error() {
+fn a_panic_in_the_check_for_late_requests_ends_the_gateway_with_an_error() {
     let server = serve();
     let worker = server
         .gateway

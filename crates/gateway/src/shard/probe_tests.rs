@@ -320,7 +320,7 @@ fn bodies_pass_both_ways_as_fast_as_each_side_takes_them() {
 }
 
 #[test]
-fn nothing_is_lost_where_the_queue_is_full_and_the_end_comes_last() {
+fn a_full_queue_loses_nothing_and_the_end_comes_last() {
     let mut world = World::start(|config| {
         config.limits.worker_queue_events = 4;
         config.limits.unhandled_events = 3;

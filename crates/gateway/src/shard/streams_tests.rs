@@ -285,7 +285,7 @@ fn an_acceptance_that_cannot_be_sent_is_reported_and_closes() {
 }
 
 #[test]
-fn without_any_worker_the_peer_is_told() {
+fn without_any_worker_the_peer_is_told_why_it_is_refused() {
     let server = Server::start(true, |_, _| {});
     assert_eq!(rest(server.connect()), "no worker");
 }

@@ -67,7 +67,7 @@ impl Bodies {
         body.map_or(0, |body| usize::try_from(body.credit).unwrap_or_default())
     }
 
-    /// Whether input waits.
+    /// Whether input waits for the worker's credit.
     pub(super) fn stall(&self) -> bool {
         self.stalled > 0
     }

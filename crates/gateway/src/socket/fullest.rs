@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_fullest_is_found_whatever_happened_before(
+        fn the_fullest_is_found_after_any_updates(
             changes in prop::collection::vec((0_u32..20, prop_oneof![Just(0_usize), 1_usize..100_000]), 0..200)
         ) {
             let mut fullest = Fullest::default();

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_chooses_and_among_equals_the_best() {
+    fn the_client_chooses_and_among_equal_weights_the_best_coding_wins() {
         for (accept, coding) in [
             (None, Coding::Identity),
             (Some(""), Coding::Identity),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_there_is_chosen() {
+    fn only_existing_codings_are_chosen() {
         let there = [Coding::Identity, Coding::Gzip];
         assert_eq!(chosen(Some("br, gzip;q=0.1"), &there), Coding::Gzip);
         assert_eq!(chosen(Some("br"), &there), Coding::Identity);

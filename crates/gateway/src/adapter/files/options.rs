@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_read() {
+    fn given_options_are_read() {
         let made = read(
             Options::new()
                 .text("path", "/a")
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_the_wrong_option() {
         for (given, problem) in [
             (
                 Options::new().list("headers", ["x-a"]),

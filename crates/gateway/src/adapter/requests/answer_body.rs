@@ -21,7 +21,7 @@ pub(super) struct AnswerBody {
 
 /// The worker aborted its answer.
 #[derive(Debug, thiserror::Error)]
-#[error("the worker gave the answer up")]
+#[error("the worker aborted the answer")]
 struct GivenUp;
 
 impl AnswerBody {

@@ -161,7 +161,7 @@ pub(super) async fn room(shard: &Shard, pending: &Pending) -> bool {
             return Poll::Ready(true);
         }
         queue.pause(1 << shard.index().get());
-        // a batch that finished before this task was listed has woken nobody
+        // a batch that finished before this task was listed has not woken it
         if has_room() {
             return Poll::Ready(true);
         }

@@ -357,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_in_order() {
+    fn the_commands_are_ordered_by_name() {
         assert!(COMMANDS.is_sorted_by(|one, next| one.name < next.name));
     }
 }

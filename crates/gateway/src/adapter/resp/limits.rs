@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::limits::{BYTES, COUNT, limits};
 
 limits! {
-    /// Bounds of a listener that speaks RESP.
+    /// Limits of a RESP listener.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(super) struct RespLimits {
         /// Channels and patterns that one connection is subscribed to by its own commands (RESP).
@@ -16,12 +16,12 @@ limits! {
 }
 
 limits! {
-    /// Bounds of RESP that no option changes.
+    /// Limits of RESP that no option changes.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(super) struct FixedRespLimits {
-        /// Arguments of one command, its name included (RESP).
+        /// Arguments of one command, including its name (RESP).
         arguments: usize = 1_048_576, "an error, and the connection is closed";
-        /// Bytes of a reply that is a list (RESP); any longer than 64 KiB also has to fit into `outboxes_total_bytes`.
+        /// Bytes of a reply that is a list (RESP); a reply over 64 KiB also has to fit into `outboxes_total_bytes`.
         reply_bytes: usize = 64 * 1024 * 1024, "the command is refused with an error and changes nothing";
         /// Bytes of the name that a client sets for itself, of its library's name, and of the library's version (RESP).
         client_name_bytes: usize = 1024, "the command is refused with an error";

@@ -163,7 +163,7 @@ const REFUSED: [(&str, &str); 8] = [
     ("eval", NO_SCRIPTS),
     ("evalsha", NO_SCRIPTS),
     ("exec", NO_TRANSACTIONS),
-    ("monitor", "nobody watches what others do"),
+    ("monitor", "clients cannot watch the commands of others"),
     ("multi", NO_TRANSACTIONS),
     ("unwatch", NO_TRANSACTIONS),
     ("watch", NO_TRANSACTIONS),

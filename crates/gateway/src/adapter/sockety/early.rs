@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_are_an_error() {
+    fn too_many_early_bytes_are_an_error() {
         let mut early = Early::default();
         let refused = (0..=MOST_BYTES / 9).find_map(|_| early.push(0, 0, (b"x", false)).err());
         assert_eq!(refused, Some(TOO_MUCH));

@@ -28,7 +28,7 @@ pub(super) struct SocketyOptions {
 pub(super) struct Writable {
     /// The most channels that are used.
     pub(super) channels: u16,
-    /// Whether a channel is reused after a message on it was aborted, whoever the peer is.
+    /// Whether a channel is reused after a message on it was aborted, with any peer.
     pub(super) reuses_aborted: bool,
 }
 

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_without_a_byte_waits_behind_what_came_before() {
+    fn an_empty_end_waits_behind_earlier_bytes() {
         let mut waiting = Waiting::default();
         waiting.push(ID, b"abc", false);
         waiting.push(ID, b"", true);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::limits::{BYTES, DAY, limits};
 
 limits! {
-    /// Bounds of a listener that speaks splice.
+    /// Limits of a splice listener.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(super) struct SpliceLimits {
         /// Time to reach a target (splice), including its name, TLS and handshake; a client may ask for less.
@@ -22,11 +22,11 @@ limits! {
 }
 
 limits! {
-    /// Bounds of splice that no option changes.
+    /// Limits of splice that no option changes.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub(super) struct FixedSpliceLimits {
-        /// Names of targets (splice) that one listener looks up at the same time on one machine's resolver.
-        lookups: usize = 8, "the next waits, within its `dialTimeoutMs`";
+        /// Names of targets (splice) that one listener resolves at the same time.
+        lookups: usize = 8, "further names wait, within their `dialTimeoutMs`";
         /// Addresses of a target (splice) that are tried.
         addresses: usize = 16, "further ones are not tried";
         /// Time for which a client (splice) is not read because one of its targets reads too slowly.

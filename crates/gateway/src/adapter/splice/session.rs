@@ -300,7 +300,7 @@ impl Session for Splice {
     }
 }
 
-/// Ends the session's dials and targets, however its connection ended.
+/// Ends the session's dials and targets in every case in which its connection ends.
 impl Drop for Relay {
     fn drop(&mut self) {
         let _told_before = self.targets.end();

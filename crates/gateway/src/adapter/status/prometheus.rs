@@ -130,7 +130,7 @@ impl State {
             out.gauge(name, help, None, value)?;
         }
         let (help, fates) = (
-            "Messages to other nodes, by what became of them",
+            "Messages to other nodes, by result",
             [
                 ("sent", link.sent),
                 ("dropped", link.dropped),
@@ -140,7 +140,7 @@ impl State {
         );
         out.counts("backplane_published", help, "result", &fates)?;
         let (help, fates) = (
-            "Messages from other nodes and from whoever publishes, by what became of them",
+            "Messages from other nodes and other publishers, by result",
             [
                 ("delivered", link.received),
                 ("missed", link.missed),

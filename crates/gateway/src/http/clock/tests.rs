@@ -68,7 +68,7 @@ fn between_requests_any_byte_counts() {
 }
 
 #[test]
-fn a_body_may_pause_and_may_be_slow_but_not_for_ever() {
+fn a_body_may_pause_and_may_be_slow_up_to_a_limit() {
     let mut clock = Clock::new(0);
     clock.received(0, 100);
     clock.stop();
@@ -137,7 +137,7 @@ fn looks(clock: &Clock, from: u64) -> Vec<u64> {
 }
 
 #[test]
-fn a_connection_that_waits_is_looked_at_when_its_time_is_over() {
+fn a_connection_that_waits_is_checked_when_its_time_is_over() {
     let mut clock = Clock::new(1_000);
     clock.wait(1_000, Waits::Request, false);
     assert_eq!(looks(&clock, 1_000), [1_000, 3_000]);
@@ -176,7 +176,7 @@ fn event() -> impl Strategy<Value = Event> {
 
 proptest! {
     #[test]
-    fn no_deadline_passes_between_two_looks(
+    fn no_deadline_passes_between_two_checks(
         is_http_1_0: bool,
         events in prop::collection::vec((0..4_000_u64, event()), 0..60),
     ) {

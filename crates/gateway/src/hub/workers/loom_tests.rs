@@ -125,7 +125,7 @@ fn both_die(listed_last: bool) {
 }
 
 #[test]
-fn a_close_whose_heir_dies_waits_for_the_next() {
+fn a_close_waits_for_the_next_worker_if_the_one_that_inherits_it_dies() {
     both_die(false);
 }
 

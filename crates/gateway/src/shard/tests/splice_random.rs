@@ -444,7 +444,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn whatever_clients_and_targets_do_messages_reach_whom_they_are_for(
+    fn messages_reach_the_right_target_after_any_steps(
         acts in prop::collection::vec(act(), 0..120),
     ) {
         play(async {

@@ -74,7 +74,7 @@ fn a_session_sees_how_much_the_worker_has_room_for() {
 }
 
 #[test]
-fn input_waits_for_a_session_that_says_so() {
+fn input_waits_for_a_session_that_holds_it_back() {
     let harness = opened();
     let woken = Arc::new(Woken::default());
     harness.feed(b"/hold\n/ping\n");

@@ -232,7 +232,7 @@ fn data_that_arrives_at_once_is_the_payload_of_the_event() {
 }
 
 #[test]
-fn a_response_names_what_it_answers() {
+fn a_response_has_the_id_of_the_message_that_it_answers() {
     let harness = ready();
     let mut out = Vec::new();
     let response = Head {
@@ -265,7 +265,7 @@ fn small_packets_are_events_too() {
 }
 
 #[test]
-fn what_the_worker_sends_leaves_channel_0_to_publications() {
+fn output_of_the_worker_leaves_channel_0_to_publications() {
     let harness = ready();
     send(&harness, 2, b"question", b"data");
     // a publication between both messages

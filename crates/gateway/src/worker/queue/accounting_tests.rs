@@ -190,7 +190,7 @@ fn run(queue: &Queue, step: Step, expected: &mut Expected, number: u64) {
 
 proptest! {
     #[test]
-    fn what_is_counted_is_what_waits(steps in steps()) {
+    fn the_counts_match_the_contents(steps in steps()) {
         let queue = Queue::new();
         let mut expected = Expected::default();
         for (number, step) in (0..).zip(steps) {
