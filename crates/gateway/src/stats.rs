@@ -52,7 +52,7 @@ counters! {
     refused,
     /// TLS handshakes that failed.
     failed_handshakes,
-    /// Connections closed because the header of the PROXY protocol was missing, malformed, late, or from an address that is not trusted.
+    /// Connections closed because the header of the PROXY protocol was missing, malformed, late, or from an untrusted address.
     refused_proxy_headers,
     /// HTTP requests answered, including handshakes and refusals.
     requests,

@@ -24,8 +24,8 @@ pub(super) fn append_message(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
     websocket::append_frame(out, opcode(kind), payload);
 }
 
-/// Writes the header of one frame in front of the payload, which begins at `payload_start` and takes the rest of `bytes`;
-/// returns where the frame begins.
+/// Writes the header of one frame in front of the payload, which begins at `payload_start` and takes the rest of
+/// `bytes`; returns the index at which the frame begins.
 pub(super) fn put_header(kind: Kind, bytes: &mut [u8], payload_start: usize) -> usize {
     let (before, payload) = bytes.split_at_mut(payload_start);
     let (head, size) = websocket::header(opcode(kind), payload.len(), false);

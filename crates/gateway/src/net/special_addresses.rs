@@ -65,8 +65,8 @@ const fn v6(a: u16, b: u16, c: u16, d: u16, length: u32) -> (Ipv6Addr, u32) {
     (Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0), length)
 }
 
-/// IANA's IPv4 Special-Purpose Address Registry without the blocks that are globally reachable (the two of AS112 and that of
-/// AMT), and multicast.
+/// IANA's IPv4 Special-Purpose Address Registry without the blocks that are globally reachable (the two of AS112 and
+/// that of AMT), and multicast.
 const V4_SPECIAL: [(Ipv4Addr, u32); 16] = [
     v4(0, 0, 0, 0, 8), // "This network" (RFC 791), "This host on this network" (RFC 1122)
     v4(10, 0, 0, 0, 8), // "Private-Use" (RFC 1918)

@@ -33,8 +33,7 @@ pub(super) use speaks::Arriving;
 use speaks::Forms;
 pub(crate) use speaks::{EVERY, Speaks};
 
-/// The worker's handlers, if a test does not choose others. Without `handleEnd` the end of a peer's stream closes the
-/// connection.
+/// The worker's default handlers. Without `handleEnd` the end of a peer's stream closes the connection.
 const HANDLERS: Handlers = Handlers::OPEN
     .with(Handlers::TEXT)
     .with(Handlers::BINARY)
@@ -190,8 +189,7 @@ impl Stage {
         actor
     }
 
-    /// Runs the connections' tasks and the shard's turns until nothing is left to do. Returns whether there was
-    /// something.
+    /// Runs tasks and turns until nothing is left to do. Returns whether there was something.
     pub(super) fn run(&self) -> bool {
         for round in 0..MOST_ROUNDS {
             let mut ran = false;
@@ -362,11 +360,7 @@ impl Stage {
         assert_eq!(self.hub.inbound().bytes(), 0, "a begun message is left");
         assert_eq!(self.shard.transfers.count(), 0, "a transfer is left");
         let counts = self.hub.core().counts();
-        assert_eq!(
-            (counts.sockets, counts.channels),
-            (0, 0),
-            "something is left in the core"
-        );
+        assert_eq!((counts.sockets, counts.channels), (0, 0), "in the core");
         told.extend(self.told());
         told
     }

@@ -1,6 +1,5 @@
-//! Input on its way to the worker: one event for each head, with the data if that is all of the message and arrived at
-//! once; otherwise data, stream and files are transfers. Contents wait here, within a limit, while the worker has no
-//! room, so that one body does not hold up the others.
+//! Input for the worker: one event for each head, with the data if that is all and arrived at once, else data, stream
+//! and files as transfers. Contents without room wait here, so that one body does not hold up the others.
 
 use std::borrow::Cow;
 
