@@ -271,7 +271,7 @@ impl Inboxes {
             state.above = false;
             return self.above.fetch_sub(1, Ordering::SeqCst) == 1;
         }
-        // this inbox no longer rises above the mark, so the next post may not wake the shard for what arrived meanwhile
+        // posts to an inbox that stays above the mark wake no shard, so what arrived meanwhile needs this wake-up
         drop(state);
         inbox.wake();
         false
