@@ -17,7 +17,7 @@ pub(super) enum Phase {
 }
 
 impl Gateway {
-    /// Ends the gateway: connections are cut and I/O shards end. [`Notice::Stopped`](crate::Notice::Stopped) follows;
+    /// Ends the gateway: connections are cut and I/O shards end. [`Notice::Stopped`] follows;
     /// after that it may be started again.
     pub fn shutdown(&self) {
         let phase = self.end(&mut self.state.lock());
