@@ -1,4 +1,4 @@
-//! The task of a connection. A bug that ends it ends that connection alone.
+//! The task of a connection. A bug that ends it closes only that connection.
 
 use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
@@ -21,7 +21,7 @@ struct Driver {
 }
 
 impl Shard {
-    /// The 101 is written: messages may flow. `early` came right behind the handshake.
+    /// Starts a connection: messages may flow from now on. `early` followed the handshake.
     pub(crate) fn connected(self: &Rc<Self>, connection: &Shared, stream: Stream, early: &Bytes) {
         if !self.begin(connection, stream, early) {
             return;
@@ -30,12 +30,12 @@ impl Shard {
             shard: Rc::clone(self),
             connection: Rc::clone(connection),
         });
-        // the driver's first run registers it, then the turn writes what handleOpen sent
+        // the driver's first run registers it; then the turn writes what handleOpen has sent
         self.mark_dirty(connection);
     }
 
-    /// What a connection has relayed goes on before others are read, if it is much. As in a turn, this is the shard's own work:
-    /// a bug in it ends no connection alone, and it writes to any number of connections.
+    /// If connections relayed much, writes that before other connections are read. As in a turn, this is work of the shard: it
+    /// writes to any number of connections, and a bug in it ends the shard.
     pub(super) fn pass_on(self: &Rc<Self>, cx: &mut Context<'_>) {
         if !self.relays_much() {
             return;
@@ -67,7 +67,7 @@ impl Future for Driver {
                 "closed by a bug"
             );
             let io = &mut *connection.io.borrow_mut();
-            // what the kernel takes at once is all that it gets, and the bug may lie in the writing
+            // writes only what the kernel accepts at once, and catches panics, because the bug may be in the writing
             let _said = std::panic::catch_unwind(AssertUnwindSafe(|| {
                 shard.close(connection, io, &CloseReason::INTERNAL);
                 shard.flush(connection, io);

@@ -1,4 +1,4 @@
-//! What a session writes to other connections: when it leaves, and in which memory.
+//! Tests writes of a session to other connections: when they are sent, and which buffers they use.
 
 use std::cell::RefCell;
 use std::panic::AssertUnwindSafe;
@@ -17,7 +17,7 @@ use crate::net::stream::Stream;
 use crate::shard::stage::Stage;
 use crate::socket::connection::Shared;
 
-/// Writes the same number of bytes to each of the others.
+/// A session that writes the same number of bytes to each of the other connections.
 #[derive(Debug)]
 struct Relay {
     size: usize,
@@ -56,7 +56,7 @@ impl Session for Relay {
     }
 }
 
-/// One that writes, and its targets with their peers.
+/// The connection that writes, and its targets with their peers.
 struct Linked {
     stage: Stage,
     writer: Shared,
@@ -82,7 +82,7 @@ impl Linked {
             peer.borrow_mut().room = usize::MAX;
             let stream = Stream::Carried(Box::new(Pipe(Rc::clone(&peer))));
             assert!(stage.shard.begin(&connection, stream, &Bytes::new()));
-            // nothing is written before its task has run once
+            // nothing is written before the task has run once
             let mut cx = Context::from_waker(Waker::noop());
             assert!(stage.shard.drive(&connection, &mut cx).is_pending());
             (connection, peer)
@@ -97,7 +97,7 @@ impl Linked {
         }
     }
 
-    /// The writer's peer has written; returns how many bytes each target got before the turn ends.
+    /// Lets the writer's peer send; returns how many bytes each target got before the turn ends.
     fn relay(&self, bytes: &[u8]) -> Vec<usize> {
         self.from.borrow_mut().feed(bytes);
         let mut cx = Context::from_waker(Waker::noop());
@@ -113,7 +113,7 @@ impl Linked {
 }
 
 #[test]
-fn little_leaves_when_the_turn_ends() {
+fn few_bytes_are_sent_when_the_turn_ends() {
     let linked = Linked::new(100, 5);
     for _ in 0..3 {
         assert_eq!(linked.relay(&[7; 500]), [0; 5]);
@@ -123,7 +123,7 @@ fn little_leaves_when_the_turn_ends() {
 }
 
 #[test]
-fn much_leaves_before_others_are_read() {
+fn many_bytes_are_sent_before_others_are_read() {
     let linked = Linked::new(4000, 16);
     let mut bytes = 0;
     for round in 1.. {
@@ -133,9 +133,9 @@ fn much_leaves_before_others_are_read() {
             assert_eq!(got, [4000 * round; 16]);
             break;
         }
-        assert!(bytes < 512 * 1024, "{bytes} bytes are under way");
+        assert!(bytes < 512 * 1024, "{bytes} bytes wait");
     }
-    assert_eq!(linked.relay(&[7; 1600]), [0; 16], "the count begins anew");
+    assert_eq!(linked.relay(&[7; 1600]), [0; 16], "the count starts again");
     linked.stage.run();
     assert_eq!(linked.got()[0], 1600);
 }
