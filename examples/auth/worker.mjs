@@ -74,10 +74,7 @@ export async function handleOpen(socketId, _ip, headers) {
   subscribe(socketId, channelOf(session.user));
   if (!sessions.isOpen(session)) return REFUSED;
   subscribe(socketId, BOARD);
-  ends.set(
-    socketId,
-    setTimeout(() => close(socketId, UNAUTHORIZED, 'session expired'), session.expires - Date.now()),
-  );
+  ends.set(socketId, setTimeout(expire, Math.min(session.expires - Date.now(), LONGEST_TIMER), socketId));
   return { token: session };
 }
 
@@ -99,7 +96,13 @@ export function handleClose(socketId) {
   ends.delete(socketId);
 }
 
-/** When the sockets of this worker have to end. @type {Map<number, NodeJS.Timeout>} */
+/** @param {number} socketId */
+function expire(socketId) {
+  ends.delete(socketId);
+  close(socketId, UNAUTHORIZED, 'session expired');
+}
+
+/** The timers of this worker's sockets, by socket id. @type {Map<number, NodeJS.Timeout>} */
 const ends = new Map();
 
 /** @param {import('millrace/http').Request} req */
@@ -122,5 +125,7 @@ const COOKIE = 'session';
 const COOKIE_OPTIONS = /** @type {const} */ ({ httpOnly: true, secure: true, sameSite: 'strict' });
 // 4000 to 4999 are the application's own close codes.
 const UNAUTHORIZED = 4401;
+// A timer set for longer fires at once.
+const LONGEST_TIMER = 2 ** 31 - 1;
 const WRONG = { error: 'wrong name or password' };
 const REFUSED = { status: 401, headers: { 'www-authenticate': 'Bearer' }, body: 'sign in first' };
