@@ -1,4 +1,7 @@
-/** The native addon: its interface, and that it is loaded once per thread and of the right version. */
+/**
+ * The native addon: its interface, and that it is loaded once per thread and of the right version. Over 400 lines because the
+ * interface is one list.
+ */
 
 import { type ErrorCode, MillraceError } from '../errors.js';
 import type { ClusterInfo } from '../gateway/cluster.js';

@@ -203,7 +203,7 @@ mod tests {
     /// types.
     #[test]
     fn each_limit_of_javascript_belongs_to_one_table() {
-        let generated = include_str!("../../../../js/src/limits.generated.ts");
+        let generated = include_str!("../../../../js/src/options/limits.generated.ts");
         let of_javascript: Vec<&str> = generated
             .lines()
             .filter_map(|line| line.trim().split_once(": { least: "))

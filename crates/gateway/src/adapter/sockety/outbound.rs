@@ -1,5 +1,5 @@
 //! What the worker sends to the peer, on channels that publications do not use. While no channel is free, messages
-//! wait.
+//! wait. Over 400 lines because every kind of packet that a worker sends takes its channel here.
 
 use std::collections::VecDeque;
 

@@ -29,7 +29,7 @@ fn in_time(test: impl FnOnce()) {
         .block_on(async { test() });
 }
 
-/// Somebody asks, of whom the worker is told.
+/// Opens a connection for which the worker is asked.
 fn ask(stage: &Stage, speaks: Speaks) -> (Asking<'_>, SocketId) {
     let candidate = Candidate {
         worker: std::sync::Arc::clone(&stage.worker),
