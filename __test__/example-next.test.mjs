@@ -14,10 +14,12 @@ import { browserTests, Example, ended, launchBrowser } from './support/example.m
 import { ROOT } from './support/markdown.mjs';
 import { only } from './support/platforms.mjs';
 import { freePort } from './support/ports.mjs';
+import { RUNTIME } from './support/server.mjs';
 import { removeWith } from './support/teardown.mjs';
 import { connect, Refused } from './support/ws-client.mjs';
 
-const asked = only(browserTests(test), NEXT_IS_ASKED, 'builds a project of Next.js: MILLRACE_TEST_NEXT=1');
+const asksForIt = NEXT_IS_ASKED && RUNTIME === 'node';
+const asked = only(browserTests(test), asksForIt, 'builds a project of Next.js: MILLRACE_TEST_NEXT=1');
 const env = { NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' };
 
 /** A copy of the example with its packages. Millrace is a copy, too: Next.js bundles what is linked from elsewhere. */
