@@ -34,15 +34,19 @@ for (const name of NAMES) {
     await messagesOf(one.page).getByText('to all').waitFor();
     await messagesOf(two.page).getByText('to all').waitFor();
 
-    // another room: what is said in the first one is not heard there, and its own messages are
+    // another room: its own messages are heard, and the server sends no others
     await two.page.getByRole('button', { name: 'music' }).click();
     await two.page.getByRole('heading', { name: 'music' }).waitFor();
-    await say(one.page, 'in the lobby');
-    await messagesOf(one.page).getByText('in the lobby').waitFor();
     await say(two.page, 'in music');
     await messagesOf(two.page).getByText('in music').waitFor();
-    t.deepEqual(await messagesOf(two.page).allTextContents(), ['in music']);
+    await say(one.page, 'in the lobby');
+    await messagesOf(one.page).getByText('in the lobby').waitFor();
+    await say(two.page, 'another');
+    await messagesOf(two.page).getByText('another').waitFor();
+    t.deepEqual(await messagesOf(two.page).allTextContents(), ['in music', 'another']);
     t.deepEqual(await messagesOf(one.page).allTextContents(), ['to all', 'in the lobby']);
+    t.true(two.frames.some((frame) => frame.includes('in music')));
+    t.false(two.frames.some((frame) => frame.includes('in the lobby')));
 
     // the last component is gone, and so is the connection
     t.is(two.sockets.length, 1);

@@ -30,20 +30,23 @@ export async function builtByVite(name) {
   return folder;
 }
 
-/** A page that is open in a context of its own: `{page, sockets, complaints}`. */
+/** A page that is open in a context of its own: `{page, sockets, frames, complaints}`, the frames as it got them. */
 export async function visit(t, browser, url) {
   const context = await browser.newContext();
   t.teardown(() => context.close());
   const page = await context.newPage();
-  const [sockets, complaints] = [[], []];
-  page.on('websocket', (socket) => sockets.push(socket));
+  const [sockets, frames, complaints] = [[], [], []];
+  page.on('websocket', (socket) => {
+    sockets.push(socket);
+    socket.on('framereceived', ({ payload }) => frames.push(payload));
+  });
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('console', (message) => {
     // A browser reports each connection that fails, which is expected while a server is away.
     if (message.type() === 'error' && !/WebSocket connection/.test(message.text())) complaints.push(message.text());
   });
   await page.goto(url);
-  return { page, sockets, complaints };
+  return { page, sockets, frames, complaints };
 }
 
 /** Waits until a page that has a status shows this one. */
