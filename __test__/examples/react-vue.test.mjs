@@ -1,11 +1,11 @@
 // The examples for React and Vue, built and in a real browser: what they subscribe to, what they let go, and how they come back.
 import test from 'ava';
 
-import { builtByVite, messagesOf, say, shows, visit } from './support/built-example.mjs';
-import { until } from './support/deadline.mjs';
-import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
-import { freePort } from './support/ports.mjs';
-import { remove } from './support/teardown.mjs';
+import { builtByVite, messagesOf, say, shows, visit } from '../support/built-example.mjs';
+import { until } from '../support/deadline.mjs';
+import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
+import { freePort } from '../support/ports.mjs';
+import { remove } from '../support/teardown.mjs';
 
 const NAMES = ['react', 'vue'];
 const inBrowser = browserTests(test);

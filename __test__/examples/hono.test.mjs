@@ -1,8 +1,8 @@
 // The Hono example: requests and sockets of one server meet in the rooms.
 import test from 'ava';
 
-import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
-import { connect } from './support/ws-client.mjs';
+import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
+import { connect } from '../support/ws-client.mjs';
 
 const inBrowser = browserTests(test);
 let example;

@@ -2,10 +2,10 @@
 import test from 'ava';
 import { EventSource } from 'eventsource';
 
-import { until } from './support/deadline.mjs';
-import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
-import { freePort } from './support/ports.mjs';
-import { connect } from './support/ws-client.mjs';
+import { until } from '../support/deadline.mjs';
+import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
+import { freePort } from '../support/ports.mjs';
+import { connect } from '../support/ws-client.mjs';
 
 const SCRIPT = 'examples/server-sent-events/server.mjs';
 const inBrowser = browserTests(test);

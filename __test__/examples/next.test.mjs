@@ -7,16 +7,16 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
 
-import { messagesOf, say, shows, visit } from './support/built-example.mjs';
-import { NEXT_IS_ASKED } from './support/bundles.mjs';
-import { until } from './support/deadline.mjs';
-import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
-import { ROOT } from './support/markdown.mjs';
-import { only } from './support/platforms.mjs';
-import { freePort } from './support/ports.mjs';
-import { RUNTIME } from './support/server.mjs';
-import { removeWith } from './support/teardown.mjs';
-import { connect, Refused } from './support/ws-client.mjs';
+import { messagesOf, say, shows, visit } from '../support/built-example.mjs';
+import { NEXT_IS_ASKED } from '../support/bundles.mjs';
+import { until } from '../support/deadline.mjs';
+import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
+import { ROOT } from '../support/markdown.mjs';
+import { only } from '../support/platforms.mjs';
+import { freePort } from '../support/ports.mjs';
+import { RUNTIME } from '../support/server.mjs';
+import { removeWith } from '../support/teardown.mjs';
+import { connect, Refused } from '../support/ws-client.mjs';
 
 const asksForIt = NEXT_IS_ASKED && RUNTIME === 'node';
 const asked = only(browserTests(test), asksForIt, 'builds a project of Next.js: MILLRACE_TEST_NEXT=1');

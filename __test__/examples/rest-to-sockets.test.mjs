@@ -1,8 +1,8 @@
 // The REST to sockets example: what is posted is told to those who listen.
 import test from 'ava';
 
-import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
-import { connect } from './support/ws-client.mjs';
+import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
+import { connect } from '../support/ws-client.mjs';
 
 const inBrowser = browserTests(test);
 const KEY = 'the key of this test';

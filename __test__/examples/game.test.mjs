@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import test from 'ava';
 import { WebSocket } from 'ws';
 
-import { decodeWelcome, encodeInput, KEYS, playersOf, tickOf, WELCOME } from '../examples/game/public/protocol.mjs';
-import { until, within } from './support/deadline.mjs';
-import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
+import { decodeWelcome, encodeInput, KEYS, playersOf, tickOf, WELCOME } from '../../examples/game/public/protocol.mjs';
+import { until, within } from '../support/deadline.mjs';
+import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
 
 const SCRIPT = 'examples/game/server.mjs';
 const PLAYERS = 500;

@@ -4,11 +4,11 @@ import path from 'node:path';
 import test from 'ava';
 import { createServer } from 'vite';
 
-import { builtByVite, copyOfExample, messagesOf, say, shows, visit } from './support/built-example.mjs';
-import { browserTests, Example, ended, launchBrowser } from './support/example.mjs';
-import { ROOT } from './support/markdown.mjs';
-import { removeWith } from './support/teardown.mjs';
-import { connect, Refused } from './support/ws-client.mjs';
+import { builtByVite, copyOfExample, messagesOf, say, shows, visit } from '../support/built-example.mjs';
+import { browserTests, Example, ended, launchBrowser } from '../support/example.mjs';
+import { ROOT } from '../support/markdown.mjs';
+import { removeWith } from '../support/teardown.mjs';
+import { connect, Refused } from '../support/ws-client.mjs';
 
 const inBrowser = browserTests(test);
 let browser;

@@ -6,10 +6,10 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import test from 'ava';
 
-import { Example, ended } from './support/example.mjs';
-import { ROOT } from './support/markdown.mjs';
-import { endWith, removeWith } from './support/teardown.mjs';
-import { connect } from './support/ws-client.mjs';
+import { Example, ended } from '../support/example.mjs';
+import { ROOT } from '../support/markdown.mjs';
+import { endWith, removeWith } from '../support/teardown.mjs';
+import { connect } from '../support/ws-client.mjs';
 
 const TSC = path.join(ROOT, 'node_modules/typescript/bin/tsc');
 

@@ -1,11 +1,11 @@
 // What a worker decides about sessions and their targets, and targets within the gateway.
 import test from 'ava';
 
-import { until } from './support/deadline.mjs';
-import { handshake } from './support/http.mjs';
-import { freePort } from './support/ports.mjs';
-import { open, ownServer, sharedServer, worker } from './support/server.mjs';
-import { Mux, options, reach, Target } from './support/splice.mjs';
+import { until } from '../support/deadline.mjs';
+import { handshake } from '../support/http.mjs';
+import { freePort } from '../support/ports.mjs';
+import { open, ownServer, sharedServer, worker } from '../support/server.mjs';
+import { Mux, options, reach, Target } from '../support/splice.mjs';
 
 const judged = (more) => options(more, { workerPath: worker('splice-judge') });
 const server = sharedServer(test, judged());
