@@ -5,18 +5,25 @@
  */
 
 import { binding } from './addon/binding.js';
-import type { ClusterInfo } from './gateway/cluster.js';
-import { Gateway, type Server, threadGateway } from './gateway/gateway.js';
+import type { ClusterInfo } from './gateway/cluster-info.js';
+import { Gateway, type StartOptions, threadGateway } from './gateway/gateway.js';
+import type { Server } from './gateway/server.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './gateway/stats.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
-import type { StartOptions } from './options/start-options.js';
-import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/define.js';
+import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/worker-types.js';
 // in the bundle of a worker module this copy runs the worker
 import './worker/boot.js';
 
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
-export type { ClusterInfo, ClusterNode } from './gateway/cluster.js';
-export type { Gateway, Server } from './gateway/gateway.js';
+export type { ClusterInfo, ClusterNode } from './gateway/cluster-info.js';
+export type {
+  Gateway,
+  StartOptions,
+  WorkerModule,
+  /** The name that `warpsocket` gives it. */
+  WorkerModule as WorkerInterface,
+} from './gateway/gateway.js';
+export type { Server } from './gateway/server.js';
 export type { StopOptions } from './gateway/signals.js';
 export type {
   BackplaneStats,
@@ -28,14 +35,15 @@ export type {
   WorkerStats,
 } from './gateway/stats.js';
 export type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
-export type { LogLevel, LogLine } from './log/log.js';
+export type { LogLevel, LogLine } from './log/log-line.js';
 export type { BackplaneOptions, BackplaneTls } from './options/backplane.js';
-export type { BackplaneFull, GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './options/limits.js';
-export type { Listener, ListenerOptions, StartOptions } from './options/start-options.js';
+export type { BackplaneFull, OutboxPolicy } from './options/limit-values.js';
+export type { GatewayLimits, Limits, ListenerLimits } from './options/limits.js';
+export type { Listener, ListenerOptions } from './options/start-options.js';
 export type { TlsIdentity, TlsOptions, TlsSource } from './options/tls.js';
 export type { FetchApp } from './options/worker-options.js';
-export type * from './protocols/registry.js';
-export { defineWorker, type WorkerTypes, type WorkerTypesOf } from './worker/define.js';
+export type * from './protocols/listeners.js';
+export { defineWorker, type WorkerTypesOf } from './worker/define.js';
 export type { AnswerBody, PlainAnswer } from './worker/fetch/answer.js';
 export type { FetchHandler } from './worker/fetch/fetch-handler.js';
 export type { RequestInfo } from './worker/fetch/fetch-request.js';
@@ -46,10 +54,8 @@ export type {
   OpenRequest,
   Rejection,
   Transport,
-  WorkerModule,
-  /** The name that `warpsocket` gives it. */
-  WorkerModule as WorkerInterface,
-} from './worker/module.js';
+} from './worker/open-request.js';
+export type { WorkerTypes } from './worker/worker-types.js';
 
 /**
  * Starts workers and listens. Resolves when every worker is ready, its `handleStart` included, and every address is

@@ -9,12 +9,10 @@
 import './worker/boot.js';
 
 export { connect, secureConnect } from './sockety/client.js';
-export type { ConnectionEvents } from './sockety/connection-events.js';
 export { MessageDataStream, MessageFileStream, MessageStream } from './sockety/contents.js';
 export { Draft, type DraftInput, ResponseDraft } from './sockety/draft.js';
 export { FastReply } from './sockety/fast-reply.js';
 export { FileTransfer } from './sockety/file-transfer.js';
-export type { Message, Response } from './sockety/message.js';
 export { MessageHandler } from './sockety/message-handler.js';
 /** What a draft makes, as the original calls it. */
 export type { Producer as ContentProducer } from './sockety/producer.js';
@@ -26,7 +24,13 @@ export {
   type Series,
   series,
 } from './sockety/producer.js';
-export { Connection } from './sockety/sockety-connection.js';
+export {
+  Connection,
+  type ConnectionEvents,
+  type Message,
+  type Request,
+  type Response,
+} from './sockety/sockety-connection.js';
 export { SocketyError, type SocketyErrorCode } from './sockety/sockety-errors.js';
 export type {
   ConnectionOptions,
@@ -36,6 +40,5 @@ export type {
   SecureServerOptions,
   ServerOptions,
 } from './sockety/sockety-options.js';
-export type { Request } from './sockety/sockety-request.js';
 export { createSecureServer, createServer, type Server, type ServerEvents } from './sockety/sockety-server.js';
 export { UUID } from './sockety/uuid.js';

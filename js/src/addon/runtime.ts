@@ -7,15 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { workerData } from 'node:worker_threads';
 import { MillraceError } from '../errors.js';
 import type { WorkerData } from '../worker/messages.js';
-import type { Binding } from './binding.js';
-
-/** Which native state a thread has: that of one loaded image of the addon. */
-export interface NativeState {
-  /** Differs between two images in one process. */
-  state: string;
-  /** The addon's file, as a URL; empty where the runtime does not tell. */
-  file: string;
-}
+import type { Binding, NativeState } from './native-interface.js';
 
 /** What this thread was started with, if it is a worker of Millrace: also for other copies of the package. */
 export function ownWorkerData(): WorkerData | undefined {

@@ -1,7 +1,7 @@
 /** Options of commands that listen: addresses and origins. Listens to nothing. */
 
 import { isAddress } from '../options/start-options.js';
-import type { Origins } from '../protocols/registry.js';
+import type { Origins } from '../protocols/listeners.js';
 import { UsageError } from './arguments.js';
 
 /** @throws {UsageError} unless all of them are addresses */

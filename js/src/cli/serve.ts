@@ -3,10 +3,10 @@
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { MillraceError } from '../errors.js';
-import type { Server } from '../gateway/gateway.js';
+import type { StartOptions } from '../gateway/gateway.js';
+import type { Server } from '../gateway/server.js';
 import { start } from '../index.js';
 import { print } from '../log/report.js';
-import type { StartOptions } from '../options/start-options.js';
 import { type Given, lastOf, type OptionTable, readArguments, seeHelp, UsageError, wholeOf } from './arguments.js';
 import { readAddresses, readOrigins } from './listening.js';
 import { runUntilSignal } from './running.js';

@@ -5,9 +5,10 @@ import path from 'node:path';
 
 import { VERSION } from '../addon/addon.js';
 import { choice } from '../options/fields.js';
+import type { Range } from '../options/limit-values.js';
 import { SPLICE_RANGES } from '../options/limits.generated.js';
-import { GATEWAY_RANGES, type Range } from '../options/limits.js';
-import type { SpliceEventName } from '../protocols/registry.js';
+import { GATEWAY_RANGES } from '../options/limits.js';
+import type { SpliceEventName } from '../protocols/listeners.js';
 import { isLocal } from '../protocols/splice-protocol.js';
 import { hostsOf, type SpliceListener, type SpliceServerOptions } from '../splice/splice-options.js';
 import { createSplice } from '../splice/splice-server.js';

@@ -1,6 +1,6 @@
 /** Who is told when a peer that was dialled is not reached. */
 
-import type { DialFailed, NativeGateway } from '../addon/binding.js';
+import type { DialFailed, NativeGateway } from '../addon/native-interface.js';
 
 /** See the module. */
 export class Dials {

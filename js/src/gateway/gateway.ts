@@ -1,67 +1,143 @@
-/** A gateway's methods, and which gateway the module functions of this thread mean. Converts nothing: the native side checks. */
+/**
+ * A gateway's methods, and which gateway the module functions of this thread mean. Converts nothing: the native side checks.
+ *
+ * `StartOptions` and `WorkerModule` are here because the three types name each other: a gateway is started with options, these
+ * may have handlers, and `handleStart` gets the gateway.
+ */
 
-import { binding, type NativeGateway } from '../addon/binding.js';
+import { binding } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import { ownWorkerData } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
-import { nothing } from '../log/quiet.js';
-import { parseReplaceOptions, parseStopOptions } from '../options/server-options.js';
-import type { StartOptions } from '../options/start-options.js';
-import { parseTlsOptions, type TlsOptions } from '../options/tls.js';
-import type { BytesOnly, NeedsArg, WorkerTypes } from '../worker/define.js';
+import type { LogLine } from '../log/log-line.js';
+import type { NodeHandler } from '../node/node-handler.js';
+import type { BackplaneOptions } from '../options/backplane.js';
+import type { Limits } from '../options/limits.js';
+import type { Listener } from '../options/start-options.js';
+import type { TlsOptions } from '../options/tls.js';
+import type { FetchApp } from '../options/worker-options.js';
+import type { HttpOptions, ProtocolHandlers } from '../protocols/listeners.js';
+import type { FetchHandler } from '../worker/fetch/fetch-handler.js';
+import type { OpenAnswer, OpenRequest } from '../worker/open-request.js';
 import type { Replies } from '../worker/replies.js';
 import { storedToken } from '../worker/token.js';
-import { askCluster, type ClusterInfo } from './cluster.js';
+import type { ArgOf, BytesOnly, DataOf, NeedsArg, TokenOf, WorkerTypes } from '../worker/worker-types.js';
+import { askCluster } from './cluster.js';
+import type { ClusterInfo } from './cluster-info.js';
+import { RunningServer, type Server } from './server.js';
 import { type StopOptions, stopOnSignals } from './signals.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
-import { type Begun, Supervisor } from './supervisor.js';
+import { Supervisor } from './supervisor.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 
-/** What `start` resolves to: the listeners of one call. */
-export interface Server {
-  /** What was bound, in the order of `bind`: `"127.0.0.1:34567"` with the real port, or `"unix:/path"`. */
-  readonly addresses: string[];
+/**
+ * Options of `start`. Those of HTTP are for all listeners that speak it. `Types` says what the workers are given: see
+ * `defineWorker`.
+ */
+export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends HttpOptions {
+  /** Where to listen. An empty array listens nowhere. */
+  bind: string | Listener | (string | Listener)[];
+  /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. The first call needs it, or `handlers`. */
+  workerPath?: string | URL;
   /**
-   * Ends the listeners of this call and their connections: stops accepting, tells clients (1001), lets outboxes drain
-   * for at most `drain` milliseconds (default 5,000), closes. The last server to stop also ends the workers, after
-   * every `handleClose` and then `handleStop` are done, and the I/O threads. Later calls return the first one's promise.
+   * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. An object with handlers, a
+   * worker module's namespace, or an app. `{}` says that the listeners need none.
    */
-  stop(options?: StopOptions): Promise<void>;
-  /** Resolves when the server is stopped, whoever did it: for what comes after, such as closing a database. Never rejects. */
-  readonly stopped: Promise<void>;
+  handlers?: WorkerModule<Types> | FetchApp | NodeHandler;
+  /** Worker threads. Default: the available parallelism, at least 4. 0 runs the handlers on the calling thread. */
+  threads?: number;
+  /** Given to `handleStart` of every worker, as a structured clone. */
+  workerArg?: ArgOf<Types>;
+  /** I/O threads, 1 to 64. Default: the available parallelism. Fixed by the first call. */
+  ioThreads?: number;
   /**
-   * From now on SIGINT and SIGTERM (on Windows SIGBREAK and SIGHUP, too) stop this server as `stop()` does; a second one ends the
-   * process at once, with 128 and the signal's number. The process ends by itself when nothing else keeps it running. Once
-   * the server is stopped, signals do what they did before. Only the first call counts.
-   *
-   * @throws {TypeError} naming what is wrong with the options
+   * Whether writes to many connections go to the kernel together, by io_uring. Default true: it is used on Linux where
+   * the kernel has it and allows it (containers often do not), ordinary writes elsewhere. Fixed by the first call.
    */
-  stopOnSignals(options?: StopOptions): void;
-  /** `stop()`, for `await using`. */
-  [Symbol.asyncDispose](): Promise<void>;
+  ioUring?: boolean;
   /**
-   * Replaces the gateway's workers by new ones that import their module again, one after the other, while the server
-   * goes on. Each new one takes connections before the old one lets its own go: they are closed with 1012, so a client
-   * that connects again finds the new code; `handleClose` and then `handleStop` still run in the old one.
-   *
-   * `signal` ends a new one that is being started; the old one and those that were still to be replaced stay, and the
-   * promise is rejected with the signal's reason.
-   *
-   * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED if a new one cannot be started, or is not done
-   *   after `limits.workerStartTimeoutMs`: the old one and those that were still to be replaced stay;
-   *   ERR_MILLRACE_NOT_RUNNING with `threads: 0`, after this server's `stop`, or when the workers are stopped before all
-   *   are replaced
+   * Whether SIGINT and SIGTERM stop this server, as `stopOnSignals()` of it does, or how; also those that come while it starts.
+   * Default false.
    */
-  replaceWorkers(options?: { signal?: AbortSignal }): Promise<void>;
+  stopOnSignals?: boolean | StopOptions;
   /**
-   * Takes renewed certificates: reads the files that `tls` names again, or goes by `tls` from now on on every listener of
-   * this call that speaks TLS. Connections that are up stay; handshakes that begin later see the new ones.
-   *
-   * @throws {TypeError} (as a rejection) naming what is wrong with `tls`
-   * @throws {MillraceError} (as a rejection) ERR_MILLRACE_INVALID_TLS if something cannot be read or used: the old ones stay
+   * The link to other nodes, so that several processes or machines act as one: `'redis://localhost:6379'`,
+   * `'nats://localhost:4222'`, or more about it. Fixed by the first call.
    */
-  reloadTls(tls?: TlsOptions): Promise<void>;
-  /** As `stats()` of the gateway. */
-  stats(): Stats;
+  backplane?: string | BackplaneOptions;
+  /**
+   * Bounds; those of the gateway are fixed by the first call. Those of a protocol that no listener speaks have no effect.
+   */
+  limits?: Limits;
+  /**
+   * Proxies whose `X-Forwarded-For` or `Forwarded` is believed: addresses (`'192.0.2.1'`), ranges (`'10.0.0.0/8'`),
+   * `'loopback'`, `'private'` and `'unix'` (whoever connects over a unix socket). Then `ip` and the limits per address are
+   * those of the client: the last address that is not one of these. Default: nobody is believed.
+   */
+  trustProxy?: string[];
+  /** TLS on every listener that does not say otherwise: `https:`, `wss:`, `rediss:` and so on. Default: plain. */
+  tls?: TlsOptions;
+  /** Whether other processes may listen on the same TCP port, if they ask for it, too. Not on Windows. Default false. */
+  reusePort?: boolean;
+  /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
+  onError?(error: MillraceError): void;
+  /**
+   * Given the lines of the log. Default: they are printed to the standard error output, if `logLevel` or the
+   * environment variable `RUST_LOG` asks for some. Fixed by the first call.
+   */
+  onLog?(line: LogLine): void;
+  /**
+   * What is logged: `'off'`, `'error'`, `'warn'`, `'info'` (default with `onLog`), `'debug'` or `'trace'`, or rules such
+   * as `'warn,millrace::connection=debug'`. `RUST_LOG` goes before it. Fixed by the first call.
+   */
+  logLevel?: string;
+}
+
+/**
+ * What a worker module exports, each part optional: as named exports, or else as the members of its default export. Handlers that
+ * are named exports are called with `this` undefined, members on what they were found on. Events of one connection come in
+ * order and one at a time: if a handler returns a promise, the next one waits for it. Messages of Sockety, calls of splice and
+ * requests for `fetch` do not wait. A handler that throws, or whose promise is pending for longer than `handlerTimeoutMs`, closes
+ * its connection with 1011, unless it says otherwise below.
+ *
+ * `Types` says what `workerArg` and the sockets' tokens are: see `defineWorker`. Without it tokens are bytes.
+ */
+export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends ProtocolHandlers<TokenOf<Types>> {
+  /** Called before the worker takes connections. `gateway` is the one that started it. */
+  handleStart?(workerArg: ArgOf<Types>, gateway: Gateway): void | Promise<void>;
+  /**
+   * Called before the upgrade is answered; without it everybody is accepted. May send to and subscribe the socket:
+   * what is sent arrives right after the handshake. Throwing, or a promise that is pending for longer than `handlerTimeoutMs`,
+   * answers 500.
+   */
+  handleOpen?(
+    socketId: number,
+    ip: string,
+    headers: Record<string, string>,
+    request: OpenRequest,
+  ): OpenAnswer<DataOf<Types>> | Promise<OpenAnswer<DataOf<Types>>>;
+  /** A text message. Without it such a message closes its connection with 1011. */
+  handleTextMessage?(text: string, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
+  /**
+   * A binary message. Without it such a message closes its connection with 1011. `data` is a view: its `buffer` holds
+   * neighbouring messages, like that of a pooled Node `Buffer`, and stays in memory as long as `data` does.
+   */
+  handleBinaryMessage?(data: Uint8Array, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
+  /**
+   * Comes last, exactly once for every accepted connection. The socket is gone, its subscriptions with it. What it throws is
+   * reported. `code` is 1005 if the client gave none and 1006 if the connection was lost.
+   */
+  handleClose?(socketId: number, token?: TokenOf<Types>, code?: number, reason?: string): void | Promise<void>;
+  /** The socket's outbox held more than `limits.outboxReadPauseBytes` (256 KiB), and has fallen to a quarter of that. */
+  handleDrain?(socketId: number): void | Promise<void>;
+  /**
+   * Answers HTTP requests, as in Bun, Deno and Hono: gets a standard `Request` and returns a `Response`, or the cheaper
+   * `{ status, headers, body }`. `this` is what it was found on. Throwing answers 500; an answer that has not begun
+   * after `limits.answerTimeoutMs` is given up with 503.
+   */
+  fetch?: FetchHandler;
+  /** The gateway stops, or `replaceWorkers` has replaced this worker: every `handleClose` is done. */
+  handleStop?(): void | Promise<void>;
 }
 
 /**
@@ -227,68 +303,6 @@ export class Gateway {
   /** See the module function `stats`. */
   stats(): Stats {
     return withMemory(this.#inOrder().stats());
-  }
-}
-
-class RunningServer implements Server {
-  readonly addresses: string[];
-  readonly stopped: Promise<void>;
-  readonly #gateway: Gateway;
-  readonly #supervisor: Supervisor;
-  readonly #begun: Begun;
-  #stopping: Promise<void> | undefined;
-  #isStopped: () => void = nothing;
-  #heedsSignals = false;
-  /** Reloads come one after the other: the last call's files are what stays. */
-  #reloading: Promise<void> = Promise.resolve();
-
-  constructor(gateway: Gateway, supervisor: Supervisor, begun: Begun) {
-    this.addresses = [...begun.addresses];
-    this.#gateway = gateway;
-    this.#supervisor = supervisor;
-    this.#begun = begun;
-    this.stopped = new Promise((resolve) => {
-      this.#isStopped = resolve;
-    });
-  }
-
-  async stop(options?: StopOptions): Promise<void> {
-    const drain = parseStopOptions(options);
-    this.#stopping ??= this.#supervisor.finish(this.#begun, drain).finally(this.#isStopped);
-    return this.#stopping;
-  }
-
-  stopOnSignals(options: StopOptions = {}): void {
-    parseStopOptions(options);
-    if (this.#heedsSignals || this.#stopping !== undefined) return;
-    this.#heedsSignals = true;
-    stopOnSignals(Promise.resolve(this), options);
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
-  }
-
-  async replaceWorkers(options?: { signal?: AbortSignal }): Promise<void> {
-    const signal = parseReplaceOptions(options);
-    if (this.#stopping !== undefined) {
-      throw new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'this server is stopped, or is being stopped');
-    }
-    return this.#supervisor.replaceWorkers(signal);
-  }
-
-  async reloadTls(tls?: TlsOptions): Promise<void> {
-    const plan = parseTlsOptions(tls);
-    if (this.#stopping !== undefined) {
-      throw new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'this server is stopped, or is being stopped');
-    }
-    const reloaded = this.#reloading.then(() => this.#supervisor.reloadTls(this.#begun, plan));
-    this.#reloading = reloaded.catch(() => undefined);
-    return reloaded;
-  }
-
-  stats(): Stats {
-    return this.#gateway.stats();
   }
 }
 

@@ -3,10 +3,10 @@
  * to the last one's end. Owns this thread's part of it, and whose the connections of a listener are; it has no name outside.
  */
 
-import { binding, type NativeGateway } from '../addon/binding.js';
+import { binding } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import { nothing } from '../log/quiet.js';
-import type { StartOptions } from '../options/start-options.js';
-import { Gateway } from './gateway.js';
+import { Gateway, type StartOptions } from './gateway.js';
 import type { Begun, Supervisor } from './supervisor.js';
 
 /** What a gateway of our own is started with. */

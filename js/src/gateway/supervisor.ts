@@ -3,7 +3,8 @@
  * step fails. Owns what is running; lives on the thread that calls `start`.
  */
 
-import { binding, type DialFailed, type NativeGateway, type Notice } from '../addon/binding.js';
+import { binding } from '../addon/binding.js';
+import type { DialFailed, NativeGateway, Notice } from '../addon/native-interface.js';
 import { type ErrorCode, MillraceError } from '../errors.js';
 import { Log, type LogPlan } from '../log/log.js';
 import { print, workerFailure } from '../log/report.js';
@@ -12,11 +13,11 @@ import { OWN_LIMITS } from '../options/limits.js';
 import { type GatewayPlan, type ListenerPlan, parseStartOptions, type StartPlan } from '../options/start-options.js';
 import { loadTls, type TlsPlan } from '../options/tls.js';
 import type { WorkerPlan } from '../options/worker-options.js';
+import type { WorkerGateway } from '../worker/dispatch.js';
 import { Host } from '../worker/host.js';
 import type { WorkerData } from '../worker/messages.js';
 import { Slot } from '../worker/slot.js';
 import { Dials } from './dials.js';
-import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
 
 /** What one call of `start` has begun. */
@@ -27,10 +28,15 @@ export interface Begun {
   tls: Map<number, TlsPlan>;
 }
 
+/** The gateway that a supervisor starts and stops. */
+export interface SupervisedGateway extends WorkerGateway {
+  flushReplies(): void;
+}
+
 /** See the module. */
 export class Supervisor {
   readonly #native: NativeGateway;
-  readonly #gateway: Gateway;
+  readonly #gateway: SupervisedGateway;
   readonly #id: number;
   readonly #tickets = new Map<number, () => void>();
   readonly #dials: Dials;
@@ -46,7 +52,7 @@ export class Supervisor {
   #whenStopped: (() => void) | undefined;
   readonly #whenLinked = new Set<() => void>();
 
-  constructor(native: NativeGateway, gateway: Gateway, id: number) {
+  constructor(native: NativeGateway, gateway: SupervisedGateway, id: number) {
     this.#native = native;
     this.#dials = new Dials(native);
     this.#gateway = gateway;

@@ -3,7 +3,7 @@
 import { type Gateway, threadGateway } from '../gateway/gateway.js';
 import type { Data, Name, SendOptions } from '../gateway/target.js';
 import { readAnswer } from '../worker/admission.js';
-import type { OpenAnswer, OpenRequest, Rejection } from '../worker/module.js';
+import type { OpenAnswer, OpenRequest, Rejection } from '../worker/open-request.js';
 import { checkPattern, comparable, type Params, Pattern } from './pattern.js';
 import { type Fields, parseQuery } from './query.js';
 

@@ -5,7 +5,7 @@ import type { StopOptions } from '../gateway/signals.js';
 import type { Data } from '../gateway/target.js';
 import { readable } from '../log/report.js';
 import { EXCHANGE_HANDLER, type HttpExchange } from '../worker/exchange.js';
-import type { OpenAnswer, OpenRequest } from '../worker/module.js';
+import type { OpenAnswer, OpenRequest } from '../worker/open-request.js';
 import { Dispatch } from './app-dispatch.js';
 import { Request, type RequestTerms } from './app-request.js';
 import { type SocketHandlers, Sockets } from './app-sockets.js';

@@ -2,13 +2,13 @@
 
 import { binding } from '../addon/binding.js';
 import { ownWorkerData } from '../addon/runtime.js';
-import { Gateway, type Server, threadGateway } from '../gateway/gateway.js';
+import { Gateway, type StartOptions, threadGateway } from '../gateway/gateway.js';
+import type { Server } from '../gateway/server.js';
 import { type StopOptions, stopOnSignals } from '../gateway/signals.js';
 import type { Stats } from '../gateway/stats.js';
 import { nothing } from '../log/quiet.js';
 import { readable } from '../log/report.js';
 import { parseStopOptions } from '../options/server-options.js';
-import type { StartOptions } from '../options/start-options.js';
 
 /** What `app.listen` takes instead of a port: the options of `start`, except those about workers. */
 export type ListenOptions = Omit<StartOptions, 'workerPath' | 'threads' | 'workerArg' | 'handlers'>;

@@ -1,27 +1,11 @@
 /** The log: levels, filters, lines, and their way to whoever wants them. Decides nothing about what is worth logging. */
 
-import type { NativeGateway } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import { environmentVariable } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
+import type { LogLevel, LogLine } from './log-line.js';
 import { write } from './output.js';
 import { print } from './report.js';
-
-/** How much is logged, from nothing to everything. */
-export type LogLevel = 'off' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
-
-/** One line of the log, as `onLog` gets it. */
-export interface LogLine {
-  /** When, in milliseconds since 1970. */
-  time: number;
-  /** How bad or how detailed it is. */
-  level: Exclude<LogLevel, 'off'>;
-  /** What it is about: `millrace::gateway`, `millrace::listener`, `millrace::worker`, `millrace::connection`, … */
-  target: string;
-  /** What happened. Never holds what clients sent. */
-  message: string;
-  /** To whom, and what else there is to know. */
-  fields: Record<string, string | number | boolean>;
-}
 
 /** A filter's rule: targets that begin with `prefix` are logged up to `level`. */
 export interface LogRule {

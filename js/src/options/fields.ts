@@ -1,6 +1,6 @@
 /** Reading option objects: fields of the right kind, and a problem in words for each that is not. Knows no option. */
 
-import type { Range } from './limits.js';
+import type { Range } from './limit-values.js';
 
 /** An object's fields. */
 export type Fields = Readonly<Record<string, unknown>>;

@@ -5,18 +5,6 @@ import { choice, type Fields, shown } from './fields.js';
 export type { GatewayLimits, Limits, ListenerLimits } from './limits.generated.js';
 export { GATEWAY_RANGES, LISTENER_RANGES, OWN_LIMITS } from './limits.generated.js';
 
-/** What happens to a socket whose outbox is full. */
-export type OutboxPolicy = 'close' | 'dropNewest' | 'dropOldest';
-
-/** What happens while much waits for the backplane. */
-export type BackplaneFull = 'wait' | 'drop';
-
-/** The least and the most that a limit can be. */
-export interface Range {
-  least: number;
-  most: number;
-}
-
 /** What is no number: the words it may be. */
 export const GATEWAY_WORDS: Readonly<Record<'outboxPolicy' | 'backplaneFull', readonly string[]>> = {
   outboxPolicy: ['close', 'dropNewest', 'dropOldest'],

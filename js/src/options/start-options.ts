@@ -1,31 +1,28 @@
-/** The options of `start`: their types, and the parser that reports every problem at once. Changes nothing it is given. */
+/** The parser of `start`'s options, which reports every problem at once, and the types of listeners. Changes nothing it is given. */
 
 import { isIPv4, isIPv6 } from 'node:net';
 import type { MillraceError } from '../errors.js';
-import type { StopOptions } from '../gateway/signals.js';
-import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from '../log/log.js';
-import type { NodeHandler } from '../node/node-handler.js';
-import { HTTP_KEYS, type HttpOptions, readHttp } from '../protocols/http-protocol.js';
+import { LOG_LEVELS, type LogPlan, parseLogRules } from '../log/log.js';
+import type { LogLine } from '../log/log-line.js';
+import { HTTP_KEYS, readHttp } from '../protocols/http-protocol.js';
+import type { ProtocolName, Protocols } from '../protocols/listeners.js';
 import type { Defaults } from '../protocols/protocol.js';
-import PROTOCOLS, { type ProtocolName, type Protocols } from '../protocols/registry.js';
-import type { ArgOf, BytesOnly, WorkerTypes } from '../worker/define.js';
-import type { WorkerModule } from '../worker/module.js';
-import { type BackplaneOptions, type BackplanePlan, readBackplane } from './backplane.js';
+import PROTOCOLS from '../protocols/registry.js';
+import { type BackplanePlan, readBackplane } from './backplane.js';
 import { choice, type Fields, NOTHING, readFlag, readFunction, readNumber, readObject, shown } from './fields.js';
+import type { Range } from './limit-values.js';
 import {
   GATEWAY_RANGES,
   GATEWAY_WORDS,
   LISTENER_RANGES,
-  type Limits,
   type ListenerLimits,
   OWN_LIMITS,
-  type Range,
   readWords,
 } from './limits.js';
 import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
 import { readStopOnSignals } from './server-options.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
-import { type FetchApp, readWorkers, type WorkerPlan } from './worker-options.js';
+import { readWorkers, type WorkerPlan } from './worker-options.js';
 
 /** One address to listen on, with options of its own and those of the protocol spoken there. */
 export type Listener = {
@@ -49,69 +46,6 @@ export interface ListenerOptions<OwnLimits extends ListenerLimits = ListenerLimi
   reusePort?: boolean;
   /** Over those of `StartOptions`, for this listener: those that every listener or its protocol has. */
   limits?: OwnLimits;
-}
-
-/**
- * Options of `start`. Those of HTTP are for all listeners that speak it. `Types` says what the workers are given: see
- * `defineWorker`.
- */
-export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends HttpOptions {
-  /** Where to listen. An empty array listens nowhere. */
-  bind: string | Listener | (string | Listener)[];
-  /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. The first call needs it, or `handlers`. */
-  workerPath?: string | URL;
-  /**
-   * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. An object with handlers, a
-   * worker module's namespace, or an app. `{}` says that the listeners need none.
-   */
-  handlers?: WorkerModule<Types> | FetchApp | NodeHandler;
-  /** Worker threads. Default: the available parallelism, at least 4. 0 runs the handlers on the calling thread. */
-  threads?: number;
-  /** Given to `handleStart` of every worker, as a structured clone. */
-  workerArg?: ArgOf<Types>;
-  /** I/O threads, 1 to 64. Default: the available parallelism. Fixed by the first call. */
-  ioThreads?: number;
-  /**
-   * Whether writes to many connections go to the kernel together, by io_uring. Default true: it is used on Linux where
-   * the kernel has it and allows it (containers often do not), ordinary writes elsewhere. Fixed by the first call.
-   */
-  ioUring?: boolean;
-  /**
-   * Whether SIGINT and SIGTERM stop this server, as `stopOnSignals()` of it does, or how; also those that come while it starts.
-   * Default false.
-   */
-  stopOnSignals?: boolean | StopOptions;
-  /**
-   * The link to other nodes, so that several processes or machines act as one: `'redis://localhost:6379'`,
-   * `'nats://localhost:4222'`, or more about it. Fixed by the first call.
-   */
-  backplane?: string | BackplaneOptions;
-  /**
-   * Bounds; those of the gateway are fixed by the first call. Those of a protocol that no listener speaks have no effect.
-   */
-  limits?: Limits;
-  /**
-   * Proxies whose `X-Forwarded-For` or `Forwarded` is believed: addresses (`'192.0.2.1'`), ranges (`'10.0.0.0/8'`),
-   * `'loopback'`, `'private'` and `'unix'` (whoever connects over a unix socket). Then `ip` and the limits per address are
-   * those of the client: the last address that is not one of these. Default: nobody is believed.
-   */
-  trustProxy?: string[];
-  /** TLS on every listener that does not say otherwise: `https:`, `wss:`, `rediss:` and so on. Default: plain. */
-  tls?: TlsOptions;
-  /** Whether other processes may listen on the same TCP port, if they ask for it, too. Not on Windows. Default false. */
-  reusePort?: boolean;
-  /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
-  onError?(error: MillraceError): void;
-  /**
-   * Given the lines of the log. Default: they are printed to the standard error output, if `logLevel` or the
-   * environment variable `RUST_LOG` asks for some. Fixed by the first call.
-   */
-  onLog?(line: LogLine): void;
-  /**
-   * What is logged: `'off'`, `'error'`, `'warn'`, `'info'` (default with `onLog`), `'debug'` or `'trace'`, or rules such
-   * as `'warn,millrace::connection=debug'`. `RUST_LOG` goes before it. Fixed by the first call.
-   */
-  logLevel?: string;
 }
 
 /** What the native side needs to listen. Only what was given. */

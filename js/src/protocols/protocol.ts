@@ -1,13 +1,13 @@
 /** What a protocol is to the options and to the workers. Owns the types only. */
 
-import type { NativeGateway, NativeWorker } from '../addon/binding.js';
+import type { NativeGateway, NativeWorker } from '../addon/native-interface.js';
 import type { Fields } from '../options/fields.js';
-import type { Range } from '../options/limits.js';
+import type { Range } from '../options/limit-values.js';
 import type { LoadedModule } from '../worker/module.js';
 import type { SocketEvent } from '../worker/record.js';
 import type { Replies } from '../worker/replies.js';
 import type { Transfers } from '../worker/transfers.js';
-import type { HttpPlan } from './http-protocol.js';
+import type { HttpPlan } from './http-listener.js';
 
 /** A protocol of listeners. `Plan` is what the native side is told of a listener that speaks it. */
 export interface ProtocolModule<Plan> {

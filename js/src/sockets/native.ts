@@ -1,7 +1,8 @@
 /** The native functions, what their answers mean, and waiting. */
 
 import { constants } from 'node:os';
-import { type NativeSockets, nativeSockets } from '../addon/binding.js';
+import { nativeSockets } from '../addon/binding.js';
+import type { NativeSockets } from '../addon/native-interface.js';
 import { EINVAL, failed, type InternalError, lastText, RESOLVER_TEXTS } from './error.js';
 
 /** Undefined on a platform that has none. */

@@ -1,17 +1,16 @@
 /** Who waits for answers to what was sent. Owns their order and how long they wait. */
 
 import { nothing } from '../log/quiet.js';
-import type { Response } from './message.js';
 import { SocketyError } from './sockety-errors.js';
 
 /** See the module. Ids are the bytes of a UUID. */
-export class Answers {
+export class Answers<Answer> {
   /** By `keyOf` their ids, the first of each: those behind it came later, or have another id with the same key. */
-  readonly #waiters = new Map<number, Waiter>();
+  readonly #waiters = new Map<number, Waiter<Answer>>();
 
   /** The next answer to this. */
-  next(id: string, timeoutMs: number | undefined): Promise<Response | number> {
-    const waiter = new Waiter(id);
+  next(id: string, timeoutMs: number | undefined): Promise<Answer> {
+    const waiter = new Waiter<Answer>(id);
     if (timeoutMs !== undefined) {
       waiter.timer = setTimeout(() => {
         this.#forget(waiter);
@@ -30,20 +29,20 @@ export class Answers {
   }
 
   /** An answer came: whoever waited longest gets it. False: nobody waits. */
-  settle(id: string, answer: Response | number): boolean {
+  settle(id: string, answer: Answer): boolean {
     let waiter = this.#waiters.get(keyOf(id));
     while (waiter !== undefined && waiter.id !== id) waiter = waiter.behind;
     return waiter !== undefined && this.#give(waiter, answer);
   }
 
   /** As `settle`, for the id whose bytes lie at a place. Makes no text of them. */
-  settleAt(bytes: Buffer, at: number, answer: number): boolean {
+  settleAt(bytes: Buffer, at: number, answer: Answer): boolean {
     let waiter = this.#waiters.get(keyAt(bytes, at));
     while (waiter !== undefined && !isAt(waiter.id, bytes, at)) waiter = waiter.behind;
     return waiter !== undefined && this.#give(waiter, answer);
   }
 
-  #give(waiter: Waiter, answer: Response | number): true {
+  #give(waiter: Waiter<Answer>, answer: Answer): true {
     this.#forget(waiter);
     if (waiter.timer !== undefined) clearTimeout(waiter.timer);
     waiter.resolve(answer);
@@ -60,19 +59,19 @@ export class Answers {
   /** No answer will come any more. */
   failAll(error: Error): void {
     for (const first of [...this.#waiters.values()]) {
-      for (let waiter: Waiter | undefined = first; waiter !== undefined; waiter = waiter.behind) {
+      for (let waiter: Waiter<Answer> | undefined = first; waiter !== undefined; waiter = waiter.behind) {
         this.#fail(waiter, error);
       }
     }
   }
 
-  #fail(waiter: Waiter, error: Error): void {
+  #fail(waiter: Waiter<Answer>, error: Error): void {
     this.#forget(waiter);
     clearTimeout(waiter.timer);
     waiter.fail(error);
   }
 
-  #forget(waiter: Waiter): void {
+  #forget(waiter: Waiter<Answer>): void {
     const key = keyOf(waiter.id);
     const first = this.#waiters.get(key);
     if (first !== waiter) {
@@ -87,14 +86,14 @@ export class Answers {
   }
 }
 
-class Waiter {
+class Waiter<Answer> {
   readonly id: string;
-  readonly promise: Promise<Response | number>;
-  resolve: (answer: Response | number) => void = nothing;
+  readonly promise: Promise<Answer>;
+  resolve: (answer: Answer) => void = nothing;
   #reject: (error: Error) => void = nothing;
   timer: NodeJS.Timeout | undefined = undefined;
   /** Who waits for the answer behind this one's. */
-  behind: Waiter | undefined = undefined;
+  behind: Waiter<Answer> | undefined = undefined;
 
   constructor(id: string) {
     this.id = id;

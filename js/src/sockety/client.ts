@@ -4,7 +4,7 @@ import { promises as dns } from 'node:dns';
 import { isIP } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 
-import type { DialFailed } from '../addon/binding.js';
+import type { DialFailed } from '../addon/native-interface.js';
 import { nothing } from '../log/quiet.js';
 import { Connection } from './sockety-connection.js';
 import { SocketyError } from './sockety-errors.js';

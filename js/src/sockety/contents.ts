@@ -5,7 +5,7 @@
 
 import { Readable } from 'node:stream';
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { nothing, quiet } from '../log/quiet.js';
 import { ENOUGH, FIRST_CREDIT, WINDOW } from '../worker/incoming.js';
 import { TURN_ABORTED } from '../worker/kinds.generated.js';

@@ -1,6 +1,6 @@
 /** Data that a draft sends again and again. Owns which native side has a copy of it. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 
 /**
  * See the module. The native side has it from the second message on, until this is garbage: most drafts are made for one message, and

@@ -1,6 +1,6 @@
 /** Contents of one connection that wait for somebody who reads them. Owns how many bytes, and that no more is read meanwhile. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { STOP } from '../worker/connection.js';
 
 /** See the module. */

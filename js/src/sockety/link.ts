@@ -1,6 +1,6 @@
 /** What a connection has once its socket is there: the thread that it belongs to. Types only. */
 
-import type { NativeGateway } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import type { Replies } from '../worker/replies.js';
 import type { Tells } from '../worker/tells.js';
 import type { Origin } from './contents.js';

@@ -2,7 +2,7 @@
 
 import { DONE } from '../log/quiet.js';
 import { Callable } from './callable.js';
-import type { Message } from './message.js';
+import type { Message } from './sockety-connection.js';
 import { SocketyError } from './sockety-errors.js';
 
 /** A handler: a number that it returns is sent as a fast reply, if the message expects an answer and has none yet. */

@@ -1,18 +1,29 @@
-/** Messages and responses that came: what they say, their contents, and answers to them. Sends nothing itself. */
+/**
+ * What messages and responses that came have in common: what they say, their contents, and answers to them. Sends nothing itself.
+ * `Message` and `Response` are beside `Connection`, because these types name each other.
+ */
 
-import { nothing, quiet } from '../log/quiet.js';
-import { Content, MessageDataStream, MessageFileStream, MessageStream, type Origin } from './contents.js';
+import { quiet } from '../log/quiet.js';
+import type { MessageDataStream, MessageFileStream, MessageStream } from './contents.js';
 import { Draft, ResponseDraft } from './draft.js';
+import type { Contents } from './message-contents.js';
 import { packer } from './msgpack.js';
 import type { Producer, ResponseFactory } from './producer.js';
 import type { Head } from './record-fields.js';
-import type { Connection } from './sockety-connection.js';
 import { SocketyError } from './sockety-errors.js';
-import type { Request } from './sockety-request.js';
 import { UUID } from './uuid.js';
 
+/** The connection that a message came on, of which it needs so much. `Sent` is what `send` returns. */
+export interface Answering<Sent> {
+  /** The most data that `dataBuffer` collects, in bytes. */
+  readonly maxDataSize: number;
+  send(producer: Producer): Sent;
+  /** Answers a message, by the bytes of its id, with a number from 0 to 4095. */
+  fastReply(id: string, code: number): Promise<void>;
+}
+
 /** What a message and a response have in common. */
-abstract class Received {
+export abstract class Received<From extends Answering<Sent>, Sent> {
   /** Whether its sender waits for an answer. */
   readonly expectsResponse: boolean;
   /** Bytes of its data. */
@@ -22,7 +33,7 @@ abstract class Received {
   /** Bytes of its files together. */
   readonly totalFilesSize: number;
   /** Where it came from. */
-  readonly connection: Connection;
+  readonly connection: From;
   readonly #id: string;
   /** @internal What a `MessageHandler` gave back for it: that never fails, and sees to what nobody asked for. */
   handled: Promise<void> | undefined = undefined;
@@ -30,7 +41,7 @@ abstract class Received {
   #responded = false;
   #buffer: Promise<Buffer> | undefined;
 
-  constructor(connection: Connection, head: Head, contents: Contents) {
+  constructor(connection: From, head: Head, contents: Contents) {
     this.#id = head.id;
     this.expectsResponse = head.expectsResponse;
     this.dataSize = head.dataSize;
@@ -97,7 +108,7 @@ abstract class Received {
    * @param factory the result of calling a `ResponseDraft`
    * @throws {SocketyError} ERR_SOCKETY_CLOSED
    */
-  respond(factory: ResponseFactory): Request {
+  respond(factory: ResponseFactory): Sent {
     const producer = producerOf(factory, this.id);
     this.#responded = true;
     return this.connection.send(producer);
@@ -137,161 +148,6 @@ abstract class Received {
   }
 }
 
-/** A message that came. */
-export class Message extends Received {
-  /** What its sender calls it. */
-  readonly action: string;
-
-  constructor(connection: Connection, head: Head, contents: Contents) {
-    super(connection, head, contents);
-    this.action = head.action;
-  }
-}
-
-/** A response that came. */
-export class Response extends Received {
-  readonly #parentId: string;
-
-  constructor(connection: Connection, head: Head, contents: Contents) {
-    super(connection, head, contents);
-    this.#parentId = head.parentId;
-  }
-
-  /** What it answers. */
-  get parentId(): UUID {
-    return UUID.ofBytes(this.#parentId);
-  }
-}
-
-const NONE: readonly Content[] = [];
-const NOTHING = Buffer.alloc(0);
-const NO_HEAD: Head = {
-  isResponse: false,
-  expectsResponse: false,
-  number: 0,
-  id: '',
-  parentId: '',
-  dataSize: 0,
-  totalFilesSize: 0,
-  data: 0,
-  stream: 0,
-  action: '',
-  files: [],
-};
-
-/** The contents of one message, as streams from when they are asked for. */
-export class Contents {
-  /** Those of a message that has none. */
-  static readonly NONE = new Contents(undefined, NO_HEAD, NOTHING, nothing);
-  readonly #head: Head;
-  readonly #data: Content | undefined;
-  readonly #stream: Content | undefined;
-  readonly #files: readonly Content[] = NONE;
-  #dataStream: MessageDataStream | undefined;
-  #streamStream: MessageStream | undefined;
-  #fileStreams: MessageFileStream[] | undefined;
-  /** Those that are still to come. */
-  #left = 0;
-  readonly #whenComplete: () => void;
-  /** Its sender gave it up. */
-  wasAborted = false;
-
-  /** `payload`: all of the data, where that came with the head. `whenComplete`: nothing more is to come. */
-  constructor(origin: Origin | undefined, head: Head, payload: Buffer, whenComplete: () => void) {
-    this.#head = head;
-    this.#whenComplete = whenComplete;
-    if (origin === undefined) return;
-    if (head.data !== 0) this.#data = this.#coming(origin, head.data);
-    else if (head.dataSize > 0) this.#data = Content.whole(origin, payload);
-    if (head.stream !== 0) this.#stream = this.#coming(origin, head.stream);
-    this.#files = head.files.map(() => this.#coming(origin, 0));
-  }
-
-  #coming(origin: Origin, transfer: number): Content {
-    this.#left += 1;
-    const content = new Content(origin, () => {
-      this.#left -= 1;
-      if (this.#left === 0) this.#whenComplete();
-    });
-    if (transfer !== 0) content.comes(transfer);
-    return content;
-  }
-
-  /** Whether some of them are still to come. */
-  get isOpen(): boolean {
-    return this.#left > 0;
-  }
-
-  /** A file comes by this transfer. */
-  file(index: number, transfer: number): void {
-    this.#files[index]?.comes(transfer);
-  }
-
-  /** Its sender gives it up. */
-  abort(): void {
-    this.wasAborted = true;
-    this.fail(new SocketyError('ERR_SOCKETY_ABORTED', 'The message was given up by its sender.'));
-  }
-
-  /** The rest does not come. */
-  fail(error: Error): void {
-    for (const content of this.#all()) content.fail(error);
-  }
-
-  drop(): void {
-    for (const content of this.#all()) content.drop();
-  }
-
-  /** Drops those that nobody asked for. */
-  dropUnread(): void {
-    for (const content of this.#all()) content.dropUnread();
-  }
-
-  /** Nobody can read what nobody asked for once this is gone. */
-  dropWith(received: object): void {
-    UNREAD.register(received, this);
-  }
-
-  dataStream(): MessageDataStream | null {
-    if (this.#data === undefined) return null;
-    this.#dataStream ??= new MessageDataStream(this.#data, this.#head.dataSize);
-    return this.#dataStream;
-  }
-
-  streamStream(): MessageStream | null {
-    if (this.#stream === undefined) return null;
-    this.#streamStream ??= new MessageStream(this.#stream);
-    return this.#streamStream;
-  }
-
-  fileStreams(): MessageFileStream[] {
-    this.#fileStreams ??= this.#files.map((content, index) => {
-      const { name, size } = this.#head.files[index] ?? { name: '', size: 0 };
-      return new MessageFileStream(content, size, name);
-    });
-    return this.#fileStreams;
-  }
-
-  /** All of the data. */
-  async collect(limit: number): Promise<Buffer> {
-    const stream = this.dataStream();
-    if (stream === null) return Buffer.alloc(0);
-    const pieces: Buffer[] = [];
-    let bytes = 0;
-    for await (const piece of stream as AsyncIterable<Buffer>) {
-      bytes += piece.length;
-      if (bytes > limit) throw new SocketyError('ERR_SOCKETY_TOO_LARGE', `The data is longer than ${limit} bytes.`);
-      pieces.push(piece);
-    }
-    const [only] = pieces;
-    return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces, bytes);
-  }
-
-  #all(): Content[] {
-    return [this.#data, this.#stream, ...this.#files].filter((content) => content !== undefined);
-  }
-}
-
 function producerOf(factory: ResponseFactory, id: UUID): Producer {
   if (factory instanceof ResponseDraft || factory instanceof Draft) {
     throw new TypeError("Raw ResponseDraft's factory should be called to build the producer.");
@@ -301,11 +157,6 @@ function producerOf(factory: ResponseFactory, id: UUID): Producer {
   }
   return factory(id);
 }
-
-/** Drops what nobody read of messages that nobody has any more. */
-const UNREAD = new FinalizationRegistry<Contents>((contents) => {
-  contents.dropUnread();
-});
 
 /** What twelve bits can say. */
 const MOST_CODE = 4095;

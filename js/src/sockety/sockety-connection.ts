@@ -1,4 +1,9 @@
-/** One connection that speaks Sockety: what is sent on it, what is waited for, and what came. Owns no socket. */
+/**
+ * One connection that speaks Sockety: what is sent on it, what is waited for, and what came. Owns no socket.
+ *
+ * `Message`, `Response`, `Request` and the events are here because these types name each other: a message has its connection,
+ * `send` returns a request, and that is answered by a response.
+ */
 
 import { EventEmitter } from 'node:events';
 import { DONE, nothing, quiet } from '../log/quiet.js';
@@ -11,13 +16,13 @@ import {
 import type { PeerInfo } from '../worker/peer.js';
 import type { RecordBuffer, SocketEvent } from '../worker/record.js';
 import { Answers } from './answers.js';
-import type { ConnectionEvents } from './connection-events.js';
 import type { Origin } from './contents.js';
 import { DiskSaves } from './disk-saves.js';
 import { checkProducer } from './draft.js';
 import { Kept } from './kept.js';
 import type { Link } from './link.js';
-import { Contents, Message, Response } from './message.js';
+import { Received } from './message.js';
+import { Contents } from './message-contents.js';
 import { Outbound } from './outbound.js';
 import { Heartbeat, type Producer, Series } from './producer.js';
 import {
@@ -31,7 +36,7 @@ import {
   readRefused,
 } from './record-fields.js';
 import { closed, notSent, SocketyError } from './sockety-errors.js';
-import { Request } from './sockety-request.js';
+import { SentRequest } from './sockety-request.js';
 import { UUID } from './uuid.js';
 import { Waiters } from './waiters.js';
 
@@ -43,12 +48,34 @@ export interface Keeper {
   ended?(): void;
 }
 
+/** The events of a `Connection`. */
+export interface ConnectionEvents {
+  /** The header of the other side has come: `send` works. */
+  connect: [];
+  /** A message has begun. Of servers and clients; in a worker, messages come to `handleSocketyMessage`. */
+  message: [message: Message];
+  /** A response has begun; also those that somebody waited for. */
+  response: [response: Response];
+  /** A fast reply came; also those that somebody waited for. */
+  fastReply: [id: UUID, code: number];
+  /** The other side will disconnect soon. */
+  goAway: [];
+  /** A sign of life came that says nothing else. */
+  heartbeat: [];
+  /** The other side was silent for too long; `close` follows. */
+  timeout: [];
+  /** What went wrong with the connection; `close` follows. Without a listener nothing happens. Also what handlers threw. */
+  error: [error: Error];
+  /** It is over, however it ended. */
+  close: [];
+}
+
 /** See the module. */
 export class Connection extends EventEmitter<ConnectionEvents> {
   /** There is none before its socket is there. */
   #link: Link | undefined;
   #peer: PeerInfo | undefined;
-  readonly #answers = new Answers();
+  readonly #answers = new Answers<Response | number>();
   #origin: Origin | undefined;
   #outbound: Outbound | undefined;
   #kept: Kept | undefined;
@@ -367,6 +394,35 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return failure === undefined ? this.#answers.next(id, timeoutMs) : quiet(Promise.reject(failure));
   }
 }
+
+/** A message that came. */
+export class Message extends Received<Connection, Request> {
+  /** What its sender calls it. */
+  readonly action: string;
+
+  constructor(connection: Connection, head: Head, contents: Contents) {
+    super(connection, head, contents);
+    this.action = head.action;
+  }
+}
+
+/** A response that came. */
+export class Response extends Received<Connection, Request> {
+  readonly #parentId: string;
+
+  constructor(connection: Connection, head: Head, contents: Contents) {
+    super(connection, head, contents);
+    this.#parentId = head.parentId;
+  }
+
+  /** What it answers. */
+  get parentId(): UUID {
+    return UUID.ofBytes(this.#parentId);
+  }
+}
+
+/** A message or a response that was sent with `send`: whether it is written, and the answers to it. */
+export class Request extends SentRequest<Response | number> {}
 
 /** RFC 6455 7.4.1. */
 const NORMAL = 1000;

@@ -3,12 +3,11 @@
  * belongs to whom.
  */
 
-import type { DialFailed } from '../addon/binding.js';
+import type { DialFailed } from '../addon/native-interface.js';
 import { OwnGateway } from '../gateway/own-gateway.js';
 import { nothing } from '../log/quiet.js';
 import type { PeerInfo } from '../worker/peer.js';
-import type { Message } from './message.js';
-import { Connection } from './sockety-connection.js';
+import { Connection, type Message } from './sockety-connection.js';
 import { type ConnectionOwner, setConnectionOwner } from './sockety-worker.js';
 
 /** A server, or one connection that was dialled: whose connections go by its terms. */

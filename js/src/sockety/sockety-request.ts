@@ -2,16 +2,15 @@
 
 import type { Writable } from 'node:stream';
 import { quiet } from '../log/quiet.js';
-import type { Response } from './message.js';
 import { UUID } from './uuid.js';
 
 /** What a request asks of its connection. Ids are the bytes of a UUID. */
-export interface RequestOwner {
+export interface RequestOwner<Answer> {
   /** Whether what was sent under this number is written. */
   isWritten(number: number, id: string): boolean;
   /** Resolves with `value` when it is. */
   whenWritten<T>(number: number, id: string, value: T): Promise<T>;
-  answer(id: string, timeoutMs: number | undefined): Promise<Response | number>;
+  answer(id: string, timeoutMs: number | undefined): Promise<Answer>;
 }
 
 /** Something that is sent in parts. */
@@ -21,15 +20,15 @@ export interface Parts {
   readonly stream: Writable | null;
 }
 
-/** See the module. */
-export class Request {
-  readonly #owner: RequestOwner;
+/** See the module. `Request` is beside `Connection`, because an answer names its connection. */
+export abstract class SentRequest<Answer> {
+  readonly #owner: RequestOwner<Answer>;
   readonly #id: string;
   readonly #number: number;
   readonly #parts: Parts | undefined;
 
   /** @internal */
-  constructor(owner: RequestOwner, id: string, number: number, parts: Parts | undefined) {
+  constructor(owner: RequestOwner<Answer>, id: string, number: number, parts: Parts | undefined) {
     this.#owner = owner;
     this.#id = id;
     this.#number = number;
@@ -69,7 +68,7 @@ export class Request {
    * @param timeoutMs how long to wait; default: until the connection ends
    * @throws {SocketyError} (as a rejection) ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_SENT, ERR_SOCKETY_TIMEOUT
    */
-  response(timeoutMs?: number): Promise<Response | number> {
+  response(timeoutMs?: number): Promise<Answer> {
     return this.#owner.answer(this.#id, timeoutMs);
   }
 }

@@ -1,6 +1,6 @@
 /** Sockety in a worker: its sockets' events, and the handler that messages call. Owns the connections of one thread. */
 
-import type { NativeGateway } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import { DONE } from '../log/quiet.js';
 import type { ProtocolEvent, ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
 import {
@@ -22,9 +22,8 @@ import {
 } from '../worker/kinds.generated.js';
 import { type PeerInfo, readOpened } from '../worker/peer.js';
 import { Tells } from '../worker/tells.js';
-import { type Message, Response } from './message.js';
 import { readFile, readHead, readLong, readRefused } from './record-fields.js';
-import { Connection } from './sockety-connection.js';
+import { Connection, type Message, Response } from './sockety-connection.js';
 import { errorOfEnd, noChannel, notSent, SocketyError } from './sockety-errors.js';
 
 /** Whom the connections of a gateway belong to: the handlers of a worker module, or servers and clients. */

@@ -2,14 +2,15 @@
 
 import type { MillraceError } from '../errors.js';
 import type { StopOptions } from '../gateway/signals.js';
-import type { LogLine } from '../log/log.js';
+import type { LogLine } from '../log/log-line.js';
 import { choice, type Fields, NOTHING, readObject, shown } from '../options/fields.js';
 import { GATEWAY_RANGES, type HttpLimits, SPLICE_RANGES, type SpliceLimits } from '../options/limits.generated.js';
 import type { GatewayLimits, ListenerLimits } from '../options/limits.js';
 import { readProxy } from '../options/proxy.js';
 import { isAddress, type ListenerOptions, readStartOptions, throwAll } from '../options/start-options.js';
 import type { TlsOptions } from '../options/tls.js';
-import { isLocal, type SpliceOptions, splice } from '../protocols/splice-protocol.js';
+import type { SpliceOptions } from '../protocols/splice-listener.js';
+import { isLocal, splice } from '../protocols/splice-protocol.js';
 import { type Duration, readDuration, readSize, type Size } from './units.js';
 
 /** Limits of a listener that speaks splice. */

@@ -1,10 +1,9 @@
 /** `createSplice`: a gateway of its own that does nothing but splice. Owns its life; relays nothing: the native side does. */
 
 import { binding } from '../addon/binding.js';
-import { Gateway } from '../gateway/gateway.js';
+import { Gateway, type StartOptions } from '../gateway/gateway.js';
 import type { StopOptions } from '../gateway/signals.js';
 import type { Stats } from '../gateway/stats.js';
-import type { StartOptions } from '../options/start-options.js';
 import type { TlsOptions } from '../options/tls.js';
 import { parseSpliceOptions, requiring, type SpliceServerOptions, type SpliceTlsOptions } from './splice-options.js';
 

@@ -1,7 +1,7 @@
 /** Splice in a worker: asks the module's handler whether a client gets the target that it wants. Owns nothing. */
 
 import type { ProtocolEvent, ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
-import type { SpliceAnswer } from '../protocols/splice-protocol.js';
+import type { SpliceAnswer } from '../protocols/splice-listener.js';
 import { EVENT_SPLICE_CONNECT, OPERATION_SPLICE_ANSWER } from '../worker/kinds.generated.js';
 
 /** What is done with the events of splice in a thread. */

@@ -1,7 +1,7 @@
 /** Durations and sizes as command lines have them, `'5s'` and `'5MB'`. Owns their texts; knows no option. */
 
 import { shown } from '../options/fields.js';
-import type { Range } from '../options/limits.js';
+import type { Range } from '../options/limit-values.js';
 
 /**
  * A duration in milliseconds, or such as `'5s'`, `'1m30s'` or `'250ms'`: numbers, with a point if need be, each with one of the

@@ -4,9 +4,9 @@ import { MillraceError } from '../errors.js';
 import { shown } from '../options/fields.js';
 import type { PeerInfo } from '../worker/peer.js';
 import { Received } from './received.js';
+import type { Link } from './tcp-link.js';
 import { checkData, checkMax, type ServerPlan } from './tcp-options.js';
 import { Outgoing } from './tcp-outgoing.js';
-import type { Link } from './tcp-worker.js';
 
 /** What a connection tells its server. */
 export interface Keeper {

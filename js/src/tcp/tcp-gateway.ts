@@ -6,7 +6,8 @@ import { nothing } from '../log/quiet.js';
 import { print } from '../log/report.js';
 import type { PeerInfo } from '../worker/peer.js';
 import type { TCPConnection } from './tcp-connection.js';
-import { type Link, Streams } from './tcp-worker.js';
+import type { Link } from './tcp-link.js';
+import { Streams } from './tcp-worker.js';
 
 /** A server, as its connections go to it. */
 export interface StreamOwner {

@@ -3,7 +3,7 @@
  * The native side is asked by notes when something has left, one at a time. Owns the count, no bytes.
  */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { OPERATION_TCP_CLOSE, OPERATION_TCP_WRITE } from '../worker/kinds.generated.js';
 
 /** What can be written. */

@@ -1,17 +1,11 @@
 /** Streams of raw TCP in the thread that has them: their sockets' events. Owns which connection a socket is. */
 
-import type { NativeGateway, NativeWorker } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import type { ProtocolEvent, ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
 import { EVENT_TCP_OPENED, EVENT_TCP_WRITTEN } from '../worker/kinds.generated.js';
 import { type PeerInfo, readOpened } from '../worker/peer.js';
 import type { TCPConnection } from './tcp-connection.js';
-
-/** What a connection needs of the native side. */
-export interface Link {
-  readonly worker: NativeWorker;
-  readonly gateway: NativeGateway;
-  readonly socketId: number;
-}
+import type { Link } from './tcp-link.js';
 
 /** Makes the connection of a socket that is there, by the terms of the listener with this id. */
 export type Opener = (terms: number, peer: PeerInfo, link: Link) => TCPConnection | undefined;

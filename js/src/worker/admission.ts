@@ -2,7 +2,7 @@
 
 import type { Data } from '../gateway/target.js';
 import { readable } from '../log/report.js';
-import type { ClientCertificate, OpenRequest, Transport } from './module.js';
+import type { ClientCertificate, OpenRequest, Transport } from './open-request.js';
 import type { Opening } from './record.js';
 import { NO_TOKEN, type StoredToken, storedToken } from './token.js';
 

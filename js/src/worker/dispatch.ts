@@ -3,9 +3,8 @@
  * the place in the batch; runs no handler itself.
  */
 
-import type { NativeGateway, NativeWorker, Sidecar } from '../addon/binding.js';
+import type { NativeGateway, NativeWorker, Sidecar } from '../addon/native-interface.js';
 import type { MillraceError } from '../errors.js';
-import type { Gateway } from '../gateway/gateway.js';
 import { Connection } from './connection.js';
 import {
   FLAG_ASCII,
@@ -41,12 +40,18 @@ import { Requests } from './requests.js';
 import { Runner } from './runner.js';
 import { Transfers } from './transfers.js';
 
+/** The gateway whose methods the worker's handlers call. */
+export interface WorkerGateway {
+  /** From now on the gateway collects in `replies` what handlers send in reply; undefined: it sends everything at once. */
+  collectReplies(replies: Replies | undefined): void;
+}
+
 /** See the module. */
 export class Dispatcher {
   readonly #worker: NativeWorker;
   readonly #runner: Runner;
   readonly #requests: Requests | undefined;
-  readonly #gateway: Gateway;
+  readonly #gateway: WorkerGateway;
   readonly #replies: Replies;
   /** Where batches come in whose records no handler sees in place. */
   readonly #exchange: RecordBuffer;
@@ -71,7 +76,7 @@ export class Dispatcher {
 
   constructor(
     native: NativeGateway,
-    gateway: Gateway,
+    gateway: WorkerGateway,
     module: LoadedModule,
     handlerTimeoutMs: number,
     report: (error: MillraceError) => void,

@@ -1,17 +1,16 @@
 /** The life of a worker within its thread: module, `handleStart`, events, `handleStop`. Knows no supervisor. */
 
-import type { NativeGateway } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import { ownWorkerData } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
-import type { Gateway } from '../gateway/gateway.js';
 import { readable } from '../log/report.js';
-import { Dispatcher } from './dispatch.js';
+import { Dispatcher, type WorkerGateway } from './dispatch.js';
 import { importWorkerModule, type LoadedModule, readWorkerModule } from './module.js';
 
 /** What a worker needs. */
 export interface HostPlan {
   native: NativeGateway;
-  gateway: Gateway;
+  gateway: WorkerGateway;
   /** The worker module's URL, or the module. */
   module: string | object;
   arg: unknown;

@@ -1,6 +1,6 @@
 /** The body of a request that comes in pieces: taken whole or as a stream, asked for as fast as it is taken. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { MillraceError } from '../errors.js';
 
 /** See the module. */

@@ -1,6 +1,6 @@
 /** What a worker thread and the thread that started it say to each other. */
 
-import type { NativeState } from '../addon/runtime.js';
+import type { NativeState } from '../addon/native-interface.js';
 import type { PostedError, PostedReport } from '../log/report.js';
 
 /** Given to a worker thread when it starts. */

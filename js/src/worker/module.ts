@@ -3,122 +3,29 @@
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MillraceError } from '../errors.js';
-import type { Gateway } from '../gateway/gateway.js';
-import type { Data } from '../gateway/target.js';
-import type { ProtocolHandlers } from '../protocols/registry.js';
-import type { ArgOf, BytesOnly, DataOf, TokenOf, WorkerTypes } from './define.js';
+import type { ProtocolHandlers } from '../protocols/listeners.js';
 import { EXCHANGE_HANDLER, type ExchangeHandler, MESSAGE_HANDLER, type MessageAnswerer } from './exchange.js';
 import type { FetchHandler } from './fetch/fetch-handler.js';
-import { HANDLERS, type Transport } from './kinds.generated.js';
+import { HANDLERS } from './kinds.generated.js';
+import type { OpenAnswer, OpenRequest } from './open-request.js';
 
-export type { Transport };
-
-/** The request that opens a connection. */
-export interface OpenRequest {
-  /** Path and query, as sent: `"/chat?room=1"`. Empty where the protocol is not HTTP. */
-  readonly url: string;
-  /** The path, as sent (percent-encoded): `"/chat"`. */
-  readonly path: string;
-  /** The query, parsed on first use. */
-  readonly query: URLSearchParams;
-  /** As the third argument of `handleOpen`. */
-  readonly headers: Record<string, string>;
-  /** The subprotocols that the client offers, in its order of preference. */
-  readonly protocols: readonly string[];
-  /** What the socket will speak. */
-  readonly transport: Transport;
-  /** The client's port; 0 on a unix socket, and where a trusted proxy names the client in a header. */
-  readonly port: number;
-  /** The client's TLS certificate, where `tls.clientCertificates` asked for one and the client has one. */
-  readonly clientCertificate: ClientCertificate | undefined;
-}
-
-/** The certificate that a client showed; one of the authorities in `tls.ca` has signed it. */
-export interface ClientCertificate {
-  /**
-   * Whom it names: `{ CN: 'alice', O: 'Example' }`. Attributes without a common short name go by their OID; one that is
-   * there several times is a list. Values with control characters in them are left out.
-   */
-  readonly subject: Record<string, string | string[]>;
-  /** All of it, in DER: `new X509Certificate(raw)` of `node:crypto` reads the rest. */
-  readonly raw: Uint8Array;
-}
-
-/** An answer of `handleOpen` that refuses the connection: with an HTTP response, where the protocol is not HTTP by closing it. */
-export interface Rejection {
-  /** 300 to 599. */
-  status: number;
-  /** Headers of the response; an array gives a header several values. */
-  headers?: Record<string, string | string[]>;
-  /** The response's body. Default: none. */
-  body?: Data;
-}
-
-/** An answer of `handleOpen` that accepts the connection and says more. */
-export interface Acceptance<Data = unknown> {
-  /** The subprotocol to select: one of those offered. */
-  protocol?: string;
-  /** As with `setToken`. */
-  token?: Data;
-  /** Headers added to the 101 response, or that of an event stream. */
-  headers?: Record<string, string | string[]>;
-}
-
-/** What `handleOpen` may return: `false` refuses with 403, anything that is no rejection accepts. */
-export type OpenAnswer<Data = unknown> = boolean | Rejection | Acceptance<Data> | undefined | null | void;
-
-/**
- * What a worker module exports, each part optional: as named exports, or else as the members of its default export. Handlers that
- * are named exports are called with `this` undefined, members on what they were found on. Events of one connection come in
- * order and one at a time: if a handler returns a promise, the next one waits for it. Messages of Sockety, calls of splice and
- * requests for `fetch` do not wait. A handler that throws, or whose promise is pending for longer than `handlerTimeoutMs`, closes
- * its connection with 1011, unless it says otherwise below.
- *
- * `Types` says what `workerArg` and the sockets' tokens are: see `defineWorker`. Without it tokens are bytes.
- */
-export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends ProtocolHandlers<TokenOf<Types>> {
-  /** Called before the worker takes connections. `gateway` is the one that started it. */
-  handleStart?(workerArg: ArgOf<Types>, gateway: Gateway): void | Promise<void>;
-  /**
-   * Called before the upgrade is answered; without it everybody is accepted. May send to and subscribe the socket:
-   * what is sent arrives right after the handshake. Throwing, or a promise that is pending for longer than `handlerTimeoutMs`,
-   * answers 500.
-   */
+/** The handlers of a worker module, found and bound. Their types are those of `WorkerModule` with any argument and any token. */
+export interface LoadedModule extends ProtocolHandlers<unknown> {
+  handleStart?(workerArg: unknown, gateway: object): void | Promise<void>;
   handleOpen?(
     socketId: number,
     ip: string,
     headers: Record<string, string>,
     request: OpenRequest,
-  ): OpenAnswer<DataOf<Types>> | Promise<OpenAnswer<DataOf<Types>>>;
-  /** A text message. Without it such a message closes its connection with 1011. */
-  handleTextMessage?(text: string, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
-  /**
-   * A binary message. Without it such a message closes its connection with 1011. `data` is a view: its `buffer` holds
-   * neighbouring messages, like that of a pooled Node `Buffer`, and stays in memory as long as `data` does.
-   */
-  handleBinaryMessage?(data: Uint8Array, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
-  /**
-   * Comes last, exactly once for every accepted connection. The socket is gone, its subscriptions with it. What it throws is
-   * reported. `code` is 1005 if the client gave none and 1006 if the connection was lost.
-   */
-  handleClose?(socketId: number, token?: TokenOf<Types>, code?: number, reason?: string): void | Promise<void>;
-  /** The socket's outbox held more than `limits.outboxReadPauseBytes` (256 KiB), and has fallen to a quarter of that. */
+  ): OpenAnswer | Promise<OpenAnswer>;
+  handleTextMessage?(text: string, socketId: number, token?: unknown): void | Promise<void>;
+  handleBinaryMessage?(data: Uint8Array, socketId: number, token?: unknown): void | Promise<void>;
+  handleClose?(socketId: number, token?: unknown, code?: number, reason?: string): void | Promise<void>;
   handleDrain?(socketId: number): void | Promise<void>;
-  /**
-   * Answers HTTP requests, as in Bun, Deno and Hono: gets a standard `Request` and returns a `Response`, or the cheaper
-   * `{ status, headers, body }`. `this` is what it was found on. Throwing answers 500; an answer that has not begun
-   * after `limits.answerTimeoutMs` is given up with 503.
-   */
-  fetch?: FetchHandler;
-  /** The gateway stops, or `replaceWorkers` has replaced this worker: every `handleClose` is done. */
   handleStop?(): void | Promise<void>;
-}
-
-/** A worker module, read. */
-export interface LoadedModule extends Omit<WorkerModule<{ arg: unknown; data: unknown }>, 'fetch'> {
-  /** Answers its requests. */
+  /** Answers requests: the module's `fetch`, or the app that it exports. */
   exchange?: ExchangeHandler;
-  /** … in the place of that, with messages. */
+  /** Answers requests in place of `exchange`, with messages of HTTP/1.1: what `nodeHandler` made. */
   message?: MessageAnswerer;
 }
 

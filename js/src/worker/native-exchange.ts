@@ -1,6 +1,6 @@
 /** A request of a REQUEST record, and its answer on the way back. Owns one exchange; keeps no list of them. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { MillraceError } from '../errors.js';
 import type { AnswerStream, HttpExchange } from './exchange.js';
 import { aborted, Incoming, tooLarge } from './incoming.js';

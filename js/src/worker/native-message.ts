@@ -3,7 +3,7 @@
  * is in the messages is its handler's.
  */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import type { MillraceError } from '../errors.js';
 import type { MessageExchange, MessageSink } from './exchange.js';
 import { ENCRYPTED, HAS_BODY, HEAD_WORDS, STREAMS, VERSIONS, WHOLE } from './native-exchange.js';

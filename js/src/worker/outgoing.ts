@@ -1,6 +1,6 @@
 /** The body of an answer that is sent in pieces. Owns the count of what waits; the native side holds the bytes. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import type { AnswerStream } from './exchange.js';
 
 /** What its exchange is told. */

@@ -7,7 +7,7 @@
  */
 
 import { TRANSPORTS, type Transport } from './kinds.generated.js';
-import type { ClientCertificate } from './module.js';
+import type { ClientCertificate } from './open-request.js';
 
 /** The bits of word 0 that tell the record's kind. */
 export const KIND_MASK = 15;

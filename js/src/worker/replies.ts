@@ -4,7 +4,7 @@
  * came: the native side still has it. Owns what is collected, never for longer than the running drain.
  */
 
-import type { NativeGateway, NativeWorker } from '../addon/binding.js';
+import type { NativeGateway, NativeWorker } from '../addon/native-interface.js';
 import type { Target } from '../gateway/target.js';
 
 /** See the module. */

@@ -1,6 +1,6 @@
 /** The requests of a worker: each goes to the handler, and what is told of it later to its exchange. Reads no body. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { MillraceError } from '../errors.js';
 import { readable } from '../log/report.js';
 import type { ExchangeHandler, MessageAnswerer } from './exchange.js';

@@ -4,7 +4,7 @@
  * fails change the same counts.
  */
 
-import type { NativeGateway, NativeWorker } from '../addon/binding.js';
+import type { NativeGateway, NativeWorker } from '../addon/native-interface.js';
 import { MillraceError } from '../errors.js';
 import { readable } from '../log/report.js';
 import type { ProtocolHost } from '../protocols/protocol.js';

@@ -3,7 +3,7 @@
  * task that told. Owns what is collected, in one order with what handlers send.
  */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { over, type RecordBuffer, socketId as readId } from './record.js';
 import type { Replies } from './replies.js';
 
