@@ -1,25 +1,28 @@
-/** What all nodes know together. Types only. */
+/** State of all nodes of the backplane. Types only. */
 
-/** All nodes, as they answered. */
+/** The answers of all nodes. */
 export interface ClusterInfo {
-  /** The nodes that are alive, this one first. */
+  /** The nodes that are alive. This node is the first. */
   nodes: ClusterNode[];
-  /** Of each channel that was asked for, in the same order: its subscribers on all nodes, those of patterns not counted. */
+  /**
+   * For each channel of the call, in the same order: its subscribers on all nodes. Subscribers by pattern are not
+   * counted.
+   */
   subscribers: number[];
-  /** Whether every node that was known has answered in time. False where there is no link to the others at the moment. */
+  /** Whether every known node answered in time. False while there is no link to the other nodes. */
   isComplete: boolean;
 }
 
 /** One node. */
 export interface ClusterNode {
-  /** Of no other node of the backplane, and a new one with each start; `'0000000000000000'` without a backplane. */
+  /** Unique among the nodes of the backplane, and new at each start. `'0000000000000000'` without a backplane. */
   id: string;
-  /** Whether it is the one that asks. */
+  /** Whether this is the node that was asked. */
   isSelf: boolean;
-  /** Real sockets open there. */
+  /** Real sockets that are open on the node. */
   sockets: number;
-  /** Channels with a subscription there. */
+  /** Channels on the node that have a subscription. */
   channels: number;
-  /** Subscriptions there. */
+  /** Subscriptions on the node. */
   subscriptions: number;
 }

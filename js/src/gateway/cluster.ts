@@ -4,7 +4,7 @@ import type { NativeGateway } from '../addon/native-interface.js';
 import type { ClusterInfo } from './cluster-info.js';
 import type { Name } from './target.js';
 
-/** Asks all nodes and waits for the answer; the native side sees to it that one comes. */
+/** Asks all nodes and waits for their answers. The native side always answers after its deadline. */
 export async function askCluster(native: NativeGateway, channels: Name[]): Promise<ClusterInfo> {
   const ticket = native.askCluster(channels);
   for (let ms = 1; ; ms = Math.min(ms * 2, LONGEST_PAUSE_MS)) {

@@ -1,5 +1,6 @@
 /**
- * A gateway's methods, and which gateway the module functions of this thread mean. Converts nothing: the native side checks.
+ * The methods of a gateway, and which gateway the module functions of this thread use. Converts no arguments: the
+ * native side checks them.
  *
  * `StartOptions` and `WorkerModule` are here because the three types name each other: a gateway is started with options, these
  * may have handlers, and `handleStart` gets the gateway.
@@ -31,84 +32,100 @@ import { Supervisor } from './supervisor.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 
 /**
- * Options of `start`. Those of HTTP are for all listeners that speak it. `Types` says what the workers are given: see
- * `defineWorker`.
+ * Options of `start`. Those of HTTP apply to all listeners that speak HTTP. `Types` gives the types of the workers'
+ * argument and tokens: see `defineWorker`.
  */
 export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends HttpOptions {
-  /** Where to listen. An empty array listens nowhere. */
+  /** The addresses to listen on. With an empty array, the server has no listener. */
   bind: string | Listener | (string | Listener)[];
-  /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. The first call needs it, or `handlers`. */
+  /**
+   * The worker module, ESM or CommonJS. A relative path is relative to the working directory. The first call needs this
+   * or `handlers`.
+   */
   workerPath?: string | URL;
   /**
-   * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. An object with handlers, a
-   * worker module's namespace, or an app. `{}` says that the listeners need none.
+   * The handlers, in place of a worker module: an object with handlers, a worker module's namespace, or an app. They
+   * run on the calling thread, as with `threads: 0`. Pass `{}` if the listeners need no handlers.
    */
   handlers?: WorkerModule<Types> | FetchApp | NodeHandler;
-  /** Worker threads. Default: the available parallelism, at least 4. 0 runs the handlers on the calling thread. */
+  /**
+   * The number of worker threads. Default: the available parallelism, at least 4. With 0, the handlers run on the
+   * calling thread.
+   */
   threads?: number;
-  /** Given to `handleStart` of every worker, as a structured clone. */
+  /** The argument of `handleStart` in every worker, passed as a structured clone. */
   workerArg?: ArgOf<Types>;
-  /** I/O threads, 1 to 64. Default: the available parallelism. Fixed by the first call. */
+  /** The number of I/O threads, 1 to 64. Default: the available parallelism. The first call fixes it. */
   ioThreads?: number;
   /**
-   * Whether writes to many connections go to the kernel together, by io_uring. Default true: it is used on Linux where
-   * the kernel has it and allows it (containers often do not), ordinary writes elsewhere. Fixed by the first call.
+   * Whether writes to many connections go to the kernel in one call, by io_uring. Default true: io_uring is used on
+   * Linux if the kernel has it and allows it, which containers often do not; otherwise each write is a call of its own.
+   * The first call fixes it.
    */
   ioUring?: boolean;
   /**
-   * Whether SIGINT and SIGTERM stop this server, as `stopOnSignals()` of it does, or how; also those that come while it starts.
-   * Default false.
+   * Whether SIGINT and SIGTERM stop this server, as its method `stopOnSignals()` does; an object has the options of
+   * that method. Signals that arrive while the server starts count, too. Default false.
    */
   stopOnSignals?: boolean | StopOptions;
   /**
-   * The link to other nodes, so that several processes or machines act as one: `'redis://localhost:6379'`,
-   * `'nats://localhost:4222'`, or more about it. Fixed by the first call.
+   * The link to other nodes, with which several processes or machines act as one: `'redis://localhost:6379'`,
+   * `'nats://localhost:4222'`, or an object with more options. The first call fixes it.
    */
   backplane?: string | BackplaneOptions;
   /**
-   * Bounds; those of the gateway are fixed by the first call. Those of a protocol that no listener speaks have no effect.
+   * Limits. The first call fixes those of the gateway. Limits of a protocol that no listener speaks have no effect.
    */
   limits?: Limits;
   /**
-   * Proxies whose `X-Forwarded-For` or `Forwarded` is believed: addresses (`'192.0.2.1'`), ranges (`'10.0.0.0/8'`),
-   * `'loopback'`, `'private'` and `'unix'` (whoever connects over a unix socket). Then `ip` and the limits per address are
-   * those of the client: the last address that is not one of these. Default: nobody is believed.
+   * Proxies whose `X-Forwarded-For` or `Forwarded` header is trusted: addresses (`'192.0.2.1'`), ranges
+   * (`'10.0.0.0/8'`), `'loopback'`, `'private'` and `'unix'` (every client on a unix socket). `ip` and the limits per
+   * address then use the client's address: the last address in the header that is not one of these proxies. Default: no
+   * proxy is trusted.
    */
   trustProxy?: string[];
-  /** TLS on every listener that does not say otherwise: `https:`, `wss:`, `rediss:` and so on. Default: plain. */
+  /** TLS on every listener that has no `tls` of its own, for `https:`, `wss:`, `rediss:` and so on. Default: no TLS. */
   tls?: TlsOptions;
-  /** Whether other processes may listen on the same TCP port, if they ask for it, too. Not on Windows. Default false. */
+  /**
+   * Whether other processes that also set this option may listen on the same TCP port. Not available on Windows.
+   * Default false.
+   */
   reusePort?: boolean;
-  /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
+  /**
+   * Called with errors that no caller can catch. Default: they are printed to the standard error output. The first call
+   * fixes it.
+   */
   onError?(error: MillraceError): void;
   /**
-   * Given the lines of the log. Default: they are printed to the standard error output, if `logLevel` or the
-   * environment variable `RUST_LOG` asks for some. Fixed by the first call.
+   * Called with each line of the log. Default: lines are printed to the standard error output if `logLevel` or the
+   * environment variable `RUST_LOG` is set. The first call fixes it.
    */
   onLog?(line: LogLine): void;
   /**
-   * What is logged: `'off'`, `'error'`, `'warn'`, `'info'` (default with `onLog`), `'debug'` or `'trace'`, or rules such
-   * as `'warn,millrace::connection=debug'`. `RUST_LOG` goes before it. Fixed by the first call.
+   * What is logged: `'off'`, `'error'`, `'warn'`, `'info'` (default with `onLog`), `'debug'` or `'trace'`, or rules
+   * such as `'warn,millrace::connection=debug'`. `RUST_LOG` takes precedence. The first call fixes it.
    */
   logLevel?: string;
 }
 
 /**
- * What a worker module exports, each part optional: as named exports, or else as the members of its default export. Handlers that
- * are named exports are called with `this` undefined, members on what they were found on. Events of one connection come in
- * order and one at a time: if a handler returns a promise, the next one waits for it. Messages of Sockety, calls of splice and
- * requests for `fetch` do not wait. A handler that throws, or whose promise is pending for longer than `handlerTimeoutMs`, closes
- * its connection with 1011, unless it says otherwise below.
+ * The handlers of a worker module. All are optional, and are named exports or members of the default export. A handler
+ * that is a named export is called with `this` undefined, a member with the object that has it.
  *
- * `Types` says what `workerArg` and the sockets' tokens are: see `defineWorker`. Without it tokens are bytes.
+ * Events of one connection are handled in order and one at a time: if a handler returns a promise, the connection's
+ * next event waits for it. Messages of Sockety, calls of splice and requests for `fetch` do not wait. If a handler
+ * throws, or its promise is pending for longer than `handlerTimeoutMs`, the connection is closed with 1011, except
+ * where a handler's description below says otherwise.
+ *
+ * `Types` gives the types of `workerArg` and of the sockets' tokens: see `defineWorker`. Without it, tokens are bytes.
  */
 export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends ProtocolHandlers<TokenOf<Types>> {
-  /** Called before the worker takes connections. `gateway` is the one that started it. */
+  /** Called before the worker takes connections. `gateway` is the gateway that started the worker. */
   handleStart?(workerArg: ArgOf<Types>, gateway: Gateway): void | Promise<void>;
   /**
-   * Called before the upgrade is answered; without it everybody is accepted. May send to and subscribe the socket:
-   * what is sent arrives right after the handshake. Throwing, or a promise that is pending for longer than `handlerTimeoutMs`,
-   * answers 500.
+   * Called before the upgrade is answered. Without this handler, every connection is accepted. The handler may send to
+   * the socket and subscribe it; what it sends arrives right after the handshake. If it throws, or its promise is
+   * pending for longer than `handlerTimeoutMs`, the request is answered with 500.
    */
   handleOpen?(
     socketId: number,
@@ -116,38 +133,43 @@ export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends Pro
     headers: Record<string, string>,
     request: OpenRequest,
   ): OpenAnswer<DataOf<Types>> | Promise<OpenAnswer<DataOf<Types>>>;
-  /** A text message. Without it such a message closes its connection with 1011. */
+  /** Called with a text message. Without this handler, a text message closes its connection with 1011. */
   handleTextMessage?(text: string, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
   /**
-   * A binary message. Without it such a message closes its connection with 1011. `data` is a view: its `buffer` holds
-   * neighbouring messages, like that of a pooled Node `Buffer`, and stays in memory as long as `data` does.
+   * Called with a binary message. Without this handler, a binary message closes its connection with 1011. `data` is a
+   * view: its `buffer` also holds neighbouring messages, like that of a pooled `Buffer` of Node.js, and stays in memory
+   * as long as `data` does.
    */
   handleBinaryMessage?(data: Uint8Array, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
   /**
-   * Comes last, exactly once for every accepted connection. The socket is gone, its subscriptions with it. What it throws is
-   * reported. `code` is 1005 if the client gave none and 1006 if the connection was lost.
+   * Called last, exactly once for every accepted connection. The socket and its subscriptions no longer exist. Errors
+   * that it throws are reported. `code` is 1005 if the client gave no code, and 1006 if the connection was lost.
    */
   handleClose?(socketId: number, token?: TokenOf<Types>, code?: number, reason?: string): void | Promise<void>;
-  /** The socket's outbox held more than `limits.outboxReadPauseBytes` (256 KiB), and has fallen to a quarter of that. */
+  /**
+   * Called when the socket's outbox held more than `limits.outboxReadPauseBytes` (default 256 KiB) and has fallen to a
+   * quarter of that.
+   */
   handleDrain?(socketId: number): void | Promise<void>;
   /**
-   * Answers HTTP requests, as in Bun, Deno and Hono: gets a standard `Request` and returns a `Response`, or the cheaper
-   * `{ status, headers, body }`. `this` is what it was found on. Throwing answers 500; an answer that has not begun
-   * after `limits.answerTimeoutMs` is given up with 503.
+   * Answers HTTP requests as in Bun, Deno and Hono: it gets a standard `Request` and returns a `Response`, or `{
+   * status, headers, body }`, which costs less. `this` is the object that has the handler. If it throws, the request is
+   * answered with 500. An answer that has not begun after `limits.answerTimeoutMs` is given up, and the request is
+   * answered with 503.
    */
   fetch?: FetchHandler;
-  /** The gateway stops, or `replaceWorkers` has replaced this worker: every `handleClose` is done. */
+  /** Called when the gateway stops, or when `replaceWorkers` has replaced this worker, after every `handleClose`. */
   handleStop?(): void | Promise<void>;
 }
 
 /**
  * A core with its own sockets, channels, keys, workers and listeners. The module functions are the methods of the
- * default one; `createGateway` makes others. In a worker, both mean the gateway that started it.
+ * default gateway; `createGateway` creates others. In a worker, both refer to the gateway that started it.
  */
 export class Gateway {
   readonly #native: NativeGateway;
   readonly #supervisor: Supervisor | undefined;
-  /** What the handlers of this thread's worker send in reply, while there is one. */
+  /** Collects what the handlers of this thread's worker send in reply. Undefined on threads without a worker. */
   #replies: Replies | undefined;
 
   /** @internal */
@@ -165,12 +187,12 @@ export class Gateway {
     this.#supervisor = supervises ? new Supervisor(native, this, id) : undefined;
   }
 
-  /** @internal What starts and stops it. */
+  /** @internal Starts and stops the gateway. Undefined in a worker. */
   get supervisor(): Supervisor | undefined {
     return this.#supervisor;
   }
 
-  /** @internal Whether it has been started, by whomever. */
+  /** @internal Whether any thread has started the gateway. */
   get isRunning(): boolean {
     return this.#native.isRunning();
   }
@@ -182,7 +204,7 @@ export class Gateway {
     }
     const supervisor = this.#supervisor;
     const starting = supervisor.begin(options).then((begun) => new RunningServer(this, supervisor, begun));
-    // from the beginning: a signal while the workers start is heeded, too
+    // from the beginning, so that a signal while the workers start has its effect
     const { stopOnSignals: asked } = (options ?? {}) as StartOptions;
     if (asked) stopOnSignals(starting, asked === true ? {} : asked);
     return starting;
@@ -212,12 +234,12 @@ export class Gateway {
     this.#replies = replies;
   }
 
-  /** @internal Sends what handlers sent and the running drain keeps back. */
+  /** @internal Sends the replies that handlers sent during the running drain and that are still collected. */
   flushReplies(): void {
     this.#replies?.flush();
   }
 
-  /** The native functions, for calls that must not overtake the replies collected so far. */
+  /** The native functions, for calls that must not overtake the collected replies. */
   #inOrder(): NativeGateway {
     this.#replies?.flush();
     return this.#native;
@@ -246,7 +268,7 @@ export class Gateway {
   /** See the module function `setToken`. */
   setToken<Token>(socketId: number, token: Token): void {
     const { data, isValue } = storedToken(token, "argument 'token'");
-    // one that is missing is refused there
+    // the native side refuses a missing token
     this.#inOrder().setToken(socketId, data as Data, isValue);
   }
 
@@ -308,31 +330,31 @@ export class Gateway {
 
 let ofThisThread: Gateway | undefined;
 
-/** The gateway that this thread's module functions mean. */
+/** The gateway that the module functions of this thread use. */
 export function threadGateway(): Gateway {
   ofThisThread ??= newThreadGateway();
   return ofThisThread;
 }
 
-/** In a worker this is called only by a second copy of the package: the first one set the thread's gateway. */
+/** In a worker, only a second copy of the package calls this: the first copy has set the thread's gateway. */
 function newThreadGateway(): Gateway {
   const id = ownWorkerData()?.gateway;
   if (id !== undefined) return Gateway.ofWorker(binding().bind(id), id);
   return Gateway.create(binding().bind(DEFAULT_GATEWAY), DEFAULT_GATEWAY);
 }
 
-/** Makes this thread a worker of `gateway`: called before the worker module is imported. */
+/** Makes this thread a worker of `gateway`. Called before the worker module is imported. */
 export function setThreadGateway(gateway: Gateway): void {
   ofThisThread = gateway;
 }
 
-/** Texts above this, in UTF-16 units, are read into a buffer of their own, from which they are sent. */
+/** Longer texts, in UTF-16 units, are copied into a buffer of their own and sent from there. */
 const LONG = 2048;
 
-/** The native side's first gateway. */
+/** The id of the native side's first gateway. */
 const DEFAULT_GATEWAY = 1;
 
-/** What only JavaScript knows is added here. */
+/** Adds the counters that only JavaScript has. */
 function withMemory(stats: Omit<Stats, 'residentBytes'>): Stats {
   return { ...stats, residentBytes: process.memoryUsage().rss };
 }

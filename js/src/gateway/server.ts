@@ -1,4 +1,4 @@
-/** What `start` resolves to: the listeners of one call, and how they are stopped and reloaded. Owns no gateway. */
+/** The result of `start`: the listeners of one call, and how they are stopped and reloaded. Owns no gateway. */
 
 import { MillraceError } from '../errors.js';
 import { nothing } from '../log/quiet.js';
@@ -8,34 +8,39 @@ import { type StopOptions, stopOnSignals } from './signals.js';
 import type { Stats } from './stats.js';
 import type { Begun, Supervisor } from './supervisor.js';
 
-/** What `start` resolves to: the listeners of one call. */
+/** The result of `start`: the listeners of one call. */
 export interface Server {
-  /** What was bound, in the order of `bind`: `"127.0.0.1:34567"` with the real port, or `"unix:/path"`. */
+  /** The bound addresses in the order of `bind`: `"127.0.0.1:34567"` with the real port, or `"unix:/path"`. */
   readonly addresses: string[];
   /**
-   * Ends the listeners of this call and their connections: stops accepting, tells clients (1001), lets outboxes drain
-   * for at most `drain` milliseconds (default 5,000), closes. The last server to stop also ends the workers, after
-   * every `handleClose` and then `handleStop` are done, and the I/O threads. Later calls return the first one's promise.
+   * Ends the listeners of this call and their connections. It stops accepting, tells clients (1001), gives outboxes at
+   * most `drain` milliseconds (default 5,000) to be written, and closes the connections. The last server to stop also
+   * ends the workers, after every `handleClose` and then `handleStop`, and the I/O threads. Later calls return the
+   * promise of the first one.
    */
   stop(options?: StopOptions): Promise<void>;
-  /** Resolves when the server is stopped, whoever did it: for what comes after, such as closing a database. Never rejects. */
+  /**
+   * Resolves when the server is stopped, for whatever reason. Use it for work that comes afterwards, such as closing a
+   * database. Never rejects.
+   */
   readonly stopped: Promise<void>;
   /**
-   * From now on SIGINT and SIGTERM (on Windows SIGBREAK and SIGHUP, too) stop this server as `stop()` does; a second one ends the
-   * process at once, with 128 and the signal's number. The process ends by itself when nothing else keeps it running. Once
-   * the server is stopped, signals do what they did before. Only the first call counts.
+   * After this call, SIGINT and SIGTERM (on Windows also SIGBREAK and SIGHUP) stop this server as `stop()` does. A
+   * second signal ends the process at once, with the exit code 128 plus the signal's number. The process ends by itself
+   * when nothing else keeps it running. When the server is stopped, signals have their previous effect again. Only the
+   * first call counts.
    *
    * @throws {TypeError} naming what is wrong with the options
    */
   stopOnSignals(options?: StopOptions): void;
-  /** `stop()`, for `await using`. */
+  /** The same as `stop()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
   /**
-   * Replaces the gateway's workers by new ones that import their module again, one after the other, while the server
-   * goes on. Each new one takes connections before the old one lets its own go: they are closed with 1012, so a client
-   * that connects again finds the new code; `handleClose` and then `handleStop` still run in the old one.
+   * Replaces the gateway's workers, one after the other, by new ones that import their module again, while the server
+   * goes on. Each new worker takes connections before the old one closes its own with 1012, so that a client that
+   * connects again reaches the new code. `handleClose` and then `handleStop` still run in the old worker.
    *
-   * `signal` ends a new one that is being started; the old one and those that were still to be replaced stay, and the
+   * `signal` ends a new worker that is being started. The old worker and those that were not replaced yet stay, and the
    * promise is rejected with the signal's reason.
    *
    * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED if a new one cannot be started, or is not done
@@ -45,14 +50,14 @@ export interface Server {
    */
   replaceWorkers(options?: { signal?: AbortSignal }): Promise<void>;
   /**
-   * Takes renewed certificates: reads the files that `tls` names again, or goes by `tls` from now on on every listener of
-   * this call that speaks TLS. Connections that are up stay; handshakes that begin later see the new ones.
+   * Loads renewed certificates. It reads the files that `tls` named again or, with an argument, uses these options on
+   * every listener of this call that speaks TLS. Open connections stay; later handshakes use the new certificates.
    *
    * @throws {TypeError} (as a rejection) naming what is wrong with `tls`
    * @throws {MillraceError} (as a rejection) ERR_MILLRACE_INVALID_TLS if something cannot be read or used: the old ones stay
    */
   reloadTls(tls?: TlsOptions): Promise<void>;
-  /** As `stats()` of the gateway. */
+  /** The same as `stats()` of the gateway. */
   stats(): Stats;
 }
 
@@ -71,7 +76,7 @@ export class RunningServer implements Server {
   #stopping: Promise<void> | undefined;
   #isStopped: () => void = nothing;
   #heedsSignals = false;
-  /** Reloads come one after the other: the last call's files are what stays. */
+  /** Reloads run one after the other, so that the files of the last call are used in the end. */
   #reloading: Promise<void> = Promise.resolve();
 
   constructor(gateway: StatsSource, supervisor: Supervisor, begun: Begun) {
