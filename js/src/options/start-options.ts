@@ -1,4 +1,7 @@
-/** The parser of `start`'s options, which reports every problem at once, and the types of listeners. Changes nothing it is given. */
+/**
+ * The parser of `start`'s options, which reports every problem at once, and the types of listeners. Does not change its
+ * input.
+ */
 
 import { isIPv4, isIPv6 } from 'node:net';
 import type { MillraceError } from '../errors.js';
@@ -24,43 +27,46 @@ import { readStopOnSignals } from './server-options.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
 import { readWorkers, type WorkerPlan } from './worker-options.js';
 
-/** One address to listen on, with options of its own and those of the protocol spoken there. */
+/** An address to listen on, with the listener's own options and those of its protocol. */
 export type Listener = {
   [Name in ProtocolName]: ListenerOptions<ListenerLimits & Protocols[Name]['limits']> & Protocols[Name]['options'];
 }[ProtocolName];
 
-/** Options of every listener, whatever it speaks. */
+/** Options that every listener has, whatever its protocol. */
 export interface ListenerOptions<OwnLimits extends ListenerLimits = ListenerLimits> {
   /** `"ip:port"`, `"[ipv6]:port"`, `"localhost:port"`, `":port"` (every interface) or `"unix:/path"`. Port 0 picks a free one. */
   address: string;
   /** As in `StartOptions`, for this listener. */
   trustProxy?: string[];
   /**
-   * Whether every connection begins with a header of the PROXY protocol (version 1 or 2), as load balancers write it, which
-   * names the client. Connections without one, or from addresses that `trustProxy` does not have, are closed. Default false.
+   * Whether every connection begins with a PROXY protocol header (version 1 or 2), with which load balancers name the
+   * client. Connections without a header, or from an address that is not in `trustProxy`, are closed. Default false.
    */
   proxyProtocol?: boolean;
-  /** As in `StartOptions`, for this listener; `false` is plain. */
+  /** As in `StartOptions`, for this listener. `false` turns TLS off. */
   tls?: TlsOptions | false;
   /** As in `StartOptions`, for this listener. */
   reusePort?: boolean;
-  /** Over those of `StartOptions`, for this listener: those that every listener or its protocol has. */
+  /**
+   * Limits of this listener: those of every listener and of its protocol. They take precedence over those of
+   * `StartOptions`.
+   */
   limits?: OwnLimits;
 }
 
-/** What the native side needs to listen. Only what was given. */
+/** A listener's options in the form of the native side. Holds only the given options. */
 export type ListenerPlan = {
   address: string;
   protocol: string;
-  /** The protocol's plan, which only the protocol reads. */
+  /** The protocol's plan. Only the protocol reads it. */
   options: object;
   reusePort?: boolean;
   tls?: TlsPlan;
-  /** Those that its protocol has; the ones of `options.limits` where the listener says nothing. */
+  /** The limits of the listener's protocol: the listener's own or, where it has none, those of `options.limits`. */
   limits?: Fields;
 } & ProxyPlan;
 
-/** What the native side needs to start. Only what was given. */
+/** The gateway's options in the form of the native side. Holds only the given options. */
 export type GatewayPlan = Record<string, number | string | boolean>;
 
 /** Checked options. */
@@ -76,7 +82,7 @@ export interface StartPlan {
 }
 
 /**
- * Checks options. `first`: whether the gateway is not running yet.
+ * Checks options. `first`: the gateway is not running yet.
  *
  * @throws {TypeError} naming every problem with the path the user wrote
  */
@@ -87,7 +93,7 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   return plan;
 }
 
-/** Checks options as `parseStartOptions` does, but adds the problems to those that there are. */
+/** Checks options as `parseStartOptions` does, but adds problems to the given list. */
 export function readStartOptions(options: unknown, first: boolean, problems: string[]): StartPlan {
   const root = readObject(options, 'options', START_KEYS, problems);
   const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
@@ -111,7 +117,7 @@ export function readStartOptions(options: unknown, first: boolean, problems: str
   };
 }
 
-/** @throws {TypeError} naming every problem, if there are some */
+/** @throws {TypeError} naming every problem, if there are any */
 export function throwAll(problems: readonly string[]): void {
   if (problems.length === 1) throw new TypeError(problems[0]);
   if (problems.length > 1) throw new TypeError(`invalid options:\n  ${problems.join('\n  ')}`);
@@ -140,7 +146,7 @@ const START_KEYS = [
 ];
 const PROTOCOL_KEYS = [...new Set(PROTOCOLS.flatMap(({ keys }) => keys))];
 const LISTENER_KEYS = ['address', 'protocol', 'reusePort', 'tls', ...PROXY_KEYS, 'limits', ...PROTOCOL_KEYS];
-/** Of every protocol. */
+/** The limits of every protocol's listeners. */
 const LISTENER_LIMITS: Record<string, Range> = Object.assign(
   { ...LISTENER_RANGES },
   ...PROTOCOLS.map(({ limits }) => limits),
@@ -205,7 +211,7 @@ function findProtocol(listener: Fields, at: string, problems: string[]): Protoco
   return spoken;
 }
 
-/** The options of the protocol; problems of those that belong to another. */
+/** Reads the options of the protocol. Adds a problem for each option that belongs to another protocol. */
 function readProtocol(spoken: Protocol, listener: Fields, at: string, defaults: Defaults, problems: string[]): object {
   for (const key of PROTOCOL_KEYS) {
     if (listener[key] === undefined || spoken.keys.includes(key)) continue;
@@ -214,7 +220,10 @@ function readProtocol(spoken: Protocol, listener: Fields, at: string, defaults: 
   return spoken.read(listener, at, listener['address'], defaults, problems);
 }
 
-/** The limits that every listener or the protocol has, if some are given; problems of own ones that belong to another. */
+/**
+ * Selects the limits of listeners and of this protocol. Adds a problem for each of the listener's own that belongs to
+ * another protocol.
+ */
 function pickLimits(
   spoken: Protocol,
   own: Fields,
@@ -235,7 +244,7 @@ function pickLimits(
   return Object.keys(limits).length > 0 ? limits : undefined;
 }
 
-/** Whose something is that another protocol was given. */
+/** Says which protocols an option belongs to, for a listener of another protocol. */
 function isFor(owns: (protocol: Protocol) => boolean): string {
   return `is for listeners with protocol ${choice(PROTOCOLS.filter(owns).map(({ name }) => name))}`;
 }

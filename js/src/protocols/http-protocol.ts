@@ -6,7 +6,7 @@ import { readStatic } from '../options/static.js';
 import type { HttpPlan, Origins, PathPlan } from './http-listener.js';
 import type { ProtocolModule } from './protocol.js';
 
-/** The names of the options that `StartOptions` has too. */
+/** The names of the options that `StartOptions` has, too. */
 export const HTTP_KEYS = [
   'origins',
   'websocketPath',
@@ -31,7 +31,7 @@ export const http = {
   },
 } as const satisfies ProtocolModule<HttpPlan>;
 
-/** Reads the options of `HTTP_KEYS`, those of `defaults` where they are not given. */
+/** Reads the options of `HTTP_KEYS`. Missing ones are taken from `defaults`. */
 export function readHttp(given: Fields, at: string, defaults: HttpPlan, problems: string[]): HttpPlan {
   const plan: HttpPlan = readPaths(given, at, defaults, problems);
   const origins = readOrigins(given['origins'], `${at}.origins`, problems) ?? defaults.origins;
@@ -44,7 +44,7 @@ export function readHttp(given: Fields, at: string, defaults: HttpPlan, problems
   return plan;
 }
 
-/** `ready` behind `health`, of which it has its default. */
+/** `ready` comes after `health`, because its default depends on it. */
 const PATH_KEYS = ['events', 'stats', 'metrics', 'health', 'ready'] as const;
 
 function readPaths(given: Fields, at: string, defaults: PathPlan, problems: string[]): PathPlan {
@@ -62,7 +62,7 @@ function readPaths(given: Fields, at: string, defaults: PathPlan, problems: stri
   return plan;
 }
 
-/** A listener that says something of `health` means both. */
+/** The default of `ready` for a listener. One that sets `health` decides about both. */
 function usualReady(given: Fields, plan: PathPlan, defaults: PathPlan): string | undefined {
   if (given['health'] === undefined) return defaults.ready;
   return plan.health === undefined ? undefined : (defaults.ready ?? '/ready');
@@ -77,7 +77,7 @@ function readPath(value: unknown, at: string, usual: string, problems: string[])
   return undefined;
 }
 
-/** Said, and no path. */
+/** The value of a path that was turned off explicitly. */
 const OFF = '';
 
 function readPathList(value: unknown, at: string, problems: string[]): string[] | undefined {

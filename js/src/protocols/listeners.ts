@@ -31,9 +31,13 @@ export type { SocketyHandlers, SocketyOptions, SocketyPublishForm } from './sock
 export type { SpliceAnswer, SpliceEventName, SpliceHandlers, SpliceOptions, SpliceTarget } from './splice-listener.js';
 export type { TcpFraming, TcpHandlers, TcpOptions } from './tcp-listener.js';
 
-/** The types of each protocol; its handlers get tokens of this type. */
+/** The types of each protocol. `Token` is the type of the tokens that its handlers get. */
 export interface Protocols<Token = Uint8Array> {
-  /** The default. */ http: ProtocolTypes<HttpListenerOptions, NoHandlers, HttpLimits & FileLimits & AnswerLimits>;
+  /** HTTP, the default. */ http: ProtocolTypes<
+    HttpListenerOptions,
+    NoHandlers,
+    HttpLimits & FileLimits & AnswerLimits
+  >;
   /** The Redis protocol. */ resp: ProtocolTypes<RespOptions, NoHandlers, RespLimits>;
   /** Raw TCP. */ tcp: ProtocolTypes<TcpOptions, TcpHandlers<Token>>;
   /** Messages with data, files and streams. */ sockety: ProtocolTypes<
@@ -54,10 +58,13 @@ export interface ProtocolTypes<Options, Handlers = NoHandlers, Limits = NoLimits
   limits: Limits;
 }
 
-/** A protocol that a listener can speak. */
+/** The name of a protocol that a listener can speak. */
 export type ProtocolName = keyof Protocols;
 
-/** The handlers that some protocol has for itself: part of `WorkerModule`. Named one by one, so that it can be extended. */
+/**
+ * The handlers that only one protocol calls: part of `WorkerModule`. They are named one by one, because an interface
+ * extends this type.
+ */
 export type ProtocolHandlers<Token = Uint8Array> = Protocols<Token>['tcp']['handlers'] &
   Protocols<Token>['sockety']['handlers'] &
   Protocols<Token>['splice']['handlers'];

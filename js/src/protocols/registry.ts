@@ -1,4 +1,4 @@
-/** The list of the protocols that a listener can speak. What a protocol does with its options is in its file. */
+/** The list of the protocols that a listener can speak. Each protocol reads its own options. */
 
 import { http } from './http-protocol.js';
 import type { ProtocolName } from './listeners.js';

@@ -2,42 +2,45 @@
 
 /** Options of a listener with `protocol: 'resp'`. */
 export interface RespOptions {
-  /** The Redis protocol, for clients of Redis that publish, subscribe and use the keys. */
+  /** The Redis protocol, for Redis clients that publish, subscribe and use keys. */
   protocol: 'resp';
-  /** The password of the user `default`, who may do everything. Without it and without `users`, nobody is asked for one. */
+  /**
+   * The password of the user `default`, who may do everything. Without it and without `users`, no password is asked
+   * for.
+   */
   password?: string;
-  /** Users with what they may do. */
+  /** Users and their permissions. */
   users?: RespUser[];
   /**
-   * What WebSocket clients receive of what is published with `PUBLISH`: `'auto'` (default) is a text where it is valid
-   * UTF-8, else binary; with `'text'` other bytes are refused.
+   * The type of message that WebSocket clients get for a `PUBLISH`. `'auto'` (default): text if the payload is valid
+   * UTF-8, else binary. `'text'`: text; a payload that is not UTF-8 is refused. `'binary'`: binary.
    */
   publishAs?: 'auto' | 'text' | 'binary';
   /**
-   * Whether to listen without any password where other machines can connect. Default false: without `password` and
-   * `users` the address has to be one of loopback, or a unix socket.
+   * Whether the listener may have no password although other machines can connect. Default false: without `password`
+   * and `users`, the address must be a loopback address or a unix socket.
    */
   allowAnyone?: boolean;
 }
 
 /** A user of a listener with `protocol: 'resp'`. */
 export interface RespUser {
-  /** Given with `AUTH name password`. */
+  /** The name in `AUTH name password`. */
   name: string;
-  /** Given with it, and not empty. */
+  /** The password in `AUTH name password`. It must not be empty. */
   password: string;
   /**
-   * Patterns, as in `PSUBSCRIBE`, of the channels that the user may publish to and subscribe to. The user may subscribe to
-   * a pattern only if it is one of these. Default: all.
+   * Patterns, as in `PSUBSCRIBE`, of the channels that the user may publish and subscribe to. The user may subscribe to
+   * a pattern only if it is in this list. Default: all channels.
    */
   channels?: string[];
-  /** Patterns of the keys that the user may read and write. Default: all. */
+  /** Patterns of the keys that the user may read and write. Default: all keys. */
   keys?: string[];
-  /** Names of the commands that the user may use: `'publish'`, `'client'`, `'client|id'`. Default: all. */
+  /** Names of the commands that the user may use: `'publish'`, `'client'`, `'client|id'`. Default: all commands. */
   commands?: string[];
 }
 
-/** What the native side is told. */
+/** The options in the form of the native side. */
 export interface RespPlan {
   password?: string;
   users: RespUser[];

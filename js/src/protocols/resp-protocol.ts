@@ -50,7 +50,7 @@ function readUsers(value: unknown, at: string, problems: string[]): RespUser[] {
   });
 }
 
-/** A text that is not empty; never shown. */
+/** Reads a password: a string that is not empty. Its value is never shown. */
 function readSecret(value: unknown, at: string, problems: string[]): string {
   if (typeof value === 'string' && value !== '') return value;
   problems.push(
@@ -73,7 +73,9 @@ function readTexts(value: unknown, at: string, problems: string[]): string[] | u
   return [...value];
 }
 
-/** Whether only this machine can connect. What is no address is no matter of this. */
+/**
+ * Whether only this machine can connect. True for a value that is not an address, because another check reports that.
+ */
 function isLocal(address: unknown): boolean {
   if (typeof address !== 'string' || address.startsWith('unix:')) return true;
   const host = address.slice(0, address.lastIndexOf(':'));
@@ -82,5 +84,5 @@ function isLocal(address: unknown): boolean {
 
 const USER_KEYS = ['name', 'password', 'channels', 'keys', 'commands'];
 
-/** As for every pattern of channels. */
+/** The limit of every pattern of channels. */
 const MOST_PATTERN_BYTES = 1024;

@@ -28,7 +28,7 @@ export const sockety = {
     return Object.fromEntries(Object.entries(plan).filter(([, value]) => value !== undefined)) as SocketyPlan;
   },
   worker(host) {
-    // loaded here, because most workers never get a message of Sockety
+    // loaded on demand, because most workers never get a message of Sockety
     const own: typeof import('../sockety/sockety-worker.js') = require('../sockety/sockety-worker.js');
     return own.socketyWorker(host);
   },

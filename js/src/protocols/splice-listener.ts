@@ -5,64 +5,83 @@ import type { Origins } from './http-listener.js';
 
 /** Options of a listener with `protocol: 'splice'`. */
 export interface SpliceOptions {
-  /** Many WebSockets of a client in one, as wsplice has it. */
+  /** Many WebSockets of a client multiplexed in one, compatible with wsplice. */
   protocol: 'splice';
   /**
-   * Hosts that clients may have connections to: names and addresses without a port, each text split at white space and commas,
-   * compared without case. `*` and resolution there are none. An address that is listed, and `localhost`, may be one that
-   * is not public. Default: none is listed, and nothing is reached without `anyTarget` or `handleSpliceConnect`.
+   * Hosts that clients may connect to: names and addresses without a port, separated by white space or commas within a
+   * string, compared without case. `*` is not supported, and listed names are not resolved. A listed address, and
+   * `localhost`, may be private. Default: no host is listed, and clients reach nothing without `anyTarget` or
+   * `handleSpliceConnect`.
    */
   allowedHostnames?: string | string[];
-  /** Whether every host may be reached where none is listed. Default: true on loopback addresses and unix sockets, else false. */
+  /**
+   * Whether every host may be reached if none is listed. Default: true on loopback addresses and unix sockets, else
+   * false.
+   */
   anyTarget?: boolean;
   /**
-   * Whether addresses that are not public may be reached: those of this machine, of private networks and the others of IANA's
-   * special-purpose registries. Default false: only those that are listed as such.
+   * Whether private addresses may be reached: those of this machine, of private networks and the others in IANA's
+   * special-purpose registries. Default false: only those in `allowedHostnames`.
    */
   privateTargets?: boolean;
-  /** Authorities whose certificates `wss:` targets may have, beside the platform's: PEM, or the path or `file:` URL of a PEM file. */
+  /**
+   * Certificate authorities for `wss:` targets, in addition to the platform's: PEM, or the path or `file:` URL of a PEM
+   * file.
+   */
   targetCa?: TlsSource | TlsSource[];
   /** Which browser origins may connect. Default `'same-host'`. */
   origins?: Origins;
   /**
-   * Whether `millrace:/path?query` is a target: a WebSocket of this gateway on that path, with `handleOpen` and all handlers, as if
-   * the client had opened it by itself. Default false.
+   * Whether `millrace:/path?query` is a valid target: a WebSocket of this gateway on that path, with `handleOpen` and
+   * all other handlers, as if the client had opened it directly. Default false.
    */
   localTargets?: boolean;
-  /** Whether all relayed messages are binary towards the client. Default false: those of text are, where index and text are UTF-8. */
+  /**
+   * Whether all messages relayed to the client are binary. Default false: a text message stays text if its index and
+   * its content are valid UTF-8.
+   */
   binary?: boolean;
-  /** The name of the event that tells of a target's end. Default `'onSocketDisconnect'`; the program wsplice says `'onSocketClosed'`. */
+  /**
+   * The name of the event that reports the end of a target. Default `'onSocketDisconnect'`; the program wsplice uses
+   * `'onSocketClosed'`.
+   */
   eventName?: SpliceEventName;
-  /** `GET` of this path answers with the counters of `stats()` as JSON; `true` is `"/stats"`. Default `false`. */
+  /** A `GET` request for this path gets the counters of `stats()` as JSON. `true` is `"/stats"`. Default `false`. */
   stats?: boolean | string;
-  /** `GET` of this path answers with metrics as Prometheus reads them; `true` is `"/metrics"`. Default `false`. */
+  /**
+   * A `GET` request for this path gets metrics in the format of Prometheus. `true` is `"/metrics"`. Default `false`.
+   */
   metrics?: boolean | string;
   /** As on a listener that speaks HTTP. Default `false`. */
   health?: boolean | string;
-  /** As on a listener that speaks HTTP. Default: that of `health`. */
+  /** As on a listener that speaks HTTP. Default: on if `health` is. */
   ready?: boolean | string;
 }
 
-/** How the event is called that tells of a target's end. */
+/** The name of the event that reports the end of a target. */
 export type SpliceEventName = 'onSocketDisconnect' | 'onSocketClosed';
 
-/** What `handleSpliceConnect` may answer: `false` refuses with 4006; a URL, or one and headers, takes the place of the client's. */
+/**
+ * An answer of `handleSpliceConnect`. `false` refuses the connection with 4006. A URL, or an object with a URL and
+ * headers, replaces the client's.
+ */
 export type SpliceAnswer = boolean | string | SpliceTarget | undefined | null | void;
 
-/** A target in the place of the one that a client wants. */
+/** A target that replaces the one that a client asked for. */
 export interface SpliceTarget {
-  /** Default: the client's. */
+  /** The URL. Default: the client's. */
   url?: string;
-  /** All headers of the handshake beside its own. Default: the client's. */
+  /** The headers of the handshake, except those that the handshake itself needs. Default: the client's. */
   headers?: Record<string, string>;
 }
 
 /** Handlers of a worker module for listeners with `protocol: 'splice'`. */
 export interface SpliceHandlers<Token = Uint8Array> {
   /**
-   * A client wants a connection to this URL with these headers, whose names are in lower case. May refuse it or have another one
-   * made. Where no host is listed, hosts that it accepts may be reached; addresses that are not public only with
-   * `privateTargets`. Other calls of the session do not wait for a promise. Throwing fails the call and closes the session with 1011.
+   * Called when a client asks for a connection to this URL with these headers, whose names are in lower case. The
+   * handler may refuse the connection or replace its target. If no host is listed, hosts that it accepts may be
+   * reached; private addresses need `privateTargets`. Other calls of the session do not wait for a promise. If the
+   * handler throws, the call fails and the session is closed with 1011.
    */
   handleSpliceConnect?(
     url: string,
@@ -72,7 +91,7 @@ export interface SpliceHandlers<Token = Uint8Array> {
   ): SpliceAnswer | Promise<SpliceAnswer>;
 }
 
-/** What the native side is told. */
+/** The options in the form of the native side. */
 export interface SplicePlan {
   allowedHostnames: string[];
   anyTarget: boolean;

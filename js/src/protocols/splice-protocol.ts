@@ -10,7 +10,7 @@ import { readHttp } from './http-protocol.js';
 import type { ProtocolModule } from './protocol.js';
 import type { SpliceEventName, SplicePlan } from './splice-listener.js';
 
-/** Paths that show something of the gateway. */
+/** The names of the paths that report the gateway's state. */
 const PAGES = ['stats', 'metrics', 'health', 'ready'] as const;
 
 /** See `ProtocolModule`. */
@@ -48,7 +48,7 @@ export const splice = {
     return plan;
   },
   worker(host) {
-    // loaded here, because most workers never hear of splice
+    // loaded on demand, because most workers never get a call of splice
     const own: typeof import('../splice/splice-worker.js') = require('../splice/splice-worker.js');
     return own.spliceWorker(host);
   },
@@ -56,7 +56,7 @@ export const splice = {
 
 const EVENT_NAMES: readonly string[] = ['onSocketDisconnect', 'onSocketClosed'] satisfies SpliceEventName[];
 
-/** What HTTP has too. */
+/** The options that HTTP has, too. */
 function pick({ origins, stats, metrics, health, ready }: Fields): Fields {
   return { origins, stats, metrics, health, ready };
 }
@@ -80,7 +80,7 @@ export function isLocal(address: unknown): boolean {
   return typeof address === 'string' && /^(?:127\.|localhost:|\[::1\]:|unix:)/i.test(address);
 }
 
-/** The authorities of the platform, and those that are given, as PEM. */
+/** The platform's certificate authorities and the given ones, as PEM. */
 function authorities(value: unknown, at: string, problems: string[]): Uint8Array {
   const given = readAuthorities(value, at, problems).flatMap((source) => {
     if (typeof source.from !== 'string') return [source.from];
@@ -94,10 +94,10 @@ function authorities(value: unknown, at: string, problems: string[]): Uint8Array
   return Buffer.concat([...platformAuthorities(), ...given].flatMap((pem) => [pem, LINE_BREAK]));
 }
 
-/** Those that the runtime comes with, and the system's. */
+/** The authorities of the runtime and of the system. */
 function platformAuthorities(): Uint8Array[] {
   const { getCACertificates } = tls as { getCACertificates?(type: string): readonly string[] };
-  // some runtimes have the function and no such store
+  // some runtimes have the function but no system store
   const system = attempt(() => getCACertificates?.('system'));
   const file = system === undefined ? BUNDLES.find((path) => existsSync(path)) : undefined;
   const bundle = file === undefined ? undefined : attempt(() => readFileSync(file));
@@ -115,5 +115,5 @@ function attempt<T>(read: () => T): T | undefined {
 
 const LINE_BREAK = Buffer.from('\n');
 
-/** Where systems keep them. */
+/** Files in which systems keep their certificate authorities. */
 const BUNDLES = ['/etc/ssl/certs/ca-certificates.crt', '/etc/pki/tls/certs/ca-bundle.crt', '/etc/ssl/cert.pem'];

@@ -17,7 +17,7 @@ export const tcp = {
     return framing === 'line' && allowHttp !== undefined ? { framing, allowHttp } : { framing: framing ?? 'none' };
   },
   worker(host) {
-    // loaded here, because most workers never get an event of a stream
+    // loaded on demand, because most workers never get an event of a stream
     const own: typeof import('../tcp/tcp-worker.js') = require('../tcp/tcp-worker.js');
     return own.tcpWorker(host);
   },
@@ -25,7 +25,7 @@ export const tcp = {
 
 const FRAMINGS: readonly string[] = ['line', 'length', 'none'] satisfies TcpFraming[];
 
-/** Which framing an option is for. */
+/** The framing that each option belongs to. */
 const FOR = { lengthBytes: 'length', allowHttp: 'line' } as const;
 
 const LENGTHS: readonly unknown[] = [1, 2, 4];
@@ -41,7 +41,7 @@ function readFraming(value: unknown, at: string, problems: string[]): TcpFraming
   return undefined;
 }
 
-/** Tells of options that are for another framing. */
+/** Reports options that belong to another framing. */
 function checkFit(listener: Fields, at: string, framing: TcpFraming, problems: string[]): void {
   for (const [key, wanted] of Object.entries(FOR)) {
     if (listener[key] !== undefined && framing !== wanted) problems.push(`${at}.${key} is for framing '${wanted}'`);
