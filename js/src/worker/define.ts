@@ -3,9 +3,9 @@
 import type { WorkerModule } from '../gateway/gateway.js';
 import type { BytesOnly, WorkerTypes } from './worker-types.js';
 
-/** The types of a worker module, or of what a module exports by default: `WorkerTypesOf<typeof import('./worker.js')>`. */
+/** The types of a worker module, or of a module's default export: `WorkerTypesOf<typeof import('./worker.js')>`. */
 export type WorkerTypesOf<Module> = Module extends {
-  /** Its default export. */
+  /** The module's default export. */
   default: infer Whole;
 }
   ? WorkerTypesOf<Whole>
@@ -14,7 +14,8 @@ export type WorkerTypesOf<Module> = Module extends {
     : never;
 
 /**
- * Types a worker module's handlers; returns them unchanged. For the default export of a worker module, or for `handlers`.
+ * Types the handlers of a worker module and returns them unchanged. Use it for the default export of a worker module,
+ * or for the option `handlers`.
  *
  * @example
  * ```ts

@@ -1,4 +1,4 @@
-/** The worker module: what it may export, and how it is imported. Runs no handler. */
+/** Imports a worker module and finds its handlers. Calls none of them. */
 
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,9 @@ import type { FetchHandler } from './fetch/fetch-handler.js';
 import { HANDLERS } from './kinds.generated.js';
 import type { OpenAnswer, OpenRequest } from './open-request.js';
 
-/** The handlers of a worker module, found and bound. Their types are those of `WorkerModule` with any argument and any token. */
+/**
+ * The handlers of a worker module, found and bound, with the types of `WorkerModule` for any argument and any token.
+ */
 export interface LoadedModule extends ProtocolHandlers<unknown> {
   handleStart?(workerArg: unknown, gateway: object): void | Promise<void>;
   handleOpen?(
@@ -39,17 +41,17 @@ export async function importWorkerModule(url: string): Promise<LoadedModule> {
 }
 
 /**
- * Finds a worker module's handlers: its exports, then the members of its default export. Where events have handlers that are
- * exports, a default export counts only if it answers requests, as apps do.
+ * Finds a worker module's handlers among its exports and then among the members of its default export. If a named
+ * export handles events, the default export is used only if it answers requests, as apps do.
  *
  * @throws {TypeError} if a handler is not a function
- * @throws {MillraceError} ERR_MILLRACE_NO_HANDLER if there is none, but for `{}`, which says so
+ * @throws {MillraceError} ERR_MILLRACE_NO_HANDLER if there is no handler, except for `{}`, which explicitly has none
  */
 export function readWorkerModule(exported: object, where: string): LoadedModule {
   const sources = sourcesOf(exported as Fields);
   const module: Record<string, unknown> = {};
   for (const name of names()) {
-    // what it answers requests with is below
+    // handlers of requests are found below
     const handler = name in ANSWERS ? undefined : find(sources, name, where);
     if (handler !== undefined) module[name] = handler;
   }
@@ -66,7 +68,10 @@ export function readWorkerModule(exported: object, where: string): LoadedModule 
   return module;
 }
 
-/** What may have handlers: the exports, and behind them the default export; of compiled modules, also that one's own. */
+/**
+ * The objects that may have handlers: the exports, then the default export and, for compiled modules, the default
+ * export's own default export.
+ */
 function sourcesOf(exported: Fields): Fields[] {
   const sources = [exported];
   const hasOwn = Object.keys(HANDLERS).some((name) => member(exported, name) !== undefined);
@@ -79,10 +84,13 @@ function sourcesOf(exported: Fields): Fields[] {
   return sources;
 }
 
-/** A module of TypeScript that was compiled to CommonJS has its default export within the one that `import` gives it. */
+/**
+ * The number of nested default exports. A TypeScript module compiled to CommonJS has its default export within the one
+ * that `import` returns.
+ */
 const MOST_DEFAULTS = 2;
 
-/** Whether it answers requests. */
+/** Whether an object answers requests. */
 function isApp(value: Fields): boolean {
   const isFunction = (name: string | symbol) => typeof member(value, name) === 'function';
   return isFunction(EXCHANGE_HANDLER) || MESSAGE_HANDLER in value || isFunction('fetch');
@@ -92,7 +100,7 @@ function hasMembers(value: unknown): value is Fields {
   return (typeof value === 'object' || typeof value === 'function') && value !== null;
 }
 
-/** Whether somebody wrote `handlers: {}`, for listeners that need none. */
+/** Whether the application passed `handlers: {}`, for listeners that need no handlers. */
 function saysNothing(exported: object): boolean {
   return typeof exported === 'object' && !isNamespace(exported) && Reflect.ownKeys(exported).length === 0;
 }
@@ -110,18 +118,18 @@ function noHandler(sources: readonly Fields[], where: string): MillraceError {
   );
 }
 
-/** Names that an error lists. */
+/** The most names that an error lists. */
 const SHOWN = 8;
 
-/** Whatever a module may have. */
+/** The names of all handlers that a module may have. */
 function names(): string[] {
   return ['handleStart', ...Object.keys(HANDLERS).filter((name) => name !== 'nodeListener'), 'handleStop'];
 }
 
-/** The handlers that requests are answered by. */
+/** The handlers that answer requests. */
 const ANSWERS = { fetch: HANDLERS.fetch, nodeListener: HANDLERS.nodeListener };
 
-/** The bits of the handlers that a module has. */
+/** The bits of the module's handlers, as the native side knows them. */
 export function handlerBits(module: LoadedModule): number {
   let bits = 0;
   for (const [name, bit] of Object.entries(HANDLERS)) {
@@ -134,12 +142,15 @@ export function handlerBits(module: LoadedModule): number {
 
 type Fields = Readonly<Record<string | symbol, unknown>>;
 
-/** What something has by a name. Routers of itty-router answer to names that they do not have. */
+/**
+ * A member of an object, if it has one of this name. The check matters for routers of itty-router, which return a
+ * function for every name.
+ */
 function member(source: Fields, name: string | symbol): unknown {
   return name in source ? source[name] : undefined;
 }
 
-/** A handler. Those that are no exports of the module itself are called with the object they were found on. */
+/** Finds a handler. A handler that is not an export of the module itself is bound to the object that has it. */
 function find(sources: Fields[], name: string, where: string): unknown {
   for (const [index, source] of sources.entries()) {
     const handler = member(source, name);
@@ -159,12 +170,14 @@ function exchangeOf(sources: Fields[], where: string): ExchangeHandler | undefin
   }
   const fetch = find(sources, 'fetch', where) as FetchHandler | undefined;
   if (fetch === undefined) return undefined;
-  // here, because runtimes load `Request` and what belongs to it when it is first named
+  // loaded on demand, because runtimes load `Request` and related code when it is first used
   const glue: typeof import('./fetch/fetch-handler.js') = require('./fetch/fetch-handler.js');
   return glue.exchangeHandler(fetch);
 }
 
-/** The names of a CommonJS module are those on `module.exports`, not only those that its importer could guess. */
+/**
+ * The exports of a CommonJS module are those of `module.exports`. `import` may have detected only some of their names.
+ */
 function exportsOf(url: string, namespace: Record<string, unknown>): Record<string, unknown> {
   const whole = namespace['default'];
   if (typeof whole !== 'object' || whole === null || path.extname(url) === '.mjs') return namespace;
@@ -172,7 +185,7 @@ function exportsOf(url: string, namespace: Record<string, unknown>): Record<stri
     const cached = require.cache[fileURLToPath(url)];
     if (cached?.exports === whole) return whole as Record<string, unknown>;
   } catch {
-    // a URL with no file path was not loaded as CommonJS
+    // a URL without a file path was not loaded as CommonJS
   }
   return namespace;
 }

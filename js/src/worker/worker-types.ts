@@ -1,33 +1,36 @@
-/** What a worker module's types say: its argument, and what is attached to its sockets. Types only. */
+/** The type parameters of worker modules: the worker's argument and the sockets' tokens. Types only. */
 
 import type { Data } from '../gateway/target.js';
 
-/** What the handlers of a worker module are given: the argument of `defineWorker`, `WorkerModule` and `StartOptions`. */
+/**
+ * The types that handlers of a worker module get: the type argument of `defineWorker`, `WorkerModule` and
+ * `StartOptions`.
+ */
 export interface WorkerTypes {
-  /** `workerArg` of `start`, which `handleStart` gets. */
+  /** The type of `workerArg` of `start`, which `handleStart` gets. */
   arg?: unknown;
-  /** What is attached to a socket: the token of `setToken` and of an acceptance. */
+  /** The type of the sockets' tokens, set by `setToken` or an acceptance. */
   data?: unknown;
 }
 
-/** Where nothing is said: any argument, and tokens of bytes. */
+/** The default: an argument of any type, and tokens of bytes. */
 export type BytesOnly = Record<never, never>;
 
 /** The type of `workerArg`. */
 export type ArgOf<Types extends WorkerTypes> = Types extends { arg: infer Arg } ? Arg : unknown;
 
-/** What options need beside the others: `workerArg`, if nothing will not do for `handleStart`. */
+/** The additional requirement on options: `workerArg`, if `handleStart` does not accept undefined. */
 export type NeedsArg<Types extends WorkerTypes> = Types extends { arg: infer Arg }
   ? undefined extends Arg
     ? unknown
     : { workerArg: Arg }
   : unknown;
 
-/** What may be attached to a socket. */
+/** The type of a token when it is set. */
 export type DataOf<Types extends WorkerTypes> = Types extends { data: infer Attached } ? Attached : Data;
 
-/** What handlers get of what is attached to a socket: bytes of a text. */
+/** The type of a token in handlers. A string becomes bytes. */
 export type TokenOf<Types extends WorkerTypes> = Received<DataOf<Types>>;
 
-/** A stored value as it is read: texts and buffers are bytes. */
+/** The type of a stored value when it is read. Strings and buffers become bytes. */
 type Received<Value> = Value extends Data ? Uint8Array : Value;
