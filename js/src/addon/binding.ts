@@ -8,7 +8,7 @@ import { addonOfThread, collectsLate, hasState, isOfThisThread, losesWakeUps } f
 let loaded: Binding | undefined;
 
 /**
- * The addon, loaded once per thread.
+ * Returns the addon, which is loaded once per thread.
  *
  * @throws {MillraceError} ERR_MILLRACE_BINDING_MISSING, ERR_MILLRACE_BINDING_MISMATCH, ERR_MILLRACE_BINDING_FOREIGN
  */
@@ -18,7 +18,7 @@ export function binding(): Binding {
 }
 
 /**
- * The functions of `millrace/sockets`, where there are any.
+ * Returns the functions of `millrace/sockets`. Undefined on platforms without them.
  *
  * @throws {MillraceError} as `binding`
  */
@@ -51,7 +51,7 @@ function load(): Binding {
   });
 }
 
-/** What a gateway of the addon must have: a build of another day has another set. */
+/** The functions that a gateway of the addon must have. An addon of an earlier build may lack some. */
 const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   send: 'function',
   sendLong: 'function',
@@ -90,7 +90,7 @@ const GATEWAY: Record<keyof NativeGateway, 'function'> = {
   clusterAnswer: 'function',
 };
 
-/** What a worker of the addon must have. */
+/** The members that a worker of the addon must have. */
 const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   id: 'number',
   tokenWords: 'object',
@@ -126,7 +126,10 @@ const WORKER: Record<keyof NativeWorker, 'function' | 'number' | 'object'> = {
   observe: 'function',
 };
 
-/** A clone whose JavaScript was built after the addon has the right version, and still not the right addon. */
+/**
+ * Checks what the addon returns. In a clone, an addon that was built before the JavaScript has the right version but
+ * not the right functions.
+ */
 function checked(gateway: NativeGateway): NativeGateway {
   checkAge(gateway, GATEWAY);
   const { addWorker } = gateway;
@@ -138,7 +141,7 @@ function checked(gateway: NativeGateway): NativeGateway {
   return gateway;
 }
 
-/** @throws {MillraceError} ERR_MILLRACE_BINDING_MISMATCH, if something that the addon made lacks one of its parts */
+/** @throws {MillraceError} ERR_MILLRACE_BINDING_MISMATCH if an object of the addon lacks a member */
 function checkAge<T extends object>(made: T, parts: Record<keyof T & string, string>): void {
   const names = Object.keys(parts) as (keyof T & string)[];
   const missing = names.find((name) => typeof made[name] !== parts[name]);

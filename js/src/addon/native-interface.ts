@@ -7,37 +7,43 @@ import type { Data, Name, Pattern, Target } from '../gateway/target.js';
 import type { LogLine } from '../log/log-line.js';
 import type { NativeTls } from '../options/tls.js';
 
-/** Which native state a thread has: that of one loaded image of the addon. */
+/** Identifies the native state of a thread, which belongs to one loaded image of the addon. */
 export interface NativeState {
-  /** Differs between two images in one process. */
+  /** Different for two images in one process. */
   state: string;
-  /** The addon's file, as a URL; empty where the runtime does not tell. */
+  /** The addon's file as a URL. Empty if the runtime does not tell. */
   file: string;
 }
 
 /** The addon's exports. */
 export interface Binding extends NativeState {
   version: string;
-  /** Nothing, where the addon was loaded for another thread or one that ended. */
+  /** Undefined if the addon was loaded for another thread, or for one that has ended. */
   isOfThisThread(): boolean | undefined;
   setErrorClass(errorClass: new (code: ErrorCode, message: string) => Error): void;
-  /** The runtime loses wake-ups from other threads: they are repeated until they are answered. */
+  /** Repeats wake-ups until they are answered, for runtimes that may lose wake-ups from other threads. */
   ringAgain(): void;
-  /** The runtime collects late what it has adopted: more is told than there is. */
+  /** Reports more external memory than is used, for runtimes that collect buffers late. */
   weighBuffers(): void;
   createGateway(): { id: number; gateway: NativeGateway };
-  /** The one of the process with this name: the first thread that starts it does, and the last one that shuts it down. */
+  /**
+   * The gateway of the process with this name. The first thread that starts it starts it for all; the last one that
+   * shuts it down ends it.
+   */
   sharedGateway(name: string): { id: number; gateway: NativeGateway };
   bind(id: number): NativeGateway;
-  /** How much there is now, in all threads, of what is made for one. */
+  /** The current number of objects that are made per thread, in all threads. */
   counts(): { environments: number; gateways: number; workers: number };
-  /** Headers are names and values in turn. `null`: there is nothing; `false`: it is no request. */
+  /**
+   * `headers` of the result holds names and values, alternating. `null`: there is no data. `false`: it is not a
+   * request.
+   */
   parseHttpRequest(data: Data): NativeRequest | null | false;
-  /** Not on Windows. */
+  /** Not available on Windows. */
   sockets?(): NativeSockets;
 }
 
-/** What `parseHttpRequest` finds. */
+/** The result of `parseHttpRequest`. */
 export interface NativeRequest {
   method: string;
   target: string;
@@ -47,8 +53,9 @@ export interface NativeRequest {
 }
 
 /**
- * The functions of `millrace/sockets`, which check their arguments. A negative number is an error's, `undefined`: the call
- * waits, and is to be made again; `null`: it would wait; `false`: the address is none.
+ * The functions of `millrace/sockets`. They check their arguments. A negative result is an error number, `undefined`
+ * means that the call waits and is to be repeated, `null` that it would wait, and `false` that the address is not
+ * valid.
  */
 export interface NativeSockets {
   constants(): Record<string, number>;
@@ -68,7 +75,7 @@ export interface NativeSockets {
   hostAddress(name: string): string | number;
   accept(fd: number): (NativeAddress & { fd: number }) | null | undefined | number;
   connect(fd: number, address: string, port: number | undefined, again: boolean): number | false | undefined;
-  /** Without the first `from` bytes. An array: so many went, and there are more. */
+  /** Sends the data from byte `from` on. An array as the result: so many bytes were sent, and some are left. */
   send(fd: number, data: string | ArrayBuffer | ArrayBufferView, flags: number, from: number): number | [number];
   sendTo(
     fd: number,
@@ -84,12 +91,12 @@ export interface NativeSockets {
     flags: number,
     bytes: boolean,
   ): (NativeAddress & { data: string | ArrayBuffer }) | null | undefined | number;
-  /** `entries`: descriptor and events in turn; returns what happened at each. */
+  /** `entries`: descriptors and events, alternating. Returns what happened at each descriptor. */
   poll(entries: number[], timeout: number): number[] | undefined | number;
-  /** Those for epoll are on Linux only. */
+  /** The epoll functions exist on Linux only. */
   epollCreate?(flags: number): number;
   epollControl?(epfd: number, op: number, fd: number, events: number): number;
-  /** Descriptor and events in turn. */
+  /** Returns descriptors and events, alternating. */
   epollWait?(epfd: number, maxevents: number, timeout: number): number[] | undefined | number;
 }
 
@@ -101,9 +108,9 @@ export interface NativeAddress {
 
 /** A gateway's functions, bound to it and to this thread. They check their arguments. */
 export interface NativeGateway {
-  /** `texts`, to the `replies` sockets that `NativeWorker.replyList` names, go first. */
+  /** First sends `texts` to the `replies` sockets in `NativeWorker.replyList`. */
   send(target: Target, data: Data, except?: number | number[], replies?: number, texts?: string): number;
-  /** As `send`, for a text that is worth a buffer of its own. */
+  /** As `send`, for a text that is long enough for a buffer of its own. */
   sendLong(target: Target, text: string, except?: number | number[], replies?: number, texts?: string): number;
   reply(count: number, texts: string): void;
   subscribe(who: Target, channel: Name | Pattern, delta?: number): number[];
@@ -112,28 +119,31 @@ export interface NativeGateway {
   hasSubscriptions(channel: Name | Pattern): boolean;
   createVirtualSocket(socketId: number, userDataOrPrefix?: number | Data): number;
   deleteVirtualSocket(id: number, expectedTarget?: number): boolean;
-  /** `isValue`: `token` is a value that was serialised; false where it is not given. */
+  /** `isValue`: `token` is a serialised value. Default false. */
   setToken(socketId: number, token: Data, isValue?: boolean): void;
-  /** Bytes come as a `Buffer`, a value as an `ArrayBuffer`. */
+  /** A token of bytes is a `Buffer`, a serialised value an `ArrayBuffer`. */
   token(socketId: number): Buffer | ArrayBuffer | undefined;
   getKey(key: Name): Buffer | undefined;
   setKey(key: Name, value?: Data): Buffer | undefined;
   setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean;
   close(socketId: number, code?: number, reason?: string): boolean;
-  /** What the I/O threads of the next `start` log is kept for `takeLog`; `filter` has prefixes and levels (0 is off) in turn. */
+  /**
+   * Collects log lines of the I/O threads of the next `start` for `takeLog`. `filter` holds prefixes and levels (0 is
+   * off), alternating.
+   */
   openLog(filter: (string | number)[], onLines: () => void): void;
   takeLog(): { lines: LogLine[]; dropped: number };
   start(config: Record<string, unknown>, onNotice: () => void): void;
   isRunning(): boolean;
   listen(config: Record<string, unknown>): { id: number; address: string };
-  /** The id by which `stopListeners` hangs up. */
+  /** Returns the id with which `stopListeners` closes the connection. */
   dial(config: Record<string, unknown>): number;
-  /** All of them or, if one does not work, none. */
+  /** Reloads all of them or, if one fails, none. */
   reloadTls(listeners: { id: number; tls: NativeTls }[]): void;
   stopListeners(ids: number[], drainMs: number): number;
-  /** Their connections stay. */
+  /** The connections of these listeners stay open. */
   stopAccepting(ids: number[]): void;
-  /** Whether the gateway that this thread started, or shares, keeps the process running. */
+  /** Sets whether the gateway that this thread started, or shares, keeps the process running. */
   setHeld(held: boolean): void;
   shutdown(): void;
   takeNotices(): Notice[];
@@ -142,36 +152,39 @@ export interface NativeGateway {
   addWorker(handlers: number, drain: Drain): NativeWorker;
   debugState(mode: string, key?: unknown): unknown;
   stats(): Omit<Stats, 'residentBytes'>;
-  /** An error was reported to the application. */
+  /** Counts an error that was reported to the application. */
   countError(): void;
   askCluster(channels: Name[]): number;
-  /** `undefined`: it is not there yet. */
+  /** Undefined: the answer has not arrived yet. */
   clusterAnswer(ticket: number): ClusterInfo | undefined;
 }
 
 /**
- * Handles a batch of events: in the worker's exchange (`true`), in a buffer of its own because handlers see parts of
- * it in place, or the rest of the last one (`null`). Sidecars that are strings are ASCII texts. True: some events are
- * left, come again.
+ * Handles a batch of events. `batch` is `true` for the worker's exchange buffer, a buffer of its own if handlers get
+ * views of it, or `null` for the rest of the previous batch. A sidecar that is a string is an ASCII text. Returns true
+ * if events are left, so that it is called again.
  */
 export type Drain = (batch: ArrayBuffer | true | null, length: number, sidecars: Sidecar[] | null) => boolean;
 
-/** A payload beside the batch. */
+/** A payload that is passed beside the batch. */
 export type Sidecar = ArrayBuffer | string;
 
 /** A worker's functions. */
 export interface NativeWorker {
   readonly id: number;
-  /** A word changes when the token of a socket with `id % 1024` equal to its place may have changed. */
+  /** The word at `id % 1024` changes when the token of the socket with this id may have changed. */
   readonly tokenWords: ArrayBuffer;
-  /** Where batches of texts come in. */
+  /** The buffer for batches of texts. */
   readonly exchange: ArrayBuffer;
-  /** Where replies are listed: pairs of doubles, a socket id and a length in UTF-16 units. */
+  /** The list of replies: pairs of doubles, a socket id and a length in UTF-16 units. */
   readonly replyList: ArrayBuffer;
   activate(): void;
-  /** It is replaced: no more connections, and those it has are closed with 1012. What waits is still its own. */
+  /**
+   * Prepares the worker for being replaced: it gets no more connections, and those that it has are closed with 1012. It
+   * still handles its waiting events.
+   */
   leave(): void;
-  /** Those that are pinned to it. */
+  /** The number of connections that are pinned to the worker. */
   connections(): number;
   retire(): void;
   hold(socketId: number, events: number, bytes: number): void;
@@ -185,14 +198,16 @@ export interface NativeWorker {
     isValue: boolean,
   ): void;
   refuseOpen(socketId: number, status: number, headers: string[], body: Data | undefined): void;
-  /** The whole answer to a request. `headers`: names and values in turn, joined by `\0`, `parts` in number. */
+  /**
+   * Sends the whole answer to a request. `headers`: names and values, alternating, `parts` in number, joined by `\0`.
+   */
   respond(request: number, status: number, headers: string, parts: number, body?: string | Uint8Array): void;
-  /** An answer's head; its body follows. */
+  /** Sends the head of an answer. Its body follows. */
   beginAnswer(request: number, status: number, headers: string, parts: number): void;
   writeAnswer(request: number, chunk: string | Uint8Array): void;
   /**
-   * A part of an answer that is a message of HTTP/1.1, head and all: strings or bytes. `flags`: 1 for the first part, 2 for
-   * the last, 4 if the first string goes as Latin-1.
+   * Sends a part of an answer that is a message of HTTP/1.1 with its head: strings or bytes. `flags`: 1 for the first
+   * part, 2 for the last, 4 to send the first string as Latin-1.
    */
   writeMessage(
     request: number,
@@ -201,17 +216,23 @@ export interface NativeWorker {
     flags: number,
   ): void;
   endAnswer(request: number, whole: boolean): void;
-  /** A TURN record is to tell when few bytes of the answer are left to be written. */
+  /** Asks for a TURN record when few bytes of the answer are left to be written. */
   wantRoom(request: number): void;
-  /** There is room for so many more bytes of the request's body. */
+  /** Allows so many more bytes of the request's body. */
   pull(request: number, bytes: number): void;
-  /** Those that wait for the rest of their answer. */
+  /** The number of requests whose answer is not complete. */
   requests(): number;
-  /** Tells the protocol of a socket something of its own, in the order of `send`. False: the socket is gone, or too much waits. */
+  /**
+   * Sends the socket's protocol an instruction, in order with `send`. False: the socket is closed, or its queue is
+   * full.
+   */
   tell(socketId: number, operation: number, fields: Uint8Array, payload?: Data): boolean;
-  /** As `tell` for each record in so many bytes; returns where those are that could not be told, if there are any. */
+  /**
+   * As `tell`, for each record in the first `bytes` bytes. Returns the positions of records that could not be
+   * delivered, if there are any.
+   */
   tellMany(records: Uint8Array, bytes: number): number[] | undefined;
-  /** Copies bytes, for `tellShared`, until `forgetBytes`; returns their number. Undefined: too many are kept already. */
+  /** Copies bytes for `tellShared`, until `forgetBytes`. Returns their number. Undefined: too many are kept already. */
   keepBytes(bytes: Uint8Array): number | undefined;
   forgetBytes(number: number): void;
   /** As `tell`, with kept bytes as the payload, which are not copied again. */
@@ -219,15 +240,15 @@ export interface NativeWorker {
   rebatch(): ArrayBuffer | undefined;
   drainNow(): boolean;
   isIdle(): boolean;
-  /** As `NativeGateway.sendLong`, of the ASCII text that is sidecar number `index` of the batch being handled. */
+  /** As `NativeGateway.sendLong`, with the ASCII text in sidecar number `index` of the current batch. */
   forward(target: Target, index: number, except: number | number[] | undefined, replies: number, texts: string): number;
-  /** The I/O threads send now what the running drain posted so far, not only when it ends. */
+  /** Lets the I/O threads send what the running drain has posted so far, before the drain ends. */
   wake(): void;
-  /** A handler took so many µs. */
+  /** Reports how long a handler took, in microseconds. */
   observe(micros: number): void;
 }
 
-/** What a gateway tells the thread that started it, or shares it. */
+/** A report of a gateway to the thread that started it or shares it. */
 export type Notice =
   | { kind: 'listenersStopped'; ticket: number; cut: number }
   | { kind: 'stopped' }
@@ -236,15 +257,15 @@ export type Notice =
   | DialFailed
   | { kind: 'error'; code: ErrorCode; message: string };
 
-/** A peer was not reached. */
+/** A connection to a peer failed. */
 export interface DialFailed {
   readonly kind: 'dialFailed';
-  /** What `dial` returned. */
+  /** The id that `dial` returned. */
   readonly dial: number;
   readonly message: string;
-  /** The system's number, where it is the system that said so. */
+  /** The system's error number, if the error came from the system. */
   readonly errno?: number;
-  /** It was reached, but TLS failed. */
+  /** The peer was reached, but TLS failed. */
   readonly isTls: boolean;
   readonly isLate: boolean;
   readonly address?: string;

@@ -5,14 +5,14 @@ export type LogLevel = 'off' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
 /** One line of the log, as `onLog` gets it. */
 export interface LogLine {
-  /** When, in milliseconds since 1970. */
+  /** The time in milliseconds since 1970. */
   time: number;
-  /** How bad or how detailed it is. */
+  /** The severity. */
   level: Exclude<LogLevel, 'off'>;
-  /** What it is about: `millrace::gateway`, `millrace::listener`, `millrace::worker`, `millrace::connection`, … */
+  /** The subject: `millrace::gateway`, `millrace::listener`, `millrace::worker`, `millrace::connection`, … */
   target: string;
-  /** What happened. Never holds what clients sent. */
+  /** What happened. It never contains data of clients. */
   message: string;
-  /** To whom, and what else there is to know. */
+  /** More data about the event, by name. */
   fields: Record<string, string | number | boolean>;
 }
