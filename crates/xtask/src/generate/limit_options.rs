@@ -241,7 +241,7 @@ limits! {
 "#;
 
     const MODULE: &str = "
-import type { OutboxPolicy, Range } from './limits.js';
+import type { OutboxPolicy, Range } from './limit-values.js';
 
 /** Bounds of a listener. */
 export interface ListenerLimits {
