@@ -131,7 +131,7 @@ function picked(fields: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(names.map((name) => [name, fields[name]]).filter(([, value]) => value !== undefined));
 }
 
-/** A listener as `start` has it; anything else stays as it is. */
+/** A listener in the form of `start`. A value that is not an object is returned unchanged. */
 function listenerOf(entry: unknown): unknown {
   if (typeof entry === 'string') return { address: entry, protocol: splice.name };
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return entry;
@@ -172,7 +172,7 @@ function checkListener(listener: unknown, at: string, problems: string[]): void 
   if (typeof address !== 'string' || !isAddress(address) || isLocal(address)) return;
   if (isListed || anyTarget === true) return;
   problems.push(
-    `${at} is ${shown(address)}, which is no loopback address: it needs allowedHostnames, or anyTarget: true to let everybody reach any host (createSplice has no handleSpliceConnect)`,
+    `${at} is ${shown(address)}, which is not a loopback address: it needs allowedHostnames, or anyTarget: true to let everybody reach any host (createSplice has no handleSpliceConnect)`,
   );
 }
 
