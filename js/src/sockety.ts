@@ -1,11 +1,12 @@
 /**
- * Sockety: messages and responses with data, files and streams, many at a time on one connection. Servers and clients, and what
- * their messages and those of a worker's `handleSocketyMessage` are made of.
+ * Sockety: messages and responses with data, files and streams, many at the same time on one connection. This module
+ * has servers and clients, and the classes that a worker's `handleSocketyMessage` uses, too.
  *
  * @module millrace/sockety
  */
 
-// in the bundle of a worker module this copy runs the worker: what its handler answers with is of its classes
+// in the bundle of a worker module, this copy of the package runs the worker, so that its handler uses this copy's
+// classes
 import './worker/boot.js';
 
 export { connect, secureConnect } from './sockety/client.js';
@@ -14,7 +15,7 @@ export { Draft, type DraftInput, ResponseDraft } from './sockety/draft.js';
 export { FastReply } from './sockety/fast-reply.js';
 export { FileTransfer } from './sockety/file-transfer.js';
 export { MessageHandler } from './sockety/message-handler.js';
-/** What a draft makes, as the original calls it. */
+/** The result of calling a draft, under its name in sockety-js. */
 export type { Producer as ContentProducer } from './sockety/producer.js';
 export {
   type Heartbeat,

@@ -1,14 +1,17 @@
-/** Who waits for answers to what was sent. Owns their order and how long they wait. */
+/** The requests that wait for answers. Owns their order and time limits. */
 
 import { nothing } from '../log/quiet.js';
 import { SocketyError } from './sockety-errors.js';
 
 /** See the module. Ids are the bytes of a UUID. */
 export class Answers<Answer> {
-  /** By `keyOf` their ids, the first of each: those behind it came later, or have another id with the same key. */
+  /**
+   * The first waiter of each key, by `keyOf` its id. Later waiters, and those of other ids with the same key, are
+   * linked behind it.
+   */
   readonly #waiters = new Map<number, Waiter<Answer>>();
 
-  /** The next answer to this. */
+  /** Waits for the next answer to the message with this id. */
   next(id: string, timeoutMs: number | undefined): Promise<Answer> {
     const waiter = new Waiter<Answer>(id);
     if (timeoutMs !== undefined) {
@@ -28,14 +31,14 @@ export class Answers<Answer> {
     return waiter.promise;
   }
 
-  /** An answer came: whoever waited longest gets it. False: nobody waits. */
+  /** Gives an answer to the request that has waited longest. False: none waits. */
   settle(id: string, answer: Answer): boolean {
     let waiter = this.#waiters.get(keyOf(id));
     while (waiter !== undefined && waiter.id !== id) waiter = waiter.behind;
     return waiter !== undefined && this.#give(waiter, answer);
   }
 
-  /** As `settle`, for the id whose bytes lie at a place. Makes no text of them. */
+  /** As `settle`, for the id whose bytes are at a place in a buffer. Makes no string of them. */
   settleAt(bytes: Buffer, at: number, answer: Answer): boolean {
     let waiter = this.#waiters.get(keyAt(bytes, at));
     while (waiter !== undefined && !isAt(waiter.id, bytes, at)) waiter = waiter.behind;
@@ -49,14 +52,14 @@ export class Answers<Answer> {
     return true;
   }
 
-  /** No answer will come to this. */
+  /** Rejects the requests of this id: no answer will come. */
   fail(id: string, error: Error): void {
     for (let waiter = this.#waiters.get(keyOf(id)); waiter !== undefined; waiter = waiter.behind) {
       if (waiter.id === id) this.#fail(waiter, error);
     }
   }
 
-  /** No answer will come any more. */
+  /** Rejects all requests: no answer will come any more. */
   failAll(error: Error): void {
     for (const first of [...this.#waiters.values()]) {
       for (let waiter: Waiter<Answer> | undefined = first; waiter !== undefined; waiter = waiter.behind) {
@@ -92,7 +95,7 @@ class Waiter<Answer> {
   resolve: (answer: Answer) => void = nothing;
   #reject: (error: Error) => void = nothing;
   timer: NodeJS.Timeout | undefined = undefined;
-  /** Who waits for the answer behind this one's. */
+  /** The next waiter in the list. */
   behind: Waiter<Answer> | undefined = undefined;
 
   constructor(id: string) {
@@ -103,14 +106,14 @@ class Waiter<Answer> {
     });
   }
 
-  /** That is told to whoever waits, and to nobody else. */
+  /** Rejects the promise. If nothing waits for it, that is not an unhandled rejection. */
   fail(error: Error): void {
     this.promise.catch(nothing);
     this.#reject(error);
   }
 }
 
-/** The first four bytes of an id as a number, which maps find sooner than a text. */
+/** The first four bytes of an id as a number, which maps find faster than a string. */
 function keyOf(id: string): number {
   return id.charCodeAt(0) | (id.charCodeAt(1) << 8) | (id.charCodeAt(2) << 16) | (id.charCodeAt(3) << 24);
 }

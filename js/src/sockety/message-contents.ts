@@ -1,4 +1,6 @@
-/** The contents of one message or response: data, a stream and files. Owns which of them have not come completely. */
+/**
+ * The contents of one message or response: data, a stream and files. Owns which of them have not arrived completely.
+ */
 
 import { nothing } from '../log/quiet.js';
 import { Content, MessageDataStream, MessageFileStream, MessageStream, type Origin } from './contents.js';
@@ -21,9 +23,9 @@ const NO_HEAD: Head = {
   files: [],
 };
 
-/** The contents of one message, as streams from when they are asked for. */
+/** The contents of one message. Their streams are created when they are requested. */
 export class Contents {
-  /** Those of a message that has none. */
+  /** The contents of a message that has none. */
   static readonly NONE = new Contents(undefined, NO_HEAD, NOTHING, nothing);
   readonly #head: Head;
   readonly #data: Content | undefined;
@@ -32,13 +34,13 @@ export class Contents {
   #dataStream: MessageDataStream | undefined;
   #streamStream: MessageStream | undefined;
   #fileStreams: MessageFileStream[] | undefined;
-  /** Those that are still to come. */
+  /** The number of contents that have not arrived completely. */
   #left = 0;
   readonly #whenComplete: () => void;
-  /** Its sender gave it up. */
+  /** Whether the sender aborted the message. */
   wasAborted = false;
 
-  /** `payload`: all of the data, where that came with the head. `whenComplete`: nothing more is to come. */
+  /** `payload`: all of the data, if it arrived with the head. `whenComplete`: called when nothing more is to arrive. */
   constructor(origin: Origin | undefined, head: Head, payload: Buffer, whenComplete: () => void) {
     this.#head = head;
     this.#whenComplete = whenComplete;
@@ -59,23 +61,23 @@ export class Contents {
     return content;
   }
 
-  /** Whether some of them are still to come. */
+  /** Whether some contents have not arrived completely. */
   get isOpen(): boolean {
     return this.#left > 0;
   }
 
-  /** A file comes by this transfer. */
+  /** A file arrives by this transfer. */
   file(index: number, transfer: number): void {
     this.#files[index]?.comes(transfer);
   }
 
-  /** Its sender gives it up. */
+  /** The sender aborts the message. */
   abort(): void {
     this.wasAborted = true;
     this.fail(new SocketyError('ERR_SOCKETY_ABORTED', 'The message was given up by its sender.'));
   }
 
-  /** The rest does not come. */
+  /** Ends all contents with an error: the rest will not arrive. */
   fail(error: Error): void {
     for (const content of this.#all()) content.fail(error);
   }
@@ -84,12 +86,12 @@ export class Contents {
     for (const content of this.#all()) content.drop();
   }
 
-  /** Drops those that nobody asked for. */
+  /** Drops contents that were not requested. */
   dropUnread(): void {
     for (const content of this.#all()) content.dropUnread();
   }
 
-  /** Nobody can read what nobody asked for once this is gone. */
+  /** Drops contents that were not requested once this object is garbage, because nothing can read them any more. */
   dropWith(received: object): void {
     UNREAD.register(received, this);
   }
@@ -114,7 +116,7 @@ export class Contents {
     return this.#fileStreams;
   }
 
-  /** All of the data. */
+  /** Collects all of the data. */
   async collect(limit: number): Promise<Buffer> {
     const stream = this.dataStream();
     if (stream === null) return Buffer.alloc(0);
@@ -134,7 +136,7 @@ export class Contents {
   }
 }
 
-/** Drops what nobody read of messages that nobody has any more. */
+/** Drops unread contents of messages that are garbage. */
 const UNREAD = new FinalizationRegistry<Contents>((contents) => {
   contents.dropUnread();
 });

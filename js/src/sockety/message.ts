@@ -1,6 +1,6 @@
 /**
- * What messages and responses that came have in common: what they say, their contents, and answers to them. Sends nothing itself.
- * `Message` and `Response` are beside `Connection`, because these types name each other.
+ * What received messages and responses have in common: their head, their contents, and answers to them. Sends nothing
+ * itself. `Message` and `Response` are beside `Connection`, because these types name each other.
  */
 
 import { quiet } from '../log/quiet.js';
@@ -13,7 +13,7 @@ import type { Head } from './record-fields.js';
 import { SocketyError } from './sockety-errors.js';
 import { UUID } from './uuid.js';
 
-/** The connection that a message came on, of which it needs so much. `Sent` is what `send` returns. */
+/** The members that a message needs of its connection. `Sent` is what `send` returns. */
 export interface Answering<Sent> {
   /** The most data that `dataBuffer` collects, in bytes. */
   readonly maxDataSize: number;
@@ -24,18 +24,21 @@ export interface Answering<Sent> {
 
 /** What a message and a response have in common. */
 export abstract class Received<From extends Answering<Sent>, Sent> {
-  /** Whether its sender waits for an answer. */
+  /** Whether the sender expects an answer. */
   readonly expectsResponse: boolean;
-  /** Bytes of its data. */
+  /** The size of the data in bytes. */
   readonly dataSize: number;
-  /** How many files it has. */
+  /** The number of files. */
   readonly filesCount: number;
-  /** Bytes of its files together. */
+  /** The size of all files together in bytes. */
   readonly totalFilesSize: number;
-  /** Where it came from. */
+  /** The connection that it arrived on. */
   readonly connection: From;
   readonly #id: string;
-  /** @internal What a `MessageHandler` gave back for it: that never fails, and sees to what nobody asked for. */
+  /**
+   * @internal The promise that a `MessageHandler` returned for it. It never rejects, and it drops contents that were
+   *   not requested.
+   */
   handled: Promise<void> | undefined = undefined;
   readonly #contents: Contents;
   #responded = false;
@@ -51,39 +54,39 @@ export abstract class Received<From extends Answering<Sent>, Sent> {
     this.#contents = contents;
   }
 
-  /** Of the message or the response itself. */
+  /** The id of the message or response. */
   get id(): UUID {
     return UUID.ofBytes(this.#id);
   }
 
-  /** Its data; null: it has none. */
+  /** The data. Null: it has none. */
   get data(): MessageDataStream | null {
     return this.#contents.dataStream();
   }
 
-  /** What its sender streams; null: nothing. */
+  /** The stream. Null: it has none. */
   get stream(): MessageStream | null {
     return this.#contents.streamStream();
   }
 
-  /** Its files, in the order of its sender. */
+  /** The files, in the order of the sender. */
   get files(): MessageFileStream[] {
     return this.#contents.fileStreams();
   }
 
-  /** @internal Whether its sender gave it up. */
+  /** @internal Whether the sender aborted it. */
   get wasAborted(): boolean {
     return this.#contents.wasAborted;
   }
 
-  /** Whether it was answered here. */
+  /** Whether it was answered on this side. */
   get responded(): boolean {
     return this.#responded;
   }
 
   /**
-   * All of its data; an empty buffer if it has none. Gives the same promise whenever it is called; not to be used together with
-   * `data`.
+   * Resolves with all of its data, or an empty buffer if it has none. Every call returns the same promise. Do not use
+   * it together with `data`.
    *
    * @throws {SocketyError} (as a rejection) ERR_SOCKETY_TOO_LARGE, ERR_SOCKETY_CLOSED, ERR_SOCKETY_ABORTED
    */
@@ -93,9 +96,9 @@ export abstract class Received<From extends Answering<Sent>, Sent> {
   }
 
   /**
-   * Its data, read as MessagePack; an empty buffer if it has none.
+   * Resolves with the data, decoded as MessagePack, or an empty buffer if it has none.
    *
-   * @throws (as a rejection) as `dataBuffer`, or what the data is wrong by
+   * @throws (as a rejection) as `dataBuffer`, or the error of invalid MessagePack
    */
   async msgpack(): Promise<unknown> {
     const bytes = await this.dataBuffer();
@@ -103,7 +106,7 @@ export abstract class Received<From extends Answering<Sent>, Sent> {
   }
 
   /**
-   * Answers it with a response.
+   * Answers with a response.
    *
    * @param factory the result of calling a `ResponseDraft`
    * @throws {SocketyError} ERR_SOCKETY_CLOSED
@@ -115,7 +118,7 @@ export abstract class Received<From extends Answering<Sent>, Sent> {
   }
 
   /**
-   * Answers it with a number from 0 to 4095, also if no answer is expected.
+   * Answers with a number from 0 to 4095, even if no answer is expected.
    *
    * @throws {SocketyError} (as a rejection) ERR_SOCKETY_INVALID for other numbers, ERR_SOCKETY_CLOSED
    */
@@ -127,22 +130,22 @@ export abstract class Received<From extends Answering<Sent>, Sent> {
     return this.connection.fastReply(this.#id, code);
   }
 
-  /** As `fastReply(0)`. */
+  /** The same as `fastReply(0)`. */
   accept(): Promise<void> {
     return this.fastReply(0);
   }
 
-  /** As `fastReply(1)`. */
+  /** The same as `fastReply(1)`. */
   reject(): Promise<void> {
     return this.fastReply(1);
   }
 
-  /** Drops what of its contents is still to come, and what of that was not read. */
+  /** Drops the contents that were not read, including those that are still to arrive. */
   discard(): void {
     this.#contents.drop();
   }
 
-  /** @internal Its handler is done: what nobody asked for is dropped. */
+  /** @internal The handler is done: drops contents that were not requested. */
   settle(): void {
     this.#contents.dropUnread();
   }
@@ -158,5 +161,5 @@ function producerOf(factory: ResponseFactory, id: UUID): Producer {
   return factory(id);
 }
 
-/** What twelve bits can say. */
+/** The largest number in twelve bits. */
 const MOST_CODE = 4095;

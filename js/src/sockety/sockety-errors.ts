@@ -1,4 +1,4 @@
-/** What goes wrong with Sockety, as errors. */
+/** The errors of Sockety. */
 
 /** An error of Sockety. */
 export class SocketyError extends Error {
