@@ -52,7 +52,7 @@ function readBenchOptions(args: string[]): { plan: LoadPlan; json: boolean } {
   const given = readArguments('bench', args, TABLE);
   const [text, ...others] = given.positionals;
   if (text === undefined) throw new UsageError(`bench: a URL is missing${seeHelp('bench')}`);
-  if (others.length > 0) throw new UsageError(`bench: one URL is enough, ${others[0]} is too much`);
+  if (others.length > 0) throw new UsageError(`bench: unexpected argument ${others[0]}: one URL is enough`);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['ws:', 'wss:'].includes(url.protocol) || url.hostname === '') {
     throw new UsageError(`bench: the URL must be such as ws://localhost:3000, not ${JSON.stringify(text)}`);

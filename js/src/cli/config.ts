@@ -45,7 +45,7 @@ function readConfig(command: string, file: string): object {
   try {
     value = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
-    throw new UsageError(`${command}: ${file} is no JSON: ${firstLine(error)}`);
+    throw new UsageError(`${command}: ${file} is not valid JSON: ${firstLine(error)}`);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   throw new UsageError(`${command}: ${file} must have an object, not ${shown(value)}`);

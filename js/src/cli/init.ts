@@ -13,7 +13,7 @@ export async function init(args: string[]): Promise<number> {
   const given = readArguments('init', args, { typescript: 'flag' });
   const [directory = '.', extra] = given.positionals;
   if (extra !== undefined)
-    throw new UsageError(`init: one directory is enough, ${extra} is too much${seeHelp('init')}`);
+    throw new UsageError(`init: unexpected argument ${extra}: one directory is enough${seeHelp('init')}`);
   const root = path.resolve(directory);
   const files = projectFiles({
     name: packageName(path.basename(root)),

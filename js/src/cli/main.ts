@@ -39,7 +39,7 @@ async function main(args: string[]): Promise<number> {
     line(process.stdout, VERSION);
     return OK;
   }
-  const problem = name === undefined ? 'a command is missing' : `there is no ${readable(name)}`;
+  const problem = name === undefined ? 'a command is missing' : `unknown ${readable(name)}`;
   throw new UsageError(`${problem}: it is init, serve, splice, bench, --help or --version`);
 }
 

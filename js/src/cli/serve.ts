@@ -57,10 +57,10 @@ function readServeOptions(args: string[]): ServePlan {
 function readWorker(given: Given): string {
   const [worker, ...others] = given.positionals;
   if (worker === undefined) throw new UsageError(`serve: a worker module is missing${seeHelp('serve')}`);
-  if (others.length > 0) throw new UsageError(`serve: one worker module is enough, ${others[0]} is too much`);
+  if (others.length > 0) throw new UsageError(`serve: unexpected argument ${others[0]}: one worker module is enough`);
   const full = path.resolve(worker);
   if (!existsSync(full)) throw new UsageError(`serve: there is no file ${worker}`);
-  if (!statSync(full).isFile()) throw new UsageError(`serve: ${worker} is no file`);
+  if (!statSync(full).isFile()) throw new UsageError(`serve: ${worker} is not a file`);
   return full;
 }
 

@@ -39,7 +39,7 @@ export async function splice(args: string[]): Promise<number> {
 function readGiven(args: string[]): Given {
   const given = readArguments('splice', args, TABLE);
   const [extra] = given.positionals;
-  if (extra !== undefined) throw new UsageError(`splice: ${extra} is too much${seeHelp('splice')}`);
+  if (extra !== undefined) throw new UsageError(`splice: unexpected argument ${extra}${seeHelp('splice')}`);
   for (const name of SWITCHES) {
     if ((given.flags.has(name) || given.values.has(name)) && given.flags.has(`no-${name}`)) {
       throw new UsageError(`splice: --${name} and --no-${name} exclude each other`);
