@@ -260,10 +260,7 @@ export class Supervisor {
     await Promise.all(slots.slice(1).map((slot) => slot.open()));
   }
 
-  /**
-   * Connects to a peer with a configuration of the native side. Calls `failed` if that does not succeed.
-   * `stopListeners` with the returned id closes the connection.
-   */
+  /** Connects to a peer. Calls `failed` if that fails. `stopListeners` with the returned id closes the connection. */
   dial(config: Record<string, unknown>, failed: (failure: DialFailed) => void): number {
     return this.#dials.begin(config, failed);
   }

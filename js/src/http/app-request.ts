@@ -330,7 +330,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new HttpError(400, `the body is no JSON: ${readable(cause)}`, { cause });
+    throw new HttpError(400, `the body is not valid JSON: ${readable(cause)}`, { cause });
   }
 }
 

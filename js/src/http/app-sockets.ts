@@ -108,7 +108,7 @@ export class Sockets {
     this.#routes.push({ pattern, handlers });
   }
 
-  /** `handleOpen`. */
+  /** Handles `handleOpen`. */
   open(id: number, ip: string, request: OpenRequest): OpenAnswer | Promise<OpenAnswer> {
     let path: string;
     try {
@@ -126,7 +126,7 @@ export class Sockets {
         return this.#admit(socket, handlers, answer as OpenAnswer, request);
       }
       return (answer as Promise<OpenAnswer>).then((settled) => {
-        // refused meanwhile, because it took too long, or its close is under way
+        // it was refused meanwhile because it took too long, or its close event is on the way
         if (gateway.getDebugState('sockets', id) === undefined) {
           setTimeout(() => this.#open.delete(id), CLOSE_MS).unref();
         }
@@ -137,16 +137,16 @@ export class Sockets {
   }
 
   /**
-   * From now on the socket's events have handlers, unless it was refused: then none come.
+   * Remembers the socket, so that its events find their handlers, unless the answer refuses it.
    *
-   * @throws {TypeError} if the answer is none, which refuses it, too
+   * @throws {TypeError} if the answer is not valid, which refuses the socket, too
    */
   #admit(socket: Socket, handlers: SocketHandlers, answer: OpenAnswer, request: OpenRequest): OpenAnswer {
     if (readAnswer(answer, request).accepted) this.#open.set(socket.id, { socket, handlers });
     return answer;
   }
 
-  /** `handleTextMessage` and `handleBinaryMessage`. */
+  /** Handles `handleTextMessage` and `handleBinaryMessage`. */
   message(id: number, message: string | Uint8Array): void | Promise<void> {
     const found = this.#open.get(id);
     if (found === undefined) return undefined;
@@ -154,19 +154,19 @@ export class Sockets {
     if (typeof message === 'string' && handlers.text !== undefined) return handlers.text(socket, message);
     if (typeof message !== 'string' && handlers.binary !== undefined) return handlers.binary(socket, message);
     if (handlers.message !== undefined) return handlers.message(socket, message);
-    // as without an app: nobody takes such messages
+    // as without a handler in a worker module: the connection is closed
     socket.close(1011, 'no handler');
     return undefined;
   }
 
-  /** `handleClose`. */
+  /** Handles `handleClose`. */
   close(id: number, code: number, reason: string): void | Promise<void> {
     const found = this.#open.get(id);
     this.#open.delete(id);
     return found?.handlers.close?.(found.socket, code, reason);
   }
 
-  /** `handleDrain`. */
+  /** Handles `handleDrain`. */
   drain(id: number): void | Promise<void> {
     const found = this.#open.get(id);
     return found?.handlers.drain?.(found.socket);

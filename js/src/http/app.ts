@@ -71,7 +71,7 @@ export class App extends Routes<unknown> {
   /**
    * Changes a setting.
    *
-   * @throws {TypeError} if the value is none for the setting
+   * @throws {TypeError} if the value is not valid for the setting
    */
   set<K extends keyof Settings>(name: K, value: Settings[K]): this;
   set(name: string, value: unknown): this;

@@ -98,7 +98,7 @@ export function isFit(text: string): boolean {
 
 function keyOf(name: string): string {
   if (typeof name !== 'string' || !TOKEN.test(name)) {
-    throw new TypeError(`${readable(name)} is no header name`);
+    throw new TypeError(`${readable(name)} is not a valid header name`);
   }
   return name.toLowerCase();
 }

@@ -136,7 +136,7 @@ function fromEnvironment(text: string): LogRule[] {
   const { rules, problems } = parseLogRules(text, true);
   if (problems.length > 0) {
     const levels = LOG_LEVELS.join(', ');
-    write(process.stderr, `millrace: RUST_LOG: ${problems.join(', ')} is left out; the levels are ${levels}\n`);
+    write(process.stderr, `millrace: RUST_LOG: ${problems.join(', ')} is ignored; the levels are ${levels}\n`);
   }
   return rules;
 }

@@ -72,7 +72,7 @@ export function readBackplane(value: unknown, at: string, problems: string[]): B
   if (given === NOTHING) return undefined;
   for (const key of NKEYS.filter((name) => name in given)) {
     problems.push(
-      `${at}.${key} is not known: NATS is told a user and a password, a token, or a certificate by tls.cert`,
+      `${at}.${key} is not supported: for NATS, give a user and a password, a token, or a certificate in tls.cert`,
     );
   }
   const place = (key: string): string => (typeof value === 'string' ? at : `${at}.${key}`);

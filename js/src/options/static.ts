@@ -134,7 +134,7 @@ function readHeaders(value: unknown, at: string, plan: StaticPlan, problems: str
   plan.headers = [];
   for (const [name, text] of Object.entries(value)) {
     if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name))
-      problems.push(`${at} cannot have ${shown(name)}: it is no header's name`);
+      problems.push(`${at} cannot have ${shown(name)}: it is not a valid header name`);
     else if (OURS.includes(name.toLowerCase())) problems.push(`${at} cannot have ${name}: it is made for each file`);
     else if (typeof text !== 'string' || !isValue(text)) {
       problems.push(`${at}.${name} must be a header's value, not ${shown(text)}`);

@@ -114,7 +114,7 @@ function readHeaders(value: unknown): string[] {
   }
   const headers: string[] = [];
   for (const [name, content] of Object.entries(value)) {
-    if (!TOKEN.test(name)) throw new TypeError(`handleOpen: ${JSON.stringify(name)} is no header name`);
+    if (!TOKEN.test(name)) throw new TypeError(`handleOpen: ${JSON.stringify(name)} is not a valid header name`);
     for (const one of Array.isArray(content) ? content : [content]) {
       if (typeof one !== 'string' || !FIELD_VALUE.test(one)) {
         throw new TypeError(`handleOpen: header '${name}' must be printable text, not ${readable(one)}`);

@@ -17,7 +17,7 @@ export interface Watcher {
   lost(thread: WorkerThread, cause: unknown): void;
 }
 
-/** See the module. Whatever arrives after it was given up is ignored. */
+/** See the module. Messages that arrive after the thread was given up are ignored. */
 export class WorkerThread {
   /** Resolves when the worker takes connections. Rejects if it cannot be started. */
   readonly ready: Promise<void>;
