@@ -1,6 +1,6 @@
 /**
- * Many WebSockets over one connection to a splice listener, or to wsplice: for browsers, Node.js, Bun and Deno. Imports nothing but
- * types; its ES module can be used in a browser as it is. Over 400 lines because that is one file.
+ * Many WebSockets over one connection to a splice listener, or to wsplice: for browsers, Node.js, Bun and Deno. It imports
+ * only types, so that a browser can load its ES module directly. Over 400 lines because it has to be one file for that.
  *
  * @module millrace/splice-client
  */

@@ -95,7 +95,7 @@ export class OwnGateway<Owner> {
     return listening;
   }
 
-  /** Stops a listener, or gives up a connection attempt. */
+  /** Stops a listener, or closes a connection that was dialled. */
   stop(id: number): Promise<void> {
     this.owners.delete(id);
     return this.supervisor.stopListeners([id], 0);

@@ -67,7 +67,7 @@ export class Table {
     return found;
   }
 
-  /** The methods that have a route for a path, or for any path (`*`). Empty: there are none. */
+  /** The methods of the routes that match a path; for the path `*`, the methods of all routes. */
   methodsOf(path: string): Set<string> {
     if (path === '*') return new Set(this.methods);
     const matching = this.candidates(path).filter(({ pattern }) => pattern.match(path) !== undefined);

@@ -1,8 +1,8 @@
 /**
- * One connection that speaks Sockety: what is sent on it, what is waited for, and what came. Owns no socket.
+ * One Sockety connection: sends messages, waits for answers, and reports what arrives. Owns no socket.
  *
- * Over 400 lines because `Message`, `Response`, `Request` and the events are here, too. These types name each other: a message has
- * its connection, `send` returns a request, and that is answered by a response.
+ * Over 400 lines because `Message`, `Response`, `Request` and the events are here, too. These types name each other: a
+ * message has its connection, `send` returns a request, and that is answered by a response.
  */
 
 import { EventEmitter } from 'node:events';

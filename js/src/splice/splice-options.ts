@@ -131,7 +131,7 @@ function picked(fields: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(names.map((name) => [name, fields[name]]).filter(([, value]) => value !== undefined));
 }
 
-/** A listener in the form of `start`. A value that is not an object is returned unchanged. */
+/** A listener in the form of `start`. A value that is neither a string nor an object is returned unchanged. */
 function listenerOf(entry: unknown): unknown {
   if (typeof entry === 'string') return { address: entry, protocol: splice.name };
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return entry;

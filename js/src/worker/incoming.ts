@@ -19,7 +19,7 @@ export class Incoming {
   #error: unknown;
   /** Called when a piece, the end or an error has arrived. */
   #wake: (() => void) | undefined;
-  /** Whether the reader takes every piece at once, so that none has to be limited here. */
+  /** Whether the body is collected as a whole, so that more is requested as soon as a piece arrives. */
   #greedy = false;
 
   constructor(worker: NativeWorker, request: number) {

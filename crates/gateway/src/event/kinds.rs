@@ -125,7 +125,7 @@ macro_rules! operations {
 }
 
 numbers! {
-    /// What a record tells: the low four bits of its first word.
+    /// The kind of a record: the low four bits of its first word.
     pub(crate) enum RecordKind {
         /// A connection.
         Open = 1;
@@ -133,17 +133,17 @@ numbers! {
         Text = 2;
         /// A binary message.
         Binary = 3;
-        /// A connection is gone.
+        /// A connection is closed.
         Close = 4;
         /// A socket's outbox was congested and no longer is.
         Drain = 5;
-        /// A request to be answered.
+        /// A request that waits for an answer.
         Request = 6;
         /// A piece of a request's body.
         Piece = 7;
-        /// What became of a request or its answer.
+        /// A report about a request or its answer.
         Turn = 8;
-        /// What a protocol tells beside messages.
+        /// An event of a protocol other than a message.
         Event = 9;
     }
 }
@@ -153,17 +153,17 @@ numbers! {
     pub(super) enum Flag {
         /// The text is ASCII.
         Ascii = 1 << 4;
-        /// The last piece of a body; bodies are no text.
+        /// The last piece of a body. Bodies are not text, so the bit is free for this.
         Last = 1 << 4;
-        /// The payload travels beside the batch; here are its index and length.
+        /// The payload is passed beside the batch; the record has its index and length.
         Sidecar = 1 << 5;
-        /// Not a piece of a request's body, but the trailers behind its last one: `name\0value\0…`.
+        /// The record has the trailers after the last piece of a request's body: `name\0value\0…`.
         Trailers = 1 << 6;
     }
 }
 
 numbers! {
-    /// What became of a request or its answer.
+    /// A report about a request or its answer.
     pub(crate) enum Turn {
         /// The client left before the answer was complete.
         Aborted = 1;
@@ -181,17 +181,17 @@ numbers! {
 }
 
 numbers! {
-    /// How a socket's bytes travel.
+    /// The transport of a socket.
     pub(crate) enum Transport {
-        /// As a WebSocket.
+        /// A WebSocket.
         WebSocket = 0 => "websocket";
-        /// One way, as Server-Sent Events.
+        /// Server-Sent Events, which only the server sends.
         EventStream = 1 => "sse";
-        /// As raw TCP.
+        /// Raw TCP.
         Tcp = 2 => "tcp";
-        /// As messages and responses of Sockety.
+        /// Messages and responses of Sockety.
         Sockety = 3 => "sockety";
-        /// As a splice session.
+        /// A splice session.
         Splice = 4 => "splice";
     }
 }
@@ -207,45 +207,45 @@ handlers! {
 }
 
 events! {
-    /// What a protocol tells beside messages.
+    /// An event of a protocol other than a message.
     pub(crate) enum Event {
         /// The peer has sent its last byte.
         End = 1 => END = 1 << 6 => "handleEnd";
-        /// The head of a message or a response of Sockety, with its data where there is nothing else and it came at once.
+        /// The head of a message or a response of Sockety, with its data if that is all of it and arrived together with the head.
         SocketyMessage = 2 => SOCKETY_MESSAGE = 1 << 7 => "handleSocketyMessage";
         /// A file of a message of Sockety begins.
         SocketyFile = 3;
-        /// The peer gives a message of Sockety up.
+        /// The peer aborts a message of Sockety.
         SocketyAbort = 4;
         /// A fast reply of Sockety.
         SocketyFastReply = 5;
-        /// The peer will disconnect soon.
+        /// The peer is going to disconnect soon.
         SocketyGoAway = 6;
-        /// What the worker told the session to send cannot be sent, or not to its end. A payload says that no channel is left.
+        /// A message of the worker could not be sent, or not completely. A payload means that no channel is left.
         SocketyRefused = 7;
-        /// A message whose contents are to come has begun: by these transfers.
+        /// A message with contents has begun. The fields have the transfers of these.
         SocketyBegan = 8;
         /// Everything that was sent before the last note is written.
         SocketyWritten = 9;
-        /// The peer sends nothing more, and whether that cut something off.
+        /// The peer sends nothing more. The field tells whether a message was cut off.
         SocketyEnd = 10;
-        /// A connection of Sockety is there: by whose terms, and who its peer is.
+        /// A Sockety connection is open. The fields have its listener, or the call that dialled, and its peer.
         SocketyOpened = 11;
-        /// The header of its peer has come. The field: the bytes that may wait for it.
+        /// The header of the peer has arrived. The field has the number of bytes that may wait for the peer.
         SocketyReady = 12;
-        /// Its peer was silent for too long; the end follows.
+        /// The peer was silent for too long. The connection is closed after this.
         SocketyTimeout = 13;
-        /// So many signs of life came that say nothing else.
+        /// Heartbeats have arrived. The field has their number.
         SocketyHeartbeat = 14;
-        /// A file of the file system was sent, all of it, or could not be.
+        /// A file was read and sent completely, or that failed.
         SocketyFileSent = 15;
-        /// More of a file was written to the file system, or could not be.
+        /// More of a file was written to the file system, or that failed.
         SocketyFileSaved = 16;
-        /// A client of splice wants a target: by this number, with this URL and these headers.
+        /// A client of splice asks for a target. The fields have the call's number, the payload its URL and headers.
         SpliceConnect = 17 => SPLICE_CONNECT = 1 << 8 => "handleSpliceConnect";
-        /// A connection of raw TCP is there, as a stream: by whose terms, and who its peer is.
+        /// A raw TCP connection is open as a stream. The fields have its listener and its peer.
         TcpOpened = 18;
-        /// All that was written to a stream of raw TCP before its last note has left.
+        /// Everything that was written to a stream of raw TCP before the last note has been sent.
         TcpWritten = 19;
         /// Of the protocol that tests have.
         #[cfg(test)]
@@ -254,32 +254,32 @@ events! {
 }
 
 operations! {
-    /// What a worker tells a socket's protocol beside messages and closes.
+    /// Instructions of a worker to a socket's protocol, other than messages and closes.
     pub enum Operation {
         /// A message or a response of Sockety with its data.
         SocketySend = 1;
         /// A fast reply of Sockety.
         SocketyFastReply = 2;
-        /// To be told when everything that was sent before is written.
+        /// Report when everything that was sent before is written.
         SocketyNote = 3;
-        /// The head of a message or a response of Sockety, whose data, files and stream come as transfers.
+        /// The head of a message or a response of Sockety. Its data, files and stream follow as transfers.
         SocketyBegin = 4;
-        /// Signs of life that say nothing else.
+        /// A heartbeat.
         SocketyHeartbeat = 5;
-        /// To end the connection at once, whatever waits.
+        /// End the connection at once, without sending what is queued.
         SocketyCut = 6;
-        /// A file of a message that has begun: what is in a file of the file system.
+        /// Read a file of a message that has begun from the file system, and send it.
         SocketyFile = 7;
-        /// To write the rest of a file that comes to a file of the file system.
+        /// Write the rest of a file that is being received to the file system.
         SocketySave = 8;
-        /// A message or a response of Sockety as it is sent at once, with data that is not copied.
+        /// A message or a response of Sockety in one piece, with data that is not copied.
         SocketySendShared = 9;
-        /// Whether a client of splice gets the target that it wants, or which one.
+        /// The answer to a client of splice: accepted, refused, or another target.
         SpliceAnswer = 10;
-        /// Bytes for a stream of raw TCP. Fields, whatever they are, are a note: to be told when these bytes, and all that was
-        /// written before, have left.
+        /// Bytes for a stream of raw TCP. If there are fields, whatever they hold, report when these bytes and everything before
+        /// have been sent.
         TcpWrite = 11;
-        /// To end a stream of raw TCP when all that was written has left.
+        /// End a stream of raw TCP when everything written has been sent.
         TcpClose = 12;
         /// Of the protocol that tests have.
         #[cfg(test)]
