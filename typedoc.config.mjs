@@ -68,7 +68,7 @@ export default {
     'js/src/http/router.ts:Either',
     ...['Always', 'Flat', 'Names'].map((name) => `js/src/http/route-params.ts:${name}`),
     ...['ArgOf', 'BytesOnly', 'DataOf', 'NeedsArg', 'Received', 'TokenOf'].map(
-      (name) => `js/src/worker/define.ts:${name}`,
+      (name) => `js/src/worker/worker-types.ts:${name}`,
     ),
   ],
   validation: { notExported: true, invalidLink: true, notDocumented: true },

@@ -62,7 +62,7 @@ test('every problem is named, and no password is shown', (t) => {
   }
   for (const key of ['nkey', 'creds', 'credentials', 'jwt']) {
     const [problem, ...others] = read({ url: 'nats://h', [key]: 'SUACSECRET' }).problems;
-    t.regex(problem, new RegExp(`^options\\.backplane\\.${key} is not known: NATS is told`));
+    t.regex(problem, new RegExp(`^options\\.backplane\\.${key} is not supported: for NATS`));
     t.deepEqual(others, []);
     t.notRegex(problem, /SECRET/);
   }

@@ -46,12 +46,12 @@ test('each command has a help that names its options', async (t) => {
 
 const WRONG = [
   [[], /a command is missing/],
-  [['nonsense'], /no command nonsense/],
-  [['--nonsense'], /no option --nonsense/],
+  [['nonsense'], /unknown command nonsense/],
+  [['--nonsense'], /unknown option --nonsense/],
   [['serve'], /a worker module is missing/],
   [['serve', 'nowhere.mjs'], /there is no file nowhere\.mjs/],
-  [['serve', '.'], /\. is no file/],
-  [['serve', 'worker.mjs', 'other.mjs'], /other\.mjs is too much/],
+  [['serve', '.'], /\. is not a file/],
+  [['serve', 'worker.mjs', 'other.mjs'], /unexpected argument other\.mjs/],
   [['serve', 'worker.mjs', '--bind'], /--bind needs a value/],
   [['serve', 'worker.mjs', '--bind', '--watch'], /--bind needs a value/],
   [['serve', 'worker.mjs', '--bind', '3000'], /--bind must be .*, not "3000"/],

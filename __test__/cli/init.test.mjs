@@ -111,7 +111,7 @@ test('other files may be there', async (t) => {
 test('what it does not know is wrong usage', async (t) => {
   const cwd = folderWith(t, {});
   for (const [args, says] of [
-    [['init', 'a', 'b'], 'init: one directory is enough, b is too much'],
+    [['init', 'a', 'b'], 'init: unexpected argument b'],
     [['init', '--javascript'], 'init: unknown option --javascript'],
     [['init', '--typescript=yes'], 'init: --typescript takes no value'],
   ]) {

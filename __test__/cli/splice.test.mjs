@@ -222,7 +222,7 @@ const OPTIONS = [
 ];
 
 const WRONG = [
-  [['worker.mjs'], /worker\.mjs is too much \(see millrace splice --help\)$/],
+  [['worker.mjs'], /unexpected argument worker\.mjs \(see millrace splice --help\)$/],
   [['--bind', ':0'], /unknown option --bind/],
   [['--listen'], /--listen needs a value/],
   [['--listen', '3000'], /--listen must be .*, not "3000"/],
@@ -246,9 +246,9 @@ const WRONG = [
   [['--binary=yes'], /--binary takes no value/],
   [['--binary', '--no-binary'], /--binary and --no-binary exclude each other/],
   [['--metrics=m'], /--metrics must be a path such as \/metrics, not "m"/],
-  [['--metrics', '/m'], /\/m is too much/],
+  [['--metrics', '/m'], /unexpected argument \/m/],
   [['--config', 'nowhere.json'], /nowhere\.json cannot be read/],
-  [['--config', 'no.json'], /no\.json is no JSON/],
+  [['--config', 'no.json'], /no\.json is not valid JSON/],
   [['--config', 'list.json'], /list\.json must have an object, not an array/],
   [
     ['--config', 'wrong.json'],

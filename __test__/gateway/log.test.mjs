@@ -134,7 +134,7 @@ test('a mistake in RUST_LOG is told and left out', async (t) => {
   const run = logged(t, {}, { env: { RUST_LOG: 'millrace::worker=loud,millrace::gateway=info' } });
   await run.address();
   t.is(await end(run), 0);
-  t.regex(run.err, /^millrace: RUST_LOG: "millrace::worker=loud" is left out; the levels are off, error, .*\n$/);
+  t.regex(run.err, /^millrace: RUST_LOG: "millrace::worker=loud" is ignored; the levels are off, error, .*\n$/);
   t.deepEqual(shortOf(run), ['info millrace::gateway started', 'info millrace::gateway stopped']);
 });
 

@@ -168,7 +168,7 @@ unixTests(test)('on a unix socket', async (t) => {
 });
 
 test('off loopback it reaches the hosts that are listed, or any that is public', async (t) => {
-  await t.throwsAsync(createSplice({ bind: ':0' }), { instanceOf: TypeError, message: /is no loopback address/ });
+  await t.throwsAsync(createSplice({ bind: ':0' }), { instanceOf: TypeError, message: /is not a loopback address/ });
   const target = await echoTarget(t);
   const port = async (options) => {
     const { addresses } = await made(t, { bind: '0.0.0.0:0', privateTargets: undefined, ...options });

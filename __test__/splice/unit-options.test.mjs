@@ -154,7 +154,7 @@ test('every problem is named, with its path', (t) => {
   t.is(first, 'invalid options:');
   t.deepEqual(lines.sort(), [
     'options.anyTarget must be true or false, not "yes"',
-    'options.bind[0] is ":0", which is no loopback address: it needs allowedHostnames, or anyTarget: true to let everybody reach any host (createSplice has no handleSpliceConnect)',
+    'options.bind[0] is ":0", which is not a loopback address: it needs allowedHostnames, or anyTarget: true to let everybody reach any host (createSplice has no handleSpliceConnect)',
     'options.bind[1].protocol must be \'splice\', not "http"',
     'options.bind[2] must be an address or a listener object, not 3',
     'options.bind[3].allowedHostnames must name a host in every text, not ""',
@@ -193,7 +193,7 @@ test('which addresses need to say who may be reached', (t) => {
       parseSpliceOptions({ bind: address, ...options });
       return false;
     } catch (error) {
-      t.regex(error.message, /is no loopback address/);
+      t.regex(error.message, /is not a loopback address/);
       return true;
     }
   };

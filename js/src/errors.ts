@@ -1,24 +1,24 @@
-/** The error class and its stable codes. Owns the list; `docs/errors.md` is generated from it. */
+/** The error class and its stable codes. `docs/errors.md` is generated from this list. */
 
-/** Every code a `MillraceError` can have, with what it means. */
+/** The codes that a `MillraceError` can have, with their meaning. */
 export const ERROR_CODES = {
   ERR_MILLRACE_ACCEPT_FAILED:
     'A connection could not be accepted, for example because descriptors ran out; accepting goes on.',
-  ERR_MILLRACE_ADDRESS_IN_USE: 'Somebody listens on the address already.',
+  ERR_MILLRACE_ADDRESS_IN_USE: 'Another listener or process uses the address.',
   ERR_MILLRACE_ALREADY_ANSWERED: 'A request was answered a second time; the first answer counts.',
   ERR_MILLRACE_ALREADY_STARTED:
     'An option that the first `start` of a gateway fixes was given again with another value, or another thread started the gateway.',
   ERR_MILLRACE_BACKPLANE_DROPPED:
     'Messages to other nodes were dropped and counted: more than `limits.backplaneQueue` waited, or one was too large.',
   ERR_MILLRACE_BACKPLANE_LOST:
-    'There is no link to the other nodes; it is tried again, and what is sent meanwhile waits. As a rejection: it was not up within `waitMs`.',
+    'There is no link to the other nodes. Millrace tries to connect again, and messages wait meanwhile. As a rejection: the link was not up within `waitMs`.',
   ERR_MILLRACE_BACKPLANE_REFUSED: "The backplane's server refused a message or a subscription; the message says why.",
   ERR_MILLRACE_BINDING_FOREIGN:
     'A worker got another native addon than the thread that started it: its file was replaced while the process ran, or the package is installed twice.',
   ERR_MILLRACE_BINDING_MISMATCH: 'The native addon belongs to another version of the package; install it again.',
   ERR_MILLRACE_BINDING_MISSING: 'There is no native addon for this platform, or it cannot be loaded.',
   ERR_MILLRACE_BIND_FAILED: 'The system refused to listen on the address; the message says why.',
-  ERR_MILLRACE_BODY_TOO_LARGE: "A request's body is larger than `limits.bodyBytes`, or than the handler wants.",
+  ERR_MILLRACE_BODY_TOO_LARGE: "A request's body is larger than `limits.bodyBytes`, or than the handler allows.",
   ERR_MILLRACE_GATEWAY_GONE: 'The gateway that the function belonged to no longer exists.',
   ERR_MILLRACE_HANDLER_FAILED: 'A handler threw or rejected. `cause` is what it threw.',
   ERR_MILLRACE_HANDLER_TIMEOUT: 'A handler did not finish within `limits.handlerTimeoutMs`.',
@@ -27,11 +27,11 @@ export const ERROR_CODES = {
   ERR_MILLRACE_INTERNAL: 'A bug in Millrace or in the runtime; please report it.',
   ERR_MILLRACE_INVALID_ACCEPTANCE:
     '`handleOpen` accepted with a subprotocol that was not offered, or with a header that is invalid or belongs to the handshake.',
-  ERR_MILLRACE_INVALID_ADDRESS: 'The address is none of the accepted forms.',
+  ERR_MILLRACE_INVALID_ADDRESS: 'The address has none of the accepted forms.',
   ERR_MILLRACE_INVALID_OPTION: 'An option has a value that the gateway cannot work with; the message says which.',
   ERR_MILLRACE_INVALID_TLS:
     'A certificate, a key or an authority cannot be read or used, or `reloadTls` was called where no listener speaks TLS; the message says which. Nothing was changed.',
-  ERR_MILLRACE_LISTENING: 'The TCP server listens already, or is being closed.',
+  ERR_MILLRACE_LISTENING: 'The TCP server already listens, or is being closed.',
   ERR_MILLRACE_NODE_ONLY:
     "A middleware used a member of Node's request or response that `millrace/http` does not have; the message names it. `nodeHandler` of `millrace/node` runs such middlewares.",
   ERR_MILLRACE_NOT_AN_OBJECT:
@@ -45,9 +45,9 @@ export const ERROR_CODES = {
   ERR_MILLRACE_NO_NET_SOCKET:
     'A request listener asked the socket of a request for something that only a `net.Socket` has; the message says what.',
   ERR_MILLRACE_OVERLOADED:
-    'An I/O thread has nearly `limits.shardInboxBytes` to do already, so no socket was subscribed. Try again later; one call for very many sockets can be made several.',
+    'An I/O thread has nearly `limits.shardInboxBytes` to do already, so no socket was subscribed. Try again later, or split a call for very many sockets into several.',
   ERR_MILLRACE_REQUEST_ABORTED:
-    "The rest of a request's body will not come: its client left, or the request is answered already.",
+    "The rest of a request's body will not arrive: its client has left, or the request has been answered.",
   ERR_MILLRACE_SHARD_FAILED:
     "An I/O thread or the backplane's could not start, or ended by a bug in Millrace; the gateway ends, and its connections are lost.",
   ERR_MILLRACE_SHUTTING_DOWN: 'The gateway is being stopped; start it again once `stop` has resolved.',

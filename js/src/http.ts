@@ -33,7 +33,7 @@ export { HttpError } from './http/status.js';
 export { App, Routes };
 
 /**
- * Makes an app.
+ * Creates an app.
  *
  * @example
  * ```ts
@@ -49,46 +49,46 @@ export function createApp(options?: AppOptions): App {
 }
 
 /**
- * Makes a router, to be mounted with `use`. `Router<{ user: string }>()` says what the path has that it is mounted on; without
- * that its handlers may look for any parameter.
+ * Creates a router, which is mounted with `use`. `Router<{ user: string }>()` gives the type of the parameters of the
+ * path that it is mounted on. Without it, handlers may read any parameter.
  */
 export interface RouterMaker {
-  /** With `new`. */
+  /** Called with `new`. */
   new <Outer = Params>(): Routes<Outer>;
-  /** Without. */
+  /** Called without `new`. */
   <Outer = Params>(): Routes<Outer>;
 }
 
-/** Makes an app. */
+/** Creates an app. */
 export interface AppMaker {
-  /** With `new`. */
+  /** Called with `new`. */
   new (options?: AppOptions): App;
-  /** Without. */
+  /** Called without `new`. */
   (options?: AppOptions): App;
 }
 
-/** `createApp`, with what programs written for Express find on their `express`. */
+/** `createApp` with the members that programs written for Express use on `express`. */
 export interface ExpressMaker {
-  /** Makes an app. */
+  /** Creates an app. */
   (options?: AppOptions): App;
-  /** As the export. */
+  /** The same as the export `Router`. */
   Router: RouterMaker;
-  /** As the export. */
+  /** The same as the export `json`. */
   json: typeof json;
-  /** As the export. */
+  /** The same as the export `urlencoded`. */
   urlencoded: typeof urlencoded;
 }
 
-/** A router. */
+/** The type of routers. */
 export type Router<Outer = Params> = Routes<Outer>;
 
-/** Makes a router, with `new` or without. */
+/** Creates a router, with `new` or without. */
 export const Router: RouterMaker = withoutNew(Routes) as RouterMaker;
 
-/** The class of apps under the name that programs written for Express use; makes one with `new` or without. */
+/** The class of apps under Express's name. It creates an app with `new` or without. */
 export const Express: AppMaker = withoutNew(App);
 
-/** `createApp`, with what programs written for Express find on their `express`. */
+/** `createApp` with the members that programs written for Express use on `express`. */
 export const express: ExpressMaker = Object.assign((options?: AppOptions) => new App(options), {
   Router,
   json,
@@ -97,7 +97,7 @@ export const express: ExpressMaker = Object.assign((options?: AppOptions) => new
 
 export { createApp as app };
 
-/** A class that can be called, too. */
+/** Makes a class callable without `new`. */
 function withoutNew<A extends unknown[], T extends object>(
   made: new (...given: A) => T,
 ): { new (...given: A): T; (...given: A): T } {

@@ -5,18 +5,25 @@
  */
 
 import { binding } from './addon/binding.js';
-import type { ClusterInfo } from './gateway/cluster.js';
-import { Gateway, type Server, threadGateway } from './gateway/gateway.js';
+import type { ClusterInfo } from './gateway/cluster-info.js';
+import { Gateway, type StartOptions, threadGateway } from './gateway/gateway.js';
+import type { Server } from './gateway/server.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './gateway/stats.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
-import type { StartOptions } from './options/start-options.js';
-import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/define.js';
-// in the bundle of a worker module this copy runs the worker
+import type { BytesOnly, NeedsArg, WorkerTypes } from './worker/worker-types.js';
+// in the bundle of a worker module, this copy of the package runs the worker
 import './worker/boot.js';
 
 export { ERROR_CODES, type ErrorCode, MillraceError } from './errors.js';
-export type { ClusterInfo, ClusterNode } from './gateway/cluster.js';
-export type { Gateway, Server } from './gateway/gateway.js';
+export type { ClusterInfo, ClusterNode } from './gateway/cluster-info.js';
+export type {
+  Gateway,
+  StartOptions,
+  WorkerModule,
+  /** The name that `warpsocket` gives it. */
+  WorkerModule as WorkerInterface,
+} from './gateway/gateway.js';
+export type { Server } from './gateway/server.js';
 export type { StopOptions } from './gateway/signals.js';
 export type {
   BackplaneStats,
@@ -28,14 +35,15 @@ export type {
   WorkerStats,
 } from './gateway/stats.js';
 export type { Data, Name, Pattern, SendOptions, Target } from './gateway/target.js';
-export type { LogLevel, LogLine } from './log/log.js';
+export type { LogLevel, LogLine } from './log/log-line.js';
 export type { BackplaneOptions, BackplaneTls } from './options/backplane.js';
-export type { BackplaneFull, GatewayLimits, Limits, ListenerLimits, OutboxPolicy } from './options/limits.js';
-export type { Listener, ListenerOptions, StartOptions } from './options/start-options.js';
+export type { BackplaneFull, OutboxPolicy } from './options/limit-values.js';
+export type { GatewayLimits, Limits, ListenerLimits } from './options/limits.js';
+export type { Listener, ListenerOptions } from './options/start-options.js';
 export type { TlsIdentity, TlsOptions, TlsSource } from './options/tls.js';
 export type { FetchApp } from './options/worker-options.js';
-export type * from './protocols/registry.js';
-export { defineWorker, type WorkerTypes, type WorkerTypesOf } from './worker/define.js';
+export type * from './protocols/listeners.js';
+export { defineWorker, type WorkerTypesOf } from './worker/define.js';
 export type { AnswerBody, PlainAnswer } from './worker/fetch/answer.js';
 export type { FetchHandler } from './worker/fetch/fetch-handler.js';
 export type { RequestInfo } from './worker/fetch/fetch-request.js';
@@ -46,16 +54,14 @@ export type {
   OpenRequest,
   Rejection,
   Transport,
-  WorkerModule,
-  /** The name that `warpsocket` gives it. */
-  WorkerModule as WorkerInterface,
-} from './worker/module.js';
+} from './worker/open-request.js';
+export type { WorkerTypes } from './worker/worker-types.js';
 
 /**
  * Starts workers and listens. Resolves when every worker is ready, its `handleStart` included, and every address is
- * bound. May be called again: for more addresses, with `workerPath` also for more workers. Everything shares one core.
+ * bound. It may be called again, for more addresses and, with `workerPath`, for more workers. All calls share one core.
  *
- * A failed call undoes what it did and may be retried. The process keeps running until every server is stopped.
+ * A call that fails undoes what it did and may be repeated. The process keeps running until every server is stopped.
  *
  * @throws {TypeError} (as a rejection) naming every option that is wrong; nothing was started
  * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED, ERR_MILLRACE_NO_HANDLER, ERR_MILLRACE_ADDRESS_IN_USE,
@@ -95,9 +101,9 @@ export function send(target: Target, data: Data, options?: SendOptions): number 
 }
 
 /**
- * Subscribes sockets to a channel, or to every channel that a pattern matches, counted: as many unsubscriptions end it.
- * A subscriber gets each message once, whatever its count; once more for each other subscription that it comes by.
- * Counts stay at 65,535 at most.
+ * Subscribes sockets to a channel, or to every channel that a pattern matches. Subscriptions are counted: a socket
+ * leaves the channel after as many unsubscriptions. A subscriber gets each message once, whatever its count, and once
+ * more for every other subscription that matches the message, such as a pattern. A count never exceeds 65,535.
  *
  * @param who socket ids, or channels whose present subscribers are meant
  * @param channel at most 65,536 bytes, or `{ pattern }`
@@ -116,7 +122,7 @@ export function subscribe(who: Target, channel: Name | Pattern, delta?: number):
 }
 
 /**
- * Exactly `subscribe(who, channel, -delta)`; `delta` is 1 by default.
+ * The same as `subscribe(who, channel, -delta)`. `delta` is 1 by default.
  *
  * @returns the ids that are no longer in the channel. Nothing published after the return reaches them.
  * @throws {TypeError} naming the bad argument; nothing was changed
@@ -126,7 +132,7 @@ export function unsubscribe(who: Target, channel: Name | Pattern, delta?: number
 }
 
 /**
- * Subscribes everyone in `from` to `to`.
+ * Subscribes every subscriber of `from` to `to`.
  *
  * @deprecated Use `subscribe(from, to)`, which does the same.
  * @returns the ids that are new in `to`
@@ -138,8 +144,8 @@ export function copySubscriptions(from: Name, to: Name): number[] {
 }
 
 /**
- * Whether what is sent to a channel reaches an open connection, by a pattern too; with `{ pattern }`, whether anybody is
- * subscribed to this very pattern.
+ * Whether a message to this channel would reach an open connection, also by a pattern. With `{ pattern }`: whether a
+ * socket is subscribed to exactly this pattern.
  *
  * @throws {TypeError} naming the bad argument
  */
@@ -148,11 +154,12 @@ export function hasSubscriptions(channel: Name | Pattern): boolean {
 }
 
 /**
- * Attaches a token to a connection. Its handlers get it from the next event on, also those already received.
+ * Attaches a token to a connection. Its handlers get the token from the next event on, also for events that were
+ * received before.
  *
- * @param token bytes, which may be empty: handlers get them as bytes, and a string as its UTF-8. Any other value that can be
- *   cloned, such as an object: each worker that handles the connection gets a copy of its own, made once. At most 1 MiB, of a
- *   value when it is serialised
+ * @param token bytes or a string, which may be empty: handlers get bytes, those of a string in UTF-8. Any other value
+ *   that can be cloned, such as an object: each worker that handles the connection gets a copy of its own, made once.
+ *   At most 1 MiB, which a value must not exceed when it is serialised
  * @throws {TypeError} naming the bad argument, also if it is a value that cannot be cloned
  * @throws {MillraceError} ERR_MILLRACE_SOCKET_NOT_FOUND if the id is no open connection (a virtual socket has no token)
  */
@@ -161,12 +168,14 @@ export function setToken<Token>(socketId: number, token: Token): void {
 }
 
 /**
- * Creates an alias of a socket, with its own subscriptions, that is deleted in one call. It goes with its target.
+ * Creates an alias of a socket. The alias has its own subscriptions and is deleted in one call. It is deleted when its
+ * target closes.
  *
  * @param socketId a real or virtual socket; it need not exist
- * @param userDataOrPrefix a number (32 bits, signed) marks messages: 4 bytes big-endian in front of binary ones, a
- *   property `_vsud` in texts that are JSON objects. A string or bytes, at most 15, is put in front of every message.
- *   In a chain the outermost mark counts.
+ * @param userDataOrPrefix marks the messages that reach the target through this alias. A signed 32-bit number is put in
+ *   front of binary messages as 4 big-endian bytes, and into texts that are JSON objects as the property `_vsud`. A
+ *   string or bytes, at most 15 bytes, are put in front of every message. In a chain of aliases only the outermost mark
+ *   is used.
  * @returns the new socket id
  * @throws {TypeError} naming the bad argument
  */
@@ -175,10 +184,10 @@ export function createVirtualSocket(socketId: number, userDataOrPrefix?: number 
 }
 
 /**
- * Deletes a virtual socket with all its subscriptions, at once.
+ * Deletes a virtual socket and all its subscriptions.
  *
- * @param expectedTarget deletes only if this is its immediate target
- * @returns whether it was there and is deleted
+ * @param expectedTarget the socket is deleted only if this is its immediate target
+ * @returns whether a socket was deleted
  * @throws {TypeError} naming the bad argument
  */
 export function deleteVirtualSocket(id: number, expectedTarget?: number): boolean {
@@ -186,7 +195,8 @@ export function deleteVirtualSocket(id: number, expectedTarget?: number): boolea
 }
 
 /**
- * A copy of a value in the key/value store, which all threads of the gateway share and which is not persistent.
+ * Returns a copy of a value in the key/value store. All threads of the gateway share the store, which is not
+ * persistent.
  *
  * @throws {TypeError} naming the bad argument
  */
@@ -195,9 +205,9 @@ export function getKey(key: Name): Uint8Array | undefined {
 }
 
 /**
- * Stores a value; without one the key is deleted.
+ * Stores a value. Without a value, the key is deleted.
  *
- * @returns what was there
+ * @returns the previous value
  * @throws {TypeError} naming the bad argument
  */
 export function setKey(key: Name, value?: Data): Uint8Array | undefined {
@@ -205,10 +215,10 @@ export function setKey(key: Name, value?: Data): Uint8Array | undefined {
 }
 
 /**
- * Stores `newValue`, or deletes the key without one, if the present value equals `checkValue`; without `checkValue`,
- * if there is none. Atomic over all threads of this node.
+ * Stores `newValue`, or deletes the key without `newValue`, if the current value equals `checkValue`. Without
+ * `checkValue`, it does so if the key does not exist. The operation is atomic over all threads of this node.
  *
- * @returns whether it did
+ * @returns whether the value was stored or deleted
  * @throws {TypeError} naming the bad argument
  */
 export function setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean {
@@ -216,7 +226,7 @@ export function setKeyIf(key: Name, newValue?: Data, checkValue?: Data): boolean
 }
 
 /**
- * Closes a connection, after what was sent before.
+ * Closes a connection, after everything that was sent before.
  *
  * @param code 1000 to 1003, 1007 to 1014 or 3000 to 4999; default 1000
  * @param reason at most 123 bytes of UTF-8; default empty
@@ -228,8 +238,8 @@ export function close(socketId: number, code?: number, reason?: string): boolean
 }
 
 /**
- * What the gateway knows, for people to read: channels and keys (2,000 at most), sockets, workers; all, or one by
- * name or id. With `'channels'`, a socket id shows the channels that it is in.
+ * Returns the state of the gateway for debugging: channels and keys (at most 2,000 of each), sockets or workers. A
+ * second argument selects one by name or id. With `'channels'`, a socket id selects the channels that the socket is in.
  *
  * @throws {TypeError} Invalid mode, or naming the bad argument
  */
@@ -252,9 +262,10 @@ export function stats(): Stats {
 }
 
 /**
- * Asks all nodes that the backplane joins: which there are, and how many subscribers channels have on all of them, those of
- * patterns not counted. Takes a round trip, and at most about a second. Without a backplane, this node is all there is. Where the
- * link to the others is lost, the answer is this node alone and not complete.
+ * Asks all nodes of the backplane which nodes there are, and how many subscribers channels have on all of them.
+ * Subscribers by pattern are not counted. A call takes one round trip, and at most about a second. Without a backplane,
+ * the answer has this node alone. While the link to the other nodes is lost, it has this node alone and is not
+ * complete.
  *
  * @param channels at most 1,000
  * @throws {TypeError} (as a rejection) naming the bad argument
@@ -269,8 +280,8 @@ export function clusterInfo(channels?: Name[]): Promise<ClusterInfo> {
 }
 
 /**
- * An isolated gateway: its own sockets, channels, keys, workers and listeners, with the functions of this module as
- * methods.
+ * Creates an isolated gateway with its own sockets, channels, keys, workers and listeners. The functions of this module
+ * are its methods.
  *
  * @example
  * ```ts

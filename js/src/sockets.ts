@@ -1,8 +1,8 @@
 /**
- * Sockets by hand: TCP, UDP and unix sockets with the calls of the system, `poll`, and `epoll` on Linux. All calls are
- * synchronous; those that wait keep the calling thread waiting. Descriptors are numbers of Millrace's own. The ES module's
- * default export is `sockets`. Not on Windows: the module loads there, its constants are `undefined`, and its functions throw
- * `ENOSYS`, but for `parse_http_request`.
+ * Low-level sockets: TCP, UDP and unix sockets with the calls of the system, `poll`, and `epoll` on Linux. All calls
+ * are synchronous; a call that waits blocks its thread. Descriptors are numbers of Millrace and not of the system. The
+ * ES module's default export is `sockets`. Not available on Windows: there the module can be loaded, its constants are
+ * `undefined`, and all functions except `parse_http_request` throw `ENOSYS`.
  *
  * @module millrace/sockets
  */
@@ -22,8 +22,8 @@ export * from './sockets/transfer.js';
 export * from './sockets/waiting.js';
 export { get_error };
 
-/** All functions and constants in one object. */
+/** The type of `sockets`. */
 export type Sockets = Omit<typeof import('./sockets.js'), 'sockets' | 'InternalError'>;
 
-/** All functions and constants. */
+/** All functions and constants in one object. */
 export const sockets: Sockets = { ...calls, ...constants, ...events, ...http, ...transfer, get_error };

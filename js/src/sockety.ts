@@ -1,22 +1,21 @@
 /**
- * Sockety: messages and responses with data, files and streams, many at a time on one connection. Servers and clients, and what
- * their messages and those of a worker's `handleSocketyMessage` are made of.
+ * Sockety: messages and responses with data, files and streams, many at the same time on one connection. This module
+ * has servers and clients, and the classes that a worker's `handleSocketyMessage` uses, too.
  *
  * @module millrace/sockety
  */
 
-// in the bundle of a worker module this copy runs the worker: what its handler answers with is of its classes
+// in the bundle of a worker module, this copy of the package runs the worker, so that its handler uses this copy's
+// classes
 import './worker/boot.js';
 
 export { connect, secureConnect } from './sockety/client.js';
-export type { ConnectionEvents } from './sockety/connection-events.js';
 export { MessageDataStream, MessageFileStream, MessageStream } from './sockety/contents.js';
 export { Draft, type DraftInput, ResponseDraft } from './sockety/draft.js';
 export { FastReply } from './sockety/fast-reply.js';
 export { FileTransfer } from './sockety/file-transfer.js';
-export type { Message, Response } from './sockety/message.js';
 export { MessageHandler } from './sockety/message-handler.js';
-/** What a draft makes, as the original calls it. */
+/** The result of calling a draft, under its name in sockety-js. */
 export type { Producer as ContentProducer } from './sockety/producer.js';
 export {
   type Heartbeat,
@@ -26,7 +25,13 @@ export {
   type Series,
   series,
 } from './sockety/producer.js';
-export { Connection } from './sockety/sockety-connection.js';
+export {
+  Connection,
+  type ConnectionEvents,
+  type Message,
+  type Request,
+  type Response,
+} from './sockety/sockety-connection.js';
 export { SocketyError, type SocketyErrorCode } from './sockety/sockety-errors.js';
 export type {
   ConnectionOptions,
@@ -36,6 +41,5 @@ export type {
   SecureServerOptions,
   ServerOptions,
 } from './sockety/sockety-options.js';
-export type { Request } from './sockety/sockety-request.js';
 export { createSecureServer, createServer, type Server, type ServerEvents } from './sockety/sockety-server.js';
 export { UUID } from './sockety/uuid.js';

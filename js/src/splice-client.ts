@@ -1,6 +1,6 @@
 /**
- * Many WebSockets over one connection to a splice listener, or to wsplice: for browsers, Node.js, Bun and Deno. Imports nothing but
- * types; its ES module can be used in a browser as it is. Over 400 lines because that is one file.
+ * Many WebSockets over one connection to a splice listener, or to wsplice: for browsers, Node.js, Bun and Deno. It imports
+ * only types, so that a browser can load its ES module directly. Over 400 lines because it has to be one file for that.
  *
  * @module millrace/splice-client
  */
@@ -23,34 +23,35 @@ type TargetClass<Events> = new () => TypedEventTarget<Events>;
 export interface Splice extends TypedEventTarget<SpliceEvents> {
   /** The multiplexer's URL. */
   readonly url: string;
-  /** That of the connection to the multiplexer, as a `WebSocket` has it: 0 to 3. 0 between two connections, too. */
+  /** The state of the connection to the multiplexer, as in `WebSocket`: 0 to 3. Also 0 between two connections. */
   readonly readyState: 0 | 1 | 2 | 3;
   /**
    * Opens a WebSocket to a target.
    *
-   * @throws {DOMException} `SyntaxError` for a URL that is not one of a WebSocket, or `millrace:` for the gateway itself, or has a
-   * fragment; for subprotocols that are not tokens or repeated
+   * @throws {DOMException} `SyntaxError` for a URL that has a fragment or is neither a WebSocket URL nor, for the
+   *   gateway itself, a `millrace:` URL; also for subprotocols that are not tokens or that are repeated
    */
   open(url: string | URL, options?: OpenOptions): SpliceSocket;
   /**
-   * Closes the connection to the multiplexer, with the targets, which get the same code and reason. It is not made again.
+   * Closes the connection to the multiplexer and all targets, which get the same code and reason. It does not connect
+   * again.
    *
-   * @throws {DOMException} as that of a socket
+   * @throws {DOMException} as `close` of a socket
    */
   close(code?: number, reason?: string): void;
 }
 
-/** What both sides of the client know of a socket. */
+/** What a socket and its multiplexer share. */
 interface Link {
   readonly url: URL;
-  /** Of `connect`. */
+  /** The parameters of the call `connect`. */
   readonly params: object;
   state: 0 | 1 | 2 | 3;
   protocol: string;
   index: number;
-  /** What came behind `open` in one go with it, and waits until those who waited for that can listen. */
+  /** Messages that arrived together with `open` and wait until code that awaited `open` can add listeners. */
   early: (() => void)[] | undefined;
-  /** Bytes that were sent when it was too late. */
+  /** Bytes that were sent after the socket was closed. */
   late: number;
   send(data: unknown): void;
   close(code?: number, reason?: string): void;
@@ -87,33 +88,33 @@ const decoder = new TextDecoder();
 
 let socketOf: (link: Link) => SpliceSocket;
 
-/** A WebSocket to a target. It is made by {@link Splice.open} and is used as any `WebSocket`. */
+/** A WebSocket to a target. {@link Splice.open} creates it. It is used like any `WebSocket`. */
 export class SpliceSocket extends (EventTarget as TargetClass<SpliceSocketEvents>) {
-  /** It is not open yet, or not again. */
+  /** Not open yet, or being opened again. */
   declare static readonly CONNECTING: 0;
-  /** It can send. */
+  /** Open: it can send. */
   declare static readonly OPEN: 1;
-  /** It was closed here, and the target has not answered. */
+  /** Closed on this side; the target has not answered yet. */
   declare static readonly CLOSING: 2;
-  /** It is over. */
+  /** Closed. */
   declare static readonly CLOSED: 3;
-  /** It is not open yet, or not again. */
+  /** Not open yet, or being opened again. */
   declare readonly CONNECTING: 0;
-  /** It can send. */
+  /** Open: it can send. */
   declare readonly OPEN: 1;
-  /** It was closed here, and the target has not answered. */
+  /** Closed on this side; the target has not answered yet. */
   declare readonly CLOSING: 2;
-  /** It is over. */
+  /** Closed. */
   declare readonly CLOSED: 3;
-  /** Is called for `open`. */
+  /** Called for the event `open`. */
   declare onopen: ((event: Event) => unknown) | null;
-  /** Is called for `message`. */
+  /** Called for the event `message`. */
   declare onmessage: ((event: MessageEvent) => unknown) | null;
-  /** Is called for `error`. */
+  /** Called for the event `error`. */
   declare onerror: ((event: SpliceErrorEvent) => unknown) | null;
-  /** Is called for `close`. */
+  /** Called for the event `close`. */
   declare onclose: ((event: SpliceCloseEvent) => unknown) | null;
-  /** Is called for `reconnecting`. */
+  /** Called for the event `reconnecting`. */
   declare onreconnecting: ((event: Event) => unknown) | null;
 
   readonly #link: Link;
@@ -153,32 +154,32 @@ export class SpliceSocket extends (EventTarget as TargetClass<SpliceSocketEvents
     return this.#link.url.href;
   }
 
-  /** 0 to 3: {@link SpliceSocket.CONNECTING}, `OPEN`, `CLOSING`, `CLOSED`. */
+  /** The state, 0 to 3: {@link SpliceSocket.CONNECTING}, `OPEN`, `CLOSING`, `CLOSED`. */
   get readyState(): 0 | 1 | 2 | 3 {
     return this.#link.state;
   }
 
-  /** The subprotocol that the target chose, or nothing. */
+  /** The subprotocol that the target selected, or an empty string. */
   get protocol(): string {
     return this.#link.protocol;
   }
 
-  /** Nothing: extensions are between neighbours. */
+  /** Always empty: extensions apply to a single hop. */
   get extensions(): string {
     return '';
   }
 
-  /** Bytes that were sent and have not left this side. */
+  /** Bytes that were sent and have not left this side yet. */
   get bufferedAmount(): number {
     return this.#link.buffered();
   }
 
-  /** What binary messages come as. */
+  /** The type of binary messages: `'blob'` or `'arraybuffer'`. */
   get binaryType(): 'blob' | 'arraybuffer' {
     return this.#binaryType;
   }
 
-  /** Anything else is ignored. */
+  /** Other values are ignored, as in `WebSocket`. */
   set binaryType(type: 'blob' | 'arraybuffer') {
     if (type === 'blob' || type === 'arraybuffer') this.#binaryType = type;
   }
@@ -186,7 +187,8 @@ export class SpliceSocket extends (EventTarget as TargetClass<SpliceSocketEvents
   /**
    * Sends a message to the target.
    *
-   * @throws {DOMException} `InvalidStateError` before it is open, and between `reconnecting` and the next `open`
+   * @throws {DOMException} `InvalidStateError` before the socket is open, and between `reconnecting` and the next
+   *   `open`
    */
   send(data: string | ArrayBufferLike | Blob | ArrayBufferView): void {
     if (this.#link.state === CONNECTING) fail('InvalidStateError', 'Not open');
@@ -206,7 +208,7 @@ export class SpliceSocket extends (EventTarget as TargetClass<SpliceSocketEvents
 }
 
 /**
- * Connects to a multiplexer. Sockets can be opened at once; they wait until it is there.
+ * Connects to a multiplexer. Sockets can be opened at once; they wait for the connection.
  *
  * @example
  * ```ts
@@ -220,7 +222,7 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
   const { min = 500, max = 30_000 } = Object(reconnect) as { min?: number; max?: number };
   const Class = options.WebSocket ?? (globalThis as unknown as { WebSocket: WebSocketClass }).WebSocket;
   if (!Class) throw new TypeError('options.WebSocket must be given');
-  /** All that are not closed. */
+  /** All sockets that are not closed. */
   const sockets = new Map<Link, SpliceSocket>();
   const targets = new Map<number, Link>();
   const calls = new Map<number, (reply: Control) => void>();
@@ -229,7 +231,7 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
   let timer: ReturnType<typeof setTimeout> | undefined;
   let failures = 0;
   let closed = false;
-  /** Messages that may not have left yet: where they end in what was sent since nothing waited, and their bytes. */
+  /** Messages that may not have left yet: the position of their end since nothing was queued, and their bytes. */
   const waiting: [link: Link, end: number, bytes: number][] = [];
 
   class Multiplexer extends (EventTarget as TargetClass<SpliceEvents>) implements Splice {
@@ -325,7 +327,7 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
   function receive({ data }: { data: string | ArrayBuffer }): void {
     if (typeof data === 'string') {
       if (data.length < 2) return;
-      // two characters below 0x80: the multiplexer was asked for such indices
+      // the two characters are an index; both are below 0x80, because the client asked for such indices
       receiveFor((data.charCodeAt(0) << 8) | data.charCodeAt(1), () => data.slice(2));
     } else if (data.byteLength > 1) {
       const index = new DataView(data).getUint16(0);
@@ -351,7 +353,7 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
     try {
       message = Object(JSON.parse(text));
     } catch {
-      return; // nobody could be told
+      return; // there is no listener left
     }
     const { id, type, method } = message;
     const params: Control['params'] = Object(message.params);
@@ -435,7 +437,7 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
     return waiting;
   }
 
-  /** The end of a socket: clean if it has a code, and a failure if there is a problem. */
+  /** Ends a socket. With a code, the end is clean; with a problem, it is a failure. */
   function end(link: Link, problem?: Problem, clean?: Clean): void {
     const socket = sockets.get(link);
     if (!socket) return;
@@ -447,7 +449,7 @@ export function connect(url: string | URL, options: ConnectOptions = {}): Splice
   }
 }
 
-/** At once, or behind what waits. */
+/** Delivers an event at once, or after those that wait. */
 function deliver(link: Link, what: () => void): void {
   if (link.early) link.early.push(what);
   else what();
@@ -458,7 +460,7 @@ function problemEvent(type: string, { code, message }: Problem): Event {
 }
 
 function closeEvent(code: number, reason: string, wasClean: boolean): Event {
-  // Node.js has it from version 23
+  // Node.js has `CloseEvent` from version 23 on
   const { CloseEvent = Event } = globalThis as unknown as { CloseEvent: new (type: string, init: object) => Event };
   const init = { code, reason, wasClean };
   const event = new CloseEvent('close', init);
@@ -470,7 +472,7 @@ function target(url: string | URL): URL {
     const parsed = new URL(url);
     if (/^(wss?|millrace):[^#]+$/.test(parsed.href)) return parsed;
   } catch {
-    // said below
+    // reported below
   }
   return fail('SyntaxError', `Invalid URL: ${url}`);
 }

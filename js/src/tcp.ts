@@ -1,5 +1,6 @@
 /**
- * TCP servers with callbacks: each client is a connection with a buffer to take from and `write`. Framing is the application's.
+ * TCP servers with callbacks. Each client is a connection with a buffer of received data and a method `write`. Framing
+ * is left to the application.
  *
  * @module millrace/tcp
  */

@@ -1,6 +1,7 @@
 /**
- * Finds and opens the native addon: the file built here, the one in the platform's package, or the one that a bundler took
- * along. Where there is none, the error says what was looked for and how to mend it. The only file that knows where the addon lies.
+ * Finds and opens the native addon: the file that a clone has built, the file of the platform's package, or the file
+ * that a bundler copied. If there is none, the error lists where it looked and how to fix that. No other file knows
+ * where the addon is.
  */
 
 import { existsSync, readdirSync } from 'node:fs';
@@ -11,7 +12,10 @@ import { MillraceError } from '../errors.js';
 import { bundleFolders, IS_BUNDLED } from './place.js';
 import { needsGlibc, whyForbidden } from './runtime.js';
 
-/** What is needed of package.json. Its optional dependencies are there once it is packed. Bundlers take the file along. */
+/**
+ * The parts of package.json that are used here. The optional dependencies are added when the package is packed.
+ * Bundlers copy the file.
+ */
 // biome-ignore lint/correctness/useImportExtensions: it is no module
 const manifest = require('../../../package.json') as {
   name: string;
@@ -36,10 +40,10 @@ export function openAddon<T>(isAddon: (value: unknown) => value is T): T {
   throw new MillraceError('ERR_MILLRACE_BINDING_MISSING', explain(wanted, search));
 }
 
-/** One search for the addon. What it looked at is kept for the error. */
+/** One search for the addon. It keeps what it looked at, for the error. */
 class Search<T> {
   readonly tried: string[] = [];
-  /** Platforms whose package is not there. */
+  /** Platforms whose package is not installed. */
   readonly missing: string[] = [];
   forbidden: string | undefined;
   readonly #isAddon: (value: unknown) => value is T;
@@ -48,10 +52,10 @@ class Search<T> {
     this.#isAddon = isAddon;
   }
 
-  /** The file that a clone has built, or that of the platform's package. */
+  /** Opens the file that a clone has built, or that of the platform's package. */
   inPackages(platform: string): T | undefined {
     const local = path.join(__dirname, '..', '..', 'native', fileNameOf(platform));
-    // not `existsSync`, for which not every runtime has leave
+    // not `existsSync`, for which some runtimes need a permission
     if (resolve(local) === undefined) {
       this.tried.push(`${local}: does not exist`);
     } else {
@@ -66,7 +70,10 @@ class Search<T> {
     return undefined;
   }
 
-  /** What the bundler made of the platform's package: a module, or the name of a file; or a file beside the bundle. */
+  /**
+   * Opens what the bundler made of the platform's package, which is a module or the name of a file, or else a file
+   * beside the bundle.
+   */
   inBundle(platform: string): T | undefined {
     const required = requirePackage(platform);
     const file = nameOfFile(required.exports);
@@ -92,18 +99,18 @@ class Search<T> {
     );
   }
 
-  /** The addon, if it is what was loaded. */
+  /** Returns what was loaded if it is the addon. */
   #checked(file: string, { exports, error }: Loaded): T | undefined {
     if (error !== undefined) this.#failed(file, error);
     else if (this.#isAddon(exports)) return exports;
-    // A runtime that hands a thread another thread's stale module object gets a fresh one.
+    // a runtime may give a thread the module object of another thread, so load the file again
     else if (path.isAbsolute(file)) return this.#dlopen(file);
     else this.#isForeign(file);
     return undefined;
   }
 
   #dlopen(file: string): T | undefined {
-    // Node.js tells the addon this name, and the addon tells it to worker threads
+    // Node.js passes this name to the addon, and worker threads get it from there
     const fresh = { exports: {} as unknown, filename: file };
     const { error } = load(() => process.dlopen(fresh, file));
     if (error !== undefined) this.#failed(file, error);
@@ -122,7 +129,7 @@ class Search<T> {
   }
 }
 
-/** What was loaded, or why nothing was. */
+/** What was loaded, or the error. */
 interface Loaded {
   exports?: unknown;
   error?: unknown;
@@ -137,8 +144,8 @@ function load(act: () => unknown): Loaded {
 }
 
 /**
- * The package of a platform, in a bundle. Each name is written out, so that bundlers and tracers find those that are installed, and within
- * `try`, so that they do not demand the others.
+ * Requires the package of a platform, in a bundle. Each name is written out, so that bundlers and tracers find the
+ * installed packages, and is within `try`, so that they do not require the others.
  */
 function requirePackage(platform: string): Loaded {
   try {
@@ -171,13 +178,13 @@ function requirePackage(platform: string): Loaded {
   }
 }
 
-/** The name of the file that a bundler left in the place of an addon, as module or as its default export. */
+/** The name of a file that a bundler exports in place of an addon, as the module or its default export. */
 function nameOfFile(exports: unknown): string | undefined {
   const whole = typeof exports === 'object' && exports !== null ? (exports as { default?: unknown }).default : exports;
   return typeof whole === 'string' ? whole : undefined;
 }
 
-/** Where a file may lie that a bundler has named, mostly relative to the bundle. */
+/** Where a file named by a bundler may be. The name is mostly relative to the bundle. */
 function placesOf(file: string): string[] {
   if (file.startsWith('file:')) return [fileURLToPath(file)];
   if (path.isAbsolute(file)) return [file];
@@ -185,14 +192,17 @@ function placesOf(file: string): string[] {
   return places.filter((place) => existsSync(place));
 }
 
-/** The addon of a platform in a folder, also with a hash in its name, as bundlers write it. */
+/** The addons of a platform in a folder, also with a hash in the name, as bundlers write it. */
 function addonsIn(folder: string, platform: string): string[] {
   const { exports: names } = load(() => readdirSync(folder)) as { exports?: string[] };
   const isAddon = (name: string): boolean => name.startsWith(`millrace.${platform}`) && name.endsWith('.node');
   return (names ?? []).filter(isAddon).map((name) => path.join(folder, name));
 }
 
-/** This platform as packages and files are named, the likelier first. On Linux both C libraries may be installed. */
+/**
+ * This platform in the form of package and file names, the most likely first. On Linux both C libraries may be
+ * installed.
+ */
 function platforms(): [string, ...string[]] {
   const base = `${process.platform}-${process.arch}`;
   if (process.platform === 'win32') return [`${base}-msvc`];
@@ -201,7 +211,7 @@ function platforms(): [string, ...string[]] {
   return usesMusl() ? [`${base}-musl`, `${base}-gnu`] : [`${base}-gnu`, `${base}-musl`];
 }
 
-/** Whether musl's loader is there and the runtime does not report that it uses glibc all the same. */
+/** Whether musl's loader exists and the runtime does not report glibc. */
 function usesMusl(): boolean {
   if (needsGlibc()) return false;
   const machine = MACHINES[process.arch];
@@ -210,7 +220,7 @@ function usesMusl(): boolean {
   return report?.header?.glibcVersionRuntime === undefined;
 }
 
-/** Processors as musl's loader names them. */
+/** The names of processors in musl's loader. */
 const MACHINES: Partial<Record<NodeJS.Architecture, string>> = { x64: 'x86_64', arm64: 'aarch64', arm: 'armhf' };
 
 function fileNameOf(platform: string): string {

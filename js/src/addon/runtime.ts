@@ -1,33 +1,27 @@
 /**
- * What differs between Node.js, Bun and Deno, and what has to be made sure of in each. The only file that knows;
- * docs/runtimes.md lists what cannot be hidden. Owns no state.
+ * The differences between Node.js, Bun and Deno, and how each is handled. No other file depends on the runtime.
+ * docs/runtimes.md lists the differences that remain visible. Has no state.
  */
 
 import { fileURLToPath } from 'node:url';
 import { workerData } from 'node:worker_threads';
 import { MillraceError } from '../errors.js';
 import type { WorkerData } from '../worker/messages.js';
-import type { Binding } from './binding.js';
+import type { Binding, NativeState } from './native-interface.js';
 
-/** Which native state a thread has: that of one loaded image of the addon. */
-export interface NativeState {
-  /** Differs between two images in one process. */
-  state: string;
-  /** The addon's file, as a URL; empty where the runtime does not tell. */
-  file: string;
-}
-
-/** What this thread was started with, if it is a worker of Millrace: also for other copies of the package. */
+/**
+ * The data that this thread was started with, if it is a worker of Millrace. Other copies of the package get the same.
+ */
 export function ownWorkerData(): WorkerData | undefined {
   const data = workerData as Partial<WorkerData> | null | undefined;
   return data?.millrace === true ? (data as WorkerData) : undefined;
 }
 
 /**
- * The addon for this thread. In a worker it is loaded by the path that the starting thread has it from, past the module
- * cache: runtimes were seen to give workers the stale module object of an addon that is already loaded. A second copy of
- * the package that a worker module brings along gets the same. What comes out must have the starting thread's native
- * state: in any other image of the addon there is no socket and no channel of ours.
+ * Returns the addon for this thread. A worker loads it from the path that the starting thread uses, without the module
+ * cache, because some runtimes give workers the module object of another thread for an addon that is already loaded. A
+ * second copy of the package in the worker module gets the same addon. The result must share the starting thread's
+ * native state: another image of the addon has none of its sockets and channels.
  *
  * @throws {MillraceError} ERR_MILLRACE_BINDING_FOREIGN, and what `find` throws
  */
@@ -45,43 +39,46 @@ export function addonOfThread(find: () => Binding): Binding {
   );
 }
 
-/** Addons of other builds may have none to tell. */
+/** Whether two addons share their state. An addon of another build may not report its state. */
 function haveOneState(one: Partial<NativeState>, other: Partial<NativeState>): boolean {
   return hasState(one) && one.state === other.state;
 }
 
-/** Whether an addon tells its native state. */
+/** Whether an addon reports its native state. */
 export function hasState({ state }: Partial<NativeState>): boolean {
   return typeof state === 'string' && state !== '';
 }
 
-/** Whether making a `Response` costs about as much as the rest of answering a request: Node.js writes its own in JavaScript. */
+/**
+ * Whether creating a `Response` costs about as much as the rest of answering a request. In Node.js it does, because the
+ * class is written in JavaScript.
+ */
 export function hasCostlyResponse(): boolean {
   return process.versions['bun'] === undefined && process.versions['deno'] === undefined;
 }
 
 /**
- * Whether a call from another thread may be queued and wake nobody. Deno's event loop looks whether something was queued
- * before it registers what is to be woken: docs/runtimes.md.
+ * Whether a call from another thread may be queued without waking this one. Deno's event loop checks for queued calls
+ * before it registers its waker: docs/runtimes.md.
  */
 export function losesWakeUps(): boolean {
   return process.versions['deno'] !== undefined;
 }
 
 /**
- * Whether buffers whose memory is not the runtime's own are collected late: V8 counts them, but looks at the count only where
- * it allocates memory of others, and ten times as much may be garbage.
+ * Whether external buffers are collected late. V8 counts their memory, but checks the count only when it allocates
+ * external memory itself, so that ten times as much may be garbage.
  */
 export function collectsLate(): boolean {
   return process.versions['bun'] === undefined;
 }
 
-/** Whether a rejection that nobody handles ends the program without having been an uncaught exception, as in Bun. */
+/** Whether an unhandled rejection ends the program without an event `uncaughtException`, as in Bun. */
 export function dropsRejections(): boolean {
   return process.versions['bun'] !== undefined;
 }
 
-/** Whether an error that is thrown again is shown with the place where that was done alone, as in Bun. */
+/** Whether an error that is thrown again shows only the place where that was done, as in Bun. */
 export function showsLastThrow(): boolean {
   return process.versions['bun'] !== undefined;
 }
@@ -97,18 +94,20 @@ function loadByPath(url: string): unknown {
   }
 }
 
-/** Whether these are the addon's exports, and made for this thread. */
+/** Whether a value is the addon's exports, made for this thread. */
 export function isOfThisThread(value: unknown): value is Binding {
   const addon = value as Partial<Binding> | null | undefined;
   return typeof addon?.isOfThisThread === 'function' && addon.isOfThisThread() === true;
 }
 
-/** Whether the runtime exists for glibc alone, as Deno does, which asks for a permission to look what there is. */
+/**
+ * Whether the runtime exists only for glibc, as Deno does, which also asks for a permission before it looks for musl.
+ */
 export function needsGlibc(): boolean {
   return process.versions['deno'] !== undefined;
 }
 
-/** Why an addon's file may not be loaded and how to mend that; undefined: nothing forbids it. */
+/** Why an addon's file may not be loaded, and how to allow that. Undefined: it is allowed. */
 export function whyForbidden(file: string): string | undefined {
   const { Deno: deno } = globalThis as { Deno?: DenoPermissions };
   const state = deno?.permissions.querySync({ name: 'ffi', path: file }).state ?? 'granted';
@@ -116,7 +115,7 @@ export function whyForbidden(file: string): string | undefined {
   return `Deno must be allowed to load it: deno run --allow-ffi=${file}`;
 }
 
-/** Whether a debugger may hold threads still. Bun does not tell, so there the answer is always no. */
+/** Whether a debugger may hold threads still. Bun does not tell, so there the answer is always false. */
 export function inspectorIsOpen(): boolean {
   try {
     const inspector: { url(): string | undefined } = require('node:inspector');
@@ -126,7 +125,10 @@ export function inspectorIsOpen(): boolean {
   }
 }
 
-/** A variable of the environment that is not empty. Deno asks its user before it answers, and nobody should be asked. */
+/**
+ * An environment variable that is set and not empty. In Deno, the variable counts as missing without a permission,
+ * because asking would prompt the user.
+ */
 export function environmentVariable(name: string): string | undefined {
   const { Deno: deno } = globalThis as { Deno?: DenoPermissions };
   if (deno !== undefined && deno.permissions.querySync({ name: 'env', variable: name }).state !== 'granted') {

@@ -1,19 +1,19 @@
-/** Options of a command, read with `util.parseArgs`, and the one line that says what is wrong with them. */
+/** Parses a command's options with `util.parseArgs`, and reports what is wrong with them in one line. */
 
 import { parseArgs } from 'node:util';
 
-/** The user asked for something that there is not: one line, exit code 2. */
+/** A mistake of the user: it is printed in one line, and the exit code is 2. */
 export class UsageError extends Error {}
 
-/** The options of a command: whether each takes a value; of `'either'` one only behind `=`. */
+/** The options of a command, and whether each takes a value. `'either'` takes one only after `=`. */
 export type OptionTable = Record<string, 'text' | 'flag' | 'either'>;
 
-/** What was given. */
+/** The given options and arguments. */
 export interface Given {
   positionals: string[];
-  /** Every value of each option, in order. */
+  /** All values of each option, in order. */
   values: Map<string, string[]>;
-  /** What was given without a value. */
+  /** Options that were given without a value. */
   flags: Set<string>;
 }
 
@@ -26,7 +26,7 @@ export function readArguments(command: string, args: string[], table: OptionTabl
       { type: kind === 'text' ? ('string' as const) : ('boolean' as const) },
     ]),
   );
-  // not strict: the messages for what is wrong are our own, and the same in every runtime
+  // not strict, so that the error messages are our own and the same in every runtime
   const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true });
   for (const token of tokens) {
     if (token.kind === 'positional') given.positionals.push(token.value);
@@ -45,7 +45,7 @@ export function readArguments(command: string, args: string[], table: OptionTabl
   return given;
 }
 
-/** Where to look for what there is. */
+/** The hint at the command's help. */
 export function seeHelp(command: string): string {
   return ` (see millrace ${command} --help)`;
 }

@@ -1,11 +1,11 @@
-/** `millrace bench`: measures a WebSocket server from one thread. Owns its options and what it prints. */
+/** `millrace bench`: measures a WebSocket server from one thread. Owns its options and its output. */
 
 import { readable } from '../log/report.js';
 import { lastOf, type OptionTable, readArguments, seeHelp, UsageError, wholeOf } from './arguments.js';
 import { Load, type LoadPlan } from './bench/load.js';
 import { bold, endProgress, line, progress } from './terminal.js';
 
-/** Resolves to the exit code. */
+/** Runs the command. Resolves with the exit code. */
 export async function bench(args: string[]): Promise<number> {
   const { plan, json } = readBenchOptions(args);
   const load = new Load(plan);
@@ -52,7 +52,7 @@ function readBenchOptions(args: string[]): { plan: LoadPlan; json: boolean } {
   const given = readArguments('bench', args, TABLE);
   const [text, ...others] = given.positionals;
   if (text === undefined) throw new UsageError(`bench: a URL is missing${seeHelp('bench')}`);
-  if (others.length > 0) throw new UsageError(`bench: one URL is enough, ${others[0]} is too much`);
+  if (others.length > 0) throw new UsageError(`bench: unexpected argument ${others[0]}: one URL is enough`);
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['ws:', 'wss:'].includes(url.protocol) || url.hostname === '') {
     throw new UsageError(`bench: the URL must be such as ws://localhost:3000, not ${JSON.stringify(text)}`);
@@ -131,7 +131,7 @@ const TABLE: OptionTable = {
   json: 'flag',
 };
 
-/** What is counted. */
+/** What each mode counts. */
 const UNITS = { echo: 'round trips', connect: 'handshakes' };
 
 const PERCENTILES = [50, 90, 99, 99.9];

@@ -1,16 +1,20 @@
-/** Options of a command from a file in JSON, as if they had been given. Owns the file's form; knows no option. */
+/**
+ * Reads options of a command from a JSON file, as if they were given on the command line. Owns the file's form; knows
+ * no option.
+ */
 
 import { readFileSync } from 'node:fs';
 import { shown } from '../options/fields.js';
 import { type Given, type OptionTable, UsageError } from './arguments.js';
 
-/** What a number without a unit counts, for options that have one. */
+/** The unit of a number, for options that have one. */
 export type Units = Readonly<Record<string, string>>;
 
 /**
- * Adds what a file says to what was given, which goes before it.
+ * Adds the options of a file. Options on the command line take precedence.
  *
- * @param table the options that the file may have; a value of `'flag'` and `'either'` may be true or false, and false is `no-`
+ * @param table the options that the file may have; those of `'flag'` and `'either'` may be true or false, and false
+ *   stands for the option with `no-`
  * @throws {UsageError} naming everything that is wrong with the file
  */
 export function addConfig(command: string, given: Given, file: string, table: OptionTable, units: Units): void {
@@ -41,18 +45,18 @@ function readConfig(command: string, file: string): object {
   try {
     value = JSON.parse(text.replace(/^\uFEFF/, ''));
   } catch (error) {
-    throw new UsageError(`${command}: ${file} is no JSON: ${firstLine(error)}`);
+    throw new UsageError(`${command}: ${file} is not valid JSON: ${firstLine(error)}`);
   }
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   throw new UsageError(`${command}: ${file} must have an object, not ${shown(value)}`);
 }
 
-/** Whether the command line says it. */
+/** Whether the command line has an option. */
 function isGiven({ values, flags }: Given, name: string): boolean {
   return values.has(name) || flags.has(name) || flags.has(`no-${name}`);
 }
 
-/** A text, several, or a number of units. */
+/** A text, several texts, or a number of units, as texts. */
 function textsOf(value: unknown, unit: string | undefined): string[] | undefined {
   if (typeof value === 'string') return [value];
   if (typeof value === 'number') return unit === undefined ? undefined : [`${value}${unit}`];

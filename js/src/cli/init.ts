@@ -1,4 +1,4 @@
-/** `millrace init`: writes a small project that runs. Owns where it goes and that nothing is overwritten. */
+/** `millrace init`: writes a small project that runs. Overwrites no file. */
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -8,12 +8,12 @@ import { readArguments, seeHelp, UsageError } from './arguments.js';
 import { projectFiles } from './init/project.js';
 import { line } from './terminal.js';
 
-/** Resolves to the exit code. */
+/** Runs the command. Resolves with the exit code. */
 export async function init(args: string[]): Promise<number> {
   const given = readArguments('init', args, { typescript: 'flag' });
   const [directory = '.', extra] = given.positionals;
   if (extra !== undefined)
-    throw new UsageError(`init: one directory is enough, ${extra} is too much${seeHelp('init')}`);
+    throw new UsageError(`init: unexpected argument ${extra}: one directory is enough${seeHelp('init')}`);
   const root = path.resolve(directory);
   const files = projectFiles({
     name: packageName(path.basename(root)),
@@ -33,13 +33,13 @@ export async function init(args: string[]): Promise<number> {
   return OK;
 }
 
-/** Never over a file that has come meanwhile. */
+/** Writes a file, and fails if one was created meanwhile. */
 function write(file: string, text: string): void {
   mkdirSync(path.dirname(file), { recursive: true });
   writeFileSync(file, text, { flag: 'wx' });
 }
 
-/** A folder's name as the name of a package. */
+/** The name of a package for a folder's name. */
 function packageName(folder: string): string {
   const name = folder
     .toLowerCase()
@@ -48,7 +48,7 @@ function packageName(folder: string): string {
   return name === '' ? 'millrace-server' : name;
 }
 
-/** What the project depends on: this version, or where this is a clone of the repository, its folder. */
+/** The version that the project depends on: this one or, in a clone of the repository, the path of its folder. */
 function dependency(root: string): string {
   const own = path.join(__dirname, '..', '..', '..');
   if (!existsSync(path.join(own, 'Cargo.toml'))) return `^${VERSION}`;

@@ -1,7 +1,7 @@
-/** Options of commands that listen: addresses and origins. Listens to nothing. */
+/** Options of commands that listen: addresses and origins. Opens no listener. */
 
 import { isAddress } from '../options/start-options.js';
-import type { Origins } from '../protocols/registry.js';
+import type { Origins } from '../protocols/listeners.js';
 import { UsageError } from './arguments.js';
 
 /** @throws {UsageError} unless all of them are addresses */
@@ -12,7 +12,7 @@ export function readAddresses(command: string, name: string, addresses: string[]
   throw new UsageError(`${command}: --${name} must be ${forms}, not ${JSON.stringify(wrong)}`);
 }
 
-/** @throws {UsageError} unless these are origins; none is those of the same host */
+/** @throws {UsageError} if these are not origins; the default is `same-host` */
 export function readOrigins(command: string, origins: string[] = ['same-host']): Origins {
   const [first] = origins;
   if (origins.length === 1 && (first === '*' || first === 'same-host')) return first;

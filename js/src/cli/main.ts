@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command line, `millrace`: chooses the command and turns its outcome into an exit code. */
+/** The command line `millrace`: runs a command and turns its result into an exit code. */
 
 import { VERSION } from '../addon/addon.js';
 import { UsageError } from './arguments.js';
@@ -10,7 +10,7 @@ import { serve } from './serve.js';
 import { splice } from './splice-command.js';
 import { line } from './terminal.js';
 
-/** A command: resolves to the exit code. */
+/** A command. Resolves with the exit code. */
 interface Command {
   help: string;
   run(args: string[]): Promise<number>;
@@ -39,11 +39,11 @@ async function main(args: string[]): Promise<number> {
     line(process.stdout, VERSION);
     return OK;
   }
-  const problem = name === undefined ? 'a command is missing' : `there is no ${readable(name)}`;
+  const problem = name === undefined ? 'a command is missing' : `unknown ${readable(name)}`;
   throw new UsageError(`${problem}: it is init, serve, splice, bench, --help or --version`);
 }
 
-/** Asked for before `--`, whatever else there is. */
+/** Whether help was requested before `--`, whatever the other arguments are. */
 function asksForHelp(args: string[]): boolean {
   const end = args.indexOf('--');
   return (end < 0 ? args : args.slice(0, end)).some((arg) => arg === '--help' || arg === '-h');
@@ -57,7 +57,7 @@ const OK = 0;
 const FAILED = 1;
 const WRONG_USAGE = 2;
 
-// what workers print goes through these too: a pipe that nobody reads any more must not end a server that drains
+// output of workers goes through these streams, too: a closed pipe must not end a server that is draining
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
 main(process.argv.slice(2)).then(

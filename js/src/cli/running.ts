@@ -1,21 +1,24 @@
-/** A server's life in the terminal: what is said when it listens, and the signals that stop it. Knows no options. */
+/**
+ * A server that runs in a terminal: the lines that say where it listens, and the signals that stop it. Knows no
+ * options.
+ */
 
 import { MillraceError } from '../errors.js';
 import { ENDING_SIGNALS } from '../gateway/signals.js';
 import { print, readable } from '../log/report.js';
 import { bold, line } from './terminal.js';
 
-/** What runs. */
+/** A server that runs. */
 export interface Running {
   addresses: string[];
   stop(): Promise<void>;
 }
 
 /**
- * Runs until a signal ends it; `over` is called when it does not run any more. Ends the process, or resolves to the exit code
- * if it did not start.
+ * Runs a server until a signal ends it. Ends the process, or resolves with the exit code if the server could not start.
+ * `over` is called when it no longer runs.
  *
- * @param starting what `start` returned; a signal meanwhile is heeded, too
+ * @param starting the result of `start`; a signal before it resolves has its effect, too
  */
 export async function runUntilSignal(
   starting: Promise<Running>,
@@ -33,7 +36,7 @@ export async function runUntilSignal(
     else line(process.stderr, `millrace: ${readable(error)}`);
     return FAILED;
   }
-  // who waits for these lines takes it for up
+  // programs that wait for these lines take the server for ready
   for (const address of signals.came() ? [] : server.addresses) {
     const url = address.startsWith('unix:') ? address : `${scheme}://${address}`;
     line(process.stdout, `Listening on ${bold(process.stdout, url)}`);
@@ -46,21 +49,21 @@ export async function runUntilSignal(
     },
   );
   over();
-  // not every runtime ends by itself while it listens for signals, nor what did not stop
+  // not every runtime ends on its own while there are listeners for signals, or after a stop that failed
   process.exit(code);
 }
 
-/** What signals do. */
+/** The effect of signals. */
 interface Signals {
-  /** Whether there was one. */
+  /** Whether a signal arrived. */
   came(): boolean;
-  /** Resolves when the server has stopped; not at all if it does not start. */
+  /** Resolves when the server has stopped. Does not settle if the server cannot start. */
   stopped: Promise<void>;
-  /** Leaves signals to the system again. */
+  /** Removes the listeners, so that signals have their default effect again. */
   forget(): void;
 }
 
-/** The first signal stops the server, once it has started; the second one ends the process. */
+/** The first signal stops the server once it has started; the second one ends the process. */
 function stopOnSignal(starting: Promise<Running>): Signals {
   const heeded: [NodeJS.Signals, () => void][] = [];
   let stopping = false;
@@ -70,7 +73,7 @@ function stopOnSignal(starting: Promise<Running>): Signals {
         if (stopping) process.exit(code);
         stopping = true;
         line(process.stdout, 'Stopping');
-        // a start that fails is told by whoever waits for it
+        // the caller reports a start that fails
         starting.then((server) => server.stop().then(resolve, reject)).catch(() => undefined);
       };
       heeded.push([signal, heed]);

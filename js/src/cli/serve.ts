@@ -1,36 +1,36 @@
-/** `millrace serve`: a server from one worker module. Owns its options and its watching. */
+/** `millrace serve`: a server from one worker module. Owns its options and watches its sources. */
 
 import { existsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import type { MillraceError } from '../errors.js';
-import type { Server } from '../gateway/gateway.js';
+import type { StartOptions } from '../gateway/gateway.js';
+import type { Server } from '../gateway/server.js';
 import { start } from '../index.js';
 import { print } from '../log/report.js';
-import type { StartOptions } from '../options/start-options.js';
 import { type Given, lastOf, type OptionTable, readArguments, seeHelp, UsageError, wholeOf } from './arguments.js';
 import { readAddresses, readOrigins } from './listening.js';
 import { runUntilSignal } from './running.js';
 import { line } from './terminal.js';
 import { type Changed, watchFolder } from './watch.js';
 
-/** Runs until a signal ends it; resolves to the exit code. */
+/** Runs the command until a signal ends it. Resolves with the exit code. */
 export async function serve(args: string[]): Promise<number> {
   const { options, worker, watch } = readServeOptions(args);
   const replaceIn: Changed = (files, signal) =>
     starting.then(
       (server) => replace(server, files, signal),
-      () => true, // told below
+      () => true, // reported below
     );
-  // from the beginning: a signal or a change while the workers start is seen too
+  // from the beginning, so that signals and changes during the start have their effect
   const watching = watch ? watchFolder(path.dirname(worker), replaceIn) : undefined;
   const starting = Promise.resolve(watching).then(() => start(options));
   return runUntilSignal(starting, 'ws', () => void watching?.then((watcher) => watcher.close()));
 }
 
-/** What to start. */
+/** What the command starts. */
 interface ServePlan {
   options: StartOptions;
-  /** The worker module's path. */
+  /** The path of the worker module. */
   worker: string;
   watch: boolean;
 }
@@ -57,10 +57,10 @@ function readServeOptions(args: string[]): ServePlan {
 function readWorker(given: Given): string {
   const [worker, ...others] = given.positionals;
   if (worker === undefined) throw new UsageError(`serve: a worker module is missing${seeHelp('serve')}`);
-  if (others.length > 0) throw new UsageError(`serve: one worker module is enough, ${others[0]} is too much`);
+  if (others.length > 0) throw new UsageError(`serve: unexpected argument ${others[0]}: one worker module is enough`);
   const full = path.resolve(worker);
   if (!existsSync(full)) throw new UsageError(`serve: there is no file ${worker}`);
-  if (!statSync(full).isFile()) throw new UsageError(`serve: ${worker} is no file`);
+  if (!statSync(full).isFile()) throw new UsageError(`serve: ${worker} is not a file`);
   return full;
 }
 
@@ -72,7 +72,7 @@ function readFolder(given: Given): string | undefined {
   return folder;
 }
 
-/** Resolves to whether it is done, not given up because of the signal. */
+/** Replaces the workers. Resolves with whether that is done and was not cancelled by the signal. */
 async function replace(server: Server, files: string[], signal: AbortSignal): Promise<boolean> {
   const began = performance.now();
   try {
@@ -81,7 +81,7 @@ async function replace(server: Server, files: string[], signal: AbortSignal): Pr
     line(process.stdout, `${files.join(', ')} changed: workers replaced in ${ms} ms`);
   } catch (error) {
     if (signal.aborted) return false;
-    // it was told to stop meanwhile
+    // the server is being stopped
     if ((error as MillraceError).code === 'ERR_MILLRACE_NOT_RUNNING') return true;
     print(error as MillraceError);
     line(process.stderr, 'millrace: the workers stay as they are until the next change');

@@ -1,13 +1,16 @@
-/** `millrace splice`: a splice multiplexer with the options of wsplice. Owns its options; what they do is `createSplice`'s. */
+/**
+ * `millrace splice`: a splice multiplexer with the options of wsplice. Parses these; `createSplice` implements them.
+ */
 
 import { statSync } from 'node:fs';
 import path from 'node:path';
 
 import { VERSION } from '../addon/addon.js';
 import { choice } from '../options/fields.js';
+import type { Range } from '../options/limit-values.js';
 import { SPLICE_RANGES } from '../options/limits.generated.js';
-import { GATEWAY_RANGES, type Range } from '../options/limits.js';
-import type { SpliceEventName } from '../protocols/registry.js';
+import { GATEWAY_RANGES } from '../options/limits.js';
+import type { SpliceEventName } from '../protocols/listeners.js';
 import { isLocal } from '../protocols/splice-protocol.js';
 import { hostsOf, type SpliceListener, type SpliceServerOptions } from '../splice/splice-options.js';
 import { createSplice } from '../splice/splice-server.js';
@@ -18,7 +21,7 @@ import { readAddresses, readOrigins } from './listening.js';
 import { runUntilSignal } from './running.js';
 import { line } from './terminal.js';
 
-/** Runs until a signal ends it; resolves to the exit code. */
+/** Runs the command until a signal ends it. Resolves with the exit code. */
 export async function splice(args: string[]): Promise<number> {
   const given = readGiven(args);
   if (given.flags.has('version')) {
@@ -32,11 +35,11 @@ export async function splice(args: string[]): Promise<number> {
   return runUntilSignal(createSplice(options), options.tls === undefined ? 'ws' : 'wss');
 }
 
-/** What the command line says, and behind it the file. */
+/** The options of the command line, then those of the file. */
 function readGiven(args: string[]): Given {
   const given = readArguments('splice', args, TABLE);
   const [extra] = given.positionals;
-  if (extra !== undefined) throw new UsageError(`splice: ${extra} is too much${seeHelp('splice')}`);
+  if (extra !== undefined) throw new UsageError(`splice: unexpected argument ${extra}${seeHelp('splice')}`);
   for (const name of SWITCHES) {
     if ((given.flags.has(name) || given.values.has(name)) && given.flags.has(`no-${name}`)) {
       throw new UsageError(`splice: --${name} and --no-${name} exclude each other`);
@@ -47,7 +50,7 @@ function readGiven(args: string[]): Given {
   return given;
 }
 
-/** @throws {UsageError} naming what is wrong */
+/** @throws {UsageError} naming the wrong option */
 function readSpliceOptions(given: Given): SpliceServerOptions {
   const allowedHostnames = readHosts(given);
   const options: SpliceServerOptions = {
@@ -61,7 +64,7 @@ function readSpliceOptions(given: Given): SpliceServerOptions {
     eventName: wordOf(given, 'event-name', EVENT_NAMES) ?? 'onSocketDisconnect',
     metrics: readMetrics(given),
   };
-  // no connection is closed because it is idle, here as there
+  // checked, but without effect: idle connections stay open, as in wsplice
   measureOf(given, 'read-timeout', { least: 0, most: Number.MAX_SAFE_INTEGER }, millisecondsOf);
   const tls = readTls(given);
   if (tls !== undefined) options.tls = tls;
@@ -70,14 +73,14 @@ function readSpliceOptions(given: Given): SpliceServerOptions {
 
 function readHosts(given: Given): string[] {
   const texts = given.values.get('allowed-hostnames') ?? [];
-  // a variable that is empty must not allow everything
+  // an empty environment variable must not allow every host
   if (texts.some((text) => hostsOf(text).length === 0)) {
     throw new UsageError('splice: --allowed-hostnames must name a host');
   }
   return texts.flatMap(hostsOf);
 }
 
-/** On a loopback address and without a list, everything may be reached, as with wsplice. */
+/** The listeners. On a loopback address and without a list of hosts, every host may be reached, as in wsplice. */
 function readListeners(given: Given, isListed: boolean): SpliceListener[] {
   const network = wordOf(given, 'network', NETWORKS) ?? 'tcp';
   const usual = network === 'tcp6' ? '[::1]:3000' : '127.0.0.1:3000';
@@ -96,7 +99,7 @@ function readListeners(given: Given, isListed: boolean): SpliceListener[] {
   });
 }
 
-/** An address as IPv6 has it. */
+/** An address in the form of IPv6. */
 function ipv6Of(address: string): string {
   if (address.startsWith('[') || address.startsWith('unix:')) return address;
   if (address.startsWith(':')) return `[::]${address}`;
@@ -115,7 +118,7 @@ function readTls(given: Given): { cert: string; key: string; ca?: string } | und
   return ca === undefined ? { cert, key } : { cert, key, ca };
 }
 
-/** The full path of a file that is there, or of a pipe. */
+/** The full path of an existing file or pipe. */
 function fileOf(given: Given, name: string): string | undefined {
   const file = lastOf(given, name);
   if (file === undefined) return undefined;
@@ -131,7 +134,7 @@ function readMetrics(given: Given): boolean | string {
   throw new UsageError(`splice: --metrics must be a path such as /metrics, not ${JSON.stringify(where)}`);
 }
 
-/** A switch that can be said both ways; undefined: neither was. */
+/** A switch with a `no-` form. Undefined: neither was given. */
 function switchOf({ flags }: Given, name: string): boolean | undefined {
   return flags.has(name) || (flags.has(`no-${name}`) ? false : undefined);
 }
@@ -143,7 +146,7 @@ function wordOf<Word extends string>(given: Given, name: string, words: readonly
   throw new UsageError(`splice: --${name} must be ${choice(words)}, not ${JSON.stringify(text)}`);
 }
 
-/** The number that a text with units says. */
+/** The value of a text with units. */
 function measureOf(
   given: Given,
   name: string,
@@ -164,7 +167,7 @@ const NETWORKS = ['tcp', 'tcp6'] as const;
 const EVENT_NAMES: readonly SpliceEventName[] = ['onSocketDisconnect', 'onSocketClosed'];
 const SWITCHES = ['any-target', 'private-targets', 'binary', 'metrics'];
 
-/** What a file can say, too. */
+/** The options that a file may have, too. */
 const FILE_TABLE: OptionTable = {
   listen: 'text',
   network: 'text',
@@ -192,7 +195,7 @@ const TABLE: OptionTable = {
   version: 'flag',
 };
 
-/** As `createSplice` counts. */
+/** The units of numbers in `createSplice`. */
 const UNITS: Units = {
   'frame-size-limit': 'B',
   'write-timeout': 'ms',

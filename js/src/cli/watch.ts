@@ -1,26 +1,32 @@
-/** Watching a folder of sources. Owns what counts as one, and the short wait that makes one change of many; acts on none. */
+/**
+ * Watches a folder of sources. Decides which files are sources, and combines changes that follow each other closely.
+ * Acts on no change itself.
+ */
 
 import path from 'node:path';
 import { watch } from 'chokidar';
 import { readable } from '../log/report.js';
 import { line } from './terminal.js';
 
-/** Sources that are watched. */
+/** A folder that is being watched. */
 export interface Watch {
   close(): void;
 }
 
-/** Acts on a change, until the signal is aborted. Resolves to whether it is done: if not, it is told the files again. */
+/**
+ * Handles a change until the signal is aborted. Resolves with whether it is done. If not, it is called again with the
+ * same files.
+ */
 export type Changed = (files: string[], signal: AbortSignal) => Promise<boolean>;
 
 /**
- * Calls `changed` with the names of sources that changed in `folder` and the folders in it, but not in `node_modules`
- * nor in folders whose name begins with a dot, nor behind links. What changes while a call's promise is pending comes with
- * the next call once the promise is settled; if that takes long, the call's signal is aborted. Folders may be deleted and
- * made again, `folder` too: what is in them then has changed. Resolves when changes are seen.
+ * Calls `changed` with the names of sources that changed in `folder` and its subfolders. Ignores `node_modules`,
+ * folders whose name begins with a dot, and links. Changes while a call's promise is pending are reported by the next
+ * call, once the promise is settled; if that takes long, the call's signal is aborted. Folders, including `folder`, may
+ * be deleted and created again: the files in them then count as changed. Resolves when changes are detected.
  *
- * chokidar looks at the files twice a second. Where it is told of changes instead, it does not see those of a folder
- * that was deleted or moved and made again: in Node.js of the outermost one, in Bun and Deno of any.
+ * chokidar polls the files twice a second. With file system events, it misses changes in a folder that was deleted or
+ * moved and created again: in Node.js those of the outermost folder, in Bun and Deno those of any folder.
  */
 export async function watchFolder(folder: string, changed: Changed): Promise<Watch> {
   const changes = new Changes(folder, changed);
@@ -44,19 +50,21 @@ export async function watchFolder(folder: string, changed: Changed): Promise<Wat
   };
 }
 
-/** Names of changed files, until they are told. */
+/** Names of changed files that were not reported yet. */
 class Changes {
   readonly #folder: string;
   readonly #changed: Changed;
   readonly #files = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
-  /** When the first of the changes came that are not told yet; 0: there is none. */
+  /** When the first of these changes was detected. 0: there is none. */
   #since = 0;
   #closed = false;
-  /** Of the call that is pending. */
+  /** Cancels the pending call. */
   #pending: AbortController | undefined;
   #began = 0;
-  /** How long a call is let alone: longer each time, so that what changes all the time is told at some time. */
+  /**
+   * The time limit of a call. It grows with each cancelled call, so that constant changes are handled at some point.
+   */
   #timeout = FIRST_TIMEOUT_MS;
 
   constructor(folder: string, changed: Changed) {
@@ -98,7 +106,7 @@ class Changes {
     if (this.#files.size > 0) this.#later();
   }
 
-  /** Then the files that changed meanwhile are told. */
+  /** After this, the files that changed meanwhile are reported. */
   #abort(pending: AbortController): void {
     const rest = this.#began + this.#timeout - performance.now();
     if (rest <= 0) pending.abort();
@@ -106,7 +114,7 @@ class Changes {
   }
 }
 
-/** Whether a path is looked at: not what was installed, and nothing hidden. */
+/** Whether a path is ignored: installed packages and hidden files. */
 function isIgnored(folder: string, at: string): boolean {
   return path.relative(folder, at).split(path.sep).some(isHidden);
 }
@@ -117,14 +125,14 @@ function isHidden(name: string): boolean {
 
 const SOURCE = /\.(?:[cm]?[jt]sx?|json)$/;
 
-/** Saving one file makes several events. */
+/** The time to wait for more events, because saving one file causes several. */
 const SETTLE_MS = 100;
 
-/** Something that writes all the time does not put a change off for ever. */
+/** The longest time to wait, so that constant writing does not delay a report for ever. */
 const LONGEST_MS = 1_000;
 
-/** How long a call is let alone: most are done by then. Doubled after one that was aborted. */
+/** The first time limit of a call. Most calls are done by then. It doubles with each cancelled call. */
 const FIRST_TIMEOUT_MS = 2_000;
 
-/** How often the sources are looked at. */
+/** The interval of polling. */
 const LOOK_MS = 500;

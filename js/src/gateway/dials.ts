@@ -1,30 +1,33 @@
-/** Who is told when a peer that was dialled is not reached. */
+/** Callbacks for peers that could not be connected to. Owns which callback belongs to which attempt. */
 
-import type { DialFailed, NativeGateway } from '../addon/binding.js';
+import type { DialFailed, NativeGateway } from '../addon/native-interface.js';
 
 /** See the module. */
 export class Dials {
   readonly #native: NativeGateway;
-  /** By what the native side gave. */
+  /** By the id that the native side gave to the attempt. */
   readonly #failed = new Map<number, (failure: DialFailed) => void>();
 
   constructor(native: NativeGateway) {
     this.#native = native;
   }
 
-  /** Connects to a peer, as the native side takes it; `failed` is called if it is not reached. Returns its id. */
+  /**
+   * Connects to a peer with a configuration of the native side. Calls `failed` if that does not succeed. Returns the
+   * attempt's id.
+   */
   begin(config: Record<string, unknown>, failed: (failure: DialFailed) => void): number {
     const id = this.#native.dial(config);
     this.#failed.set(id, failed);
     return id;
   }
 
-  /** Nobody is told of these any more. */
+  /** Drops the callbacks of these attempts. */
   forget(ids: number[]): void {
     for (const id of ids) this.#failed.delete(id);
   }
 
-  /** What a listener of a user throws is not thrown at whoever brings the notices. */
+  /** Calls the callback of an attempt. What a user's listener throws must not reach the code that delivers notices. */
   failed(failure: DialFailed): void {
     const tell = this.#failed.get(failure.dial);
     this.#failed.delete(failure.dial);

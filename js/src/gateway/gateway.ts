@@ -1,77 +1,175 @@
-/** A gateway's methods, and which gateway the module functions of this thread mean. Converts nothing: the native side checks. */
+/**
+ * The methods of a gateway, and which gateway the module functions of this thread use. Converts no arguments: the
+ * native side checks them.
+ *
+ * `StartOptions` and `WorkerModule` are here because the three types name each other: a gateway is started with options, these
+ * may have handlers, and `handleStart` gets the gateway.
+ */
 
-import { binding, type NativeGateway } from '../addon/binding.js';
+import { binding } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import { ownWorkerData } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
-import { nothing } from '../log/quiet.js';
-import { parseReplaceOptions, parseStopOptions } from '../options/server-options.js';
-import type { StartOptions } from '../options/start-options.js';
-import { parseTlsOptions, type TlsOptions } from '../options/tls.js';
-import type { BytesOnly, NeedsArg, WorkerTypes } from '../worker/define.js';
+import type { LogLine } from '../log/log-line.js';
+import type { NodeHandler } from '../node/node-handler.js';
+import type { BackplaneOptions } from '../options/backplane.js';
+import type { Limits } from '../options/limits.js';
+import type { Listener } from '../options/start-options.js';
+import type { TlsOptions } from '../options/tls.js';
+import type { FetchApp } from '../options/worker-options.js';
+import type { HttpOptions, ProtocolHandlers } from '../protocols/listeners.js';
+import type { FetchHandler } from '../worker/fetch/fetch-handler.js';
+import type { OpenAnswer, OpenRequest } from '../worker/open-request.js';
 import type { Replies } from '../worker/replies.js';
 import { storedToken } from '../worker/token.js';
-import { askCluster, type ClusterInfo } from './cluster.js';
+import type { ArgOf, BytesOnly, DataOf, NeedsArg, TokenOf, WorkerTypes } from '../worker/worker-types.js';
+import { askCluster } from './cluster.js';
+import type { ClusterInfo } from './cluster-info.js';
+import { RunningServer, type Server } from './server.js';
 import { type StopOptions, stopOnSignals } from './signals.js';
 import type { ChannelState, KeyState, SocketState, Stats, WorkerState } from './stats.js';
-import { type Begun, Supervisor } from './supervisor.js';
+import { Supervisor } from './supervisor.js';
 import type { Data, Name, Pattern, SendOptions, Target } from './target.js';
 
-/** What `start` resolves to: the listeners of one call. */
-export interface Server {
-  /** What was bound, in the order of `bind`: `"127.0.0.1:34567"` with the real port, or `"unix:/path"`. */
-  readonly addresses: string[];
+/**
+ * Options of `start`. Those of HTTP apply to all listeners that speak HTTP. `Types` gives the types of the workers'
+ * argument and tokens: see `defineWorker`.
+ */
+export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends HttpOptions {
+  /** The addresses to listen on. With an empty array, the server has no listener. */
+  bind: string | Listener | (string | Listener)[];
   /**
-   * Ends the listeners of this call and their connections: stops accepting, tells clients (1001), lets outboxes drain
-   * for at most `drain` milliseconds (default 5,000), closes. The last server to stop also ends the workers, after
-   * every `handleClose` and then `handleStop` are done, and the I/O threads. Later calls return the first one's promise.
+   * The worker module, ESM or CommonJS. A relative path is relative to the working directory. The first call needs this
+   * or `handlers`.
    */
-  stop(options?: StopOptions): Promise<void>;
-  /** Resolves when the server is stopped, whoever did it: for what comes after, such as closing a database. Never rejects. */
-  readonly stopped: Promise<void>;
+  workerPath?: string | URL;
   /**
-   * From now on SIGINT and SIGTERM (on Windows SIGBREAK and SIGHUP, too) stop this server as `stop()` does; a second one ends the
-   * process at once, with 128 and the signal's number. The process ends by itself when nothing else keeps it running. Once
-   * the server is stopped, signals do what they did before. Only the first call counts.
-   *
-   * @throws {TypeError} naming what is wrong with the options
+   * The handlers, in place of a worker module: an object with handlers, a worker module's namespace, or an app. They
+   * run on the calling thread, as with `threads: 0`. Pass `{}` if the listeners need no handlers.
    */
-  stopOnSignals(options?: StopOptions): void;
-  /** `stop()`, for `await using`. */
-  [Symbol.asyncDispose](): Promise<void>;
+  handlers?: WorkerModule<Types> | FetchApp | NodeHandler;
   /**
-   * Replaces the gateway's workers by new ones that import their module again, one after the other, while the server
-   * goes on. Each new one takes connections before the old one lets its own go: they are closed with 1012, so a client
-   * that connects again finds the new code; `handleClose` and then `handleStop` still run in the old one.
-   *
-   * `signal` ends a new one that is being started; the old one and those that were still to be replaced stay, and the
-   * promise is rejected with the signal's reason.
-   *
-   * @throws {MillraceError} (as a rejection) ERR_MILLRACE_WORKER_FAILED if a new one cannot be started, or is not done
-   *   after `limits.workerStartTimeoutMs`: the old one and those that were still to be replaced stay;
-   *   ERR_MILLRACE_NOT_RUNNING with `threads: 0`, after this server's `stop`, or when the workers are stopped before all
-   *   are replaced
+   * The number of worker threads. Default: the available parallelism, at least 4. With 0, the handlers run on the
+   * calling thread.
    */
-  replaceWorkers(options?: { signal?: AbortSignal }): Promise<void>;
+  threads?: number;
+  /** The argument of `handleStart` in every worker, passed as a structured clone. */
+  workerArg?: ArgOf<Types>;
+  /** The number of I/O threads, 1 to 64. Default: the available parallelism. The first call fixes it. */
+  ioThreads?: number;
   /**
-   * Takes renewed certificates: reads the files that `tls` names again, or goes by `tls` from now on on every listener of
-   * this call that speaks TLS. Connections that are up stay; handshakes that begin later see the new ones.
-   *
-   * @throws {TypeError} (as a rejection) naming what is wrong with `tls`
-   * @throws {MillraceError} (as a rejection) ERR_MILLRACE_INVALID_TLS if something cannot be read or used: the old ones stay
+   * Whether writes to many connections go to the kernel in one call, by io_uring. Default true: io_uring is used on
+   * Linux if the kernel has it and allows it, which containers often do not; otherwise each write is a call of its own.
+   * The first call fixes it.
    */
-  reloadTls(tls?: TlsOptions): Promise<void>;
-  /** As `stats()` of the gateway. */
-  stats(): Stats;
+  ioUring?: boolean;
+  /**
+   * Whether SIGINT and SIGTERM stop this server, as its method `stopOnSignals()` does; an object has the options of
+   * that method. Signals that arrive while the server starts count, too. Default false.
+   */
+  stopOnSignals?: boolean | StopOptions;
+  /**
+   * The link to other nodes, with which several processes or machines act as one: `'redis://localhost:6379'`,
+   * `'nats://localhost:4222'`, or an object with more options. The first call fixes it.
+   */
+  backplane?: string | BackplaneOptions;
+  /**
+   * Limits. The first call fixes those of the gateway. Limits of a protocol that no listener speaks have no effect.
+   */
+  limits?: Limits;
+  /**
+   * Proxies whose `X-Forwarded-For` or `Forwarded` header is trusted: addresses (`'192.0.2.1'`), ranges
+   * (`'10.0.0.0/8'`), `'loopback'`, `'private'` and `'unix'` (every client on a unix socket). `ip` and the limits per
+   * address then use the client's address: the last address in the header that is not one of these proxies. Default: no
+   * proxy is trusted.
+   */
+  trustProxy?: string[];
+  /** TLS on every listener that has no `tls` of its own, for `https:`, `wss:`, `rediss:` and so on. Default: no TLS. */
+  tls?: TlsOptions;
+  /**
+   * Whether other processes that also set this option may listen on the same TCP port. Not available on Windows.
+   * Default false.
+   */
+  reusePort?: boolean;
+  /**
+   * Called with errors that no caller can catch. Default: they are printed to the standard error output. The first call
+   * fixes it.
+   */
+  onError?(error: MillraceError): void;
+  /**
+   * Called with each line of the log. Default: lines are printed to the standard error output if `logLevel` or the
+   * environment variable `RUST_LOG` is set. The first call fixes it.
+   */
+  onLog?(line: LogLine): void;
+  /**
+   * What is logged: `'off'`, `'error'`, `'warn'`, `'info'` (default with `onLog`), `'debug'` or `'trace'`, or rules
+   * such as `'warn,millrace::connection=debug'`. `RUST_LOG` takes precedence. The first call fixes it.
+   */
+  logLevel?: string;
+}
+
+/**
+ * The handlers of a worker module. All are optional, and are named exports or members of the default export. A handler
+ * that is a named export is called with `this` undefined, a member with the object that has it.
+ *
+ * Events of one connection are handled in order and one at a time: if a handler returns a promise, the connection's
+ * next event waits for it. Messages of Sockety, calls of splice and requests for `fetch` do not wait. If a handler
+ * throws, or its promise is pending for longer than `handlerTimeoutMs`, the connection is closed with 1011, except
+ * where a handler's description below says otherwise.
+ *
+ * `Types` gives the types of `workerArg` and of the sockets' tokens: see `defineWorker`. Without it, tokens are bytes.
+ */
+export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends ProtocolHandlers<TokenOf<Types>> {
+  /** Called before the worker takes connections. `gateway` is the gateway that started the worker. */
+  handleStart?(workerArg: ArgOf<Types>, gateway: Gateway): void | Promise<void>;
+  /**
+   * Called before the upgrade is answered. Without this handler, every connection is accepted. The handler may send to
+   * the socket and subscribe it; what it sends arrives right after the handshake. If it throws, or its promise is
+   * pending for longer than `handlerTimeoutMs`, the request is answered with 500.
+   */
+  handleOpen?(
+    socketId: number,
+    ip: string,
+    headers: Record<string, string>,
+    request: OpenRequest,
+  ): OpenAnswer<DataOf<Types>> | Promise<OpenAnswer<DataOf<Types>>>;
+  /** Called with a text message. Without this handler, a text message closes its connection with 1011. */
+  handleTextMessage?(text: string, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
+  /**
+   * Called with a binary message. Without this handler, a binary message closes its connection with 1011. `data` is a
+   * view: its `buffer` also holds neighbouring messages, like that of a pooled `Buffer` of Node.js, and stays in memory
+   * as long as `data` does.
+   */
+  handleBinaryMessage?(data: Uint8Array, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
+  /**
+   * Called last, exactly once for every accepted connection. The socket and its subscriptions no longer exist. Errors
+   * that it throws are reported. `code` is 1005 if the client gave no code, and 1006 if the connection was lost.
+   */
+  handleClose?(socketId: number, token?: TokenOf<Types>, code?: number, reason?: string): void | Promise<void>;
+  /**
+   * Called when the socket's outbox held more than `limits.outboxReadPauseBytes` (default 256 KiB) and has fallen to a
+   * quarter of that.
+   */
+  handleDrain?(socketId: number): void | Promise<void>;
+  /**
+   * Answers HTTP requests as in Bun, Deno and Hono: it gets a standard `Request` and returns a `Response`, or `{
+   * status, headers, body }`, which costs less. `this` is the object that has the handler. If it throws, the request is
+   * answered with 500. An answer that has not begun after `limits.answerTimeoutMs` is given up, and the request is
+   * answered with 503.
+   */
+  fetch?: FetchHandler;
+  /** Called when the gateway stops, or when `replaceWorkers` has replaced this worker, after every `handleClose`. */
+  handleStop?(): void | Promise<void>;
 }
 
 /**
  * A core with its own sockets, channels, keys, workers and listeners. The module functions are the methods of the
- * default one; `createGateway` makes others. In a worker, both mean the gateway that started it.
+ * default gateway; `createGateway` creates others. In a worker, both refer to the gateway that started it.
  */
 export class Gateway {
   readonly #native: NativeGateway;
   readonly #supervisor: Supervisor | undefined;
-  /** What the handlers of this thread's worker send in reply, while there is one. */
+  /** Collects what the handlers of this thread's worker send in reply. Undefined on threads without a worker. */
   #replies: Replies | undefined;
 
   /** @internal */
@@ -89,12 +187,12 @@ export class Gateway {
     this.#supervisor = supervises ? new Supervisor(native, this, id) : undefined;
   }
 
-  /** @internal What starts and stops it. */
+  /** @internal Starts and stops the gateway. Undefined in a worker. */
   get supervisor(): Supervisor | undefined {
     return this.#supervisor;
   }
 
-  /** @internal Whether it has been started, by whomever. */
+  /** @internal Whether any thread has started the gateway. */
   get isRunning(): boolean {
     return this.#native.isRunning();
   }
@@ -106,7 +204,7 @@ export class Gateway {
     }
     const supervisor = this.#supervisor;
     const starting = supervisor.begin(options).then((begun) => new RunningServer(this, supervisor, begun));
-    // from the beginning: a signal while the workers start is heeded, too
+    // from the beginning, so that a signal while the workers start has its effect
     const { stopOnSignals: asked } = (options ?? {}) as StartOptions;
     if (asked) stopOnSignals(starting, asked === true ? {} : asked);
     return starting;
@@ -136,12 +234,12 @@ export class Gateway {
     this.#replies = replies;
   }
 
-  /** @internal Sends what handlers sent and the running drain keeps back. */
+  /** @internal Sends the replies that handlers sent during the running drain and that are still collected. */
   flushReplies(): void {
     this.#replies?.flush();
   }
 
-  /** The native functions, for calls that must not overtake the replies collected so far. */
+  /** The native functions, for calls that must not overtake the collected replies. */
   #inOrder(): NativeGateway {
     this.#replies?.flush();
     return this.#native;
@@ -170,7 +268,7 @@ export class Gateway {
   /** See the module function `setToken`. */
   setToken<Token>(socketId: number, token: Token): void {
     const { data, isValue } = storedToken(token, "argument 'token'");
-    // one that is missing is refused there
+    // the native side refuses a missing token
     this.#inOrder().setToken(socketId, data as Data, isValue);
   }
 
@@ -230,95 +328,33 @@ export class Gateway {
   }
 }
 
-class RunningServer implements Server {
-  readonly addresses: string[];
-  readonly stopped: Promise<void>;
-  readonly #gateway: Gateway;
-  readonly #supervisor: Supervisor;
-  readonly #begun: Begun;
-  #stopping: Promise<void> | undefined;
-  #isStopped: () => void = nothing;
-  #heedsSignals = false;
-  /** Reloads come one after the other: the last call's files are what stays. */
-  #reloading: Promise<void> = Promise.resolve();
-
-  constructor(gateway: Gateway, supervisor: Supervisor, begun: Begun) {
-    this.addresses = [...begun.addresses];
-    this.#gateway = gateway;
-    this.#supervisor = supervisor;
-    this.#begun = begun;
-    this.stopped = new Promise((resolve) => {
-      this.#isStopped = resolve;
-    });
-  }
-
-  async stop(options?: StopOptions): Promise<void> {
-    const drain = parseStopOptions(options);
-    this.#stopping ??= this.#supervisor.finish(this.#begun, drain).finally(this.#isStopped);
-    return this.#stopping;
-  }
-
-  stopOnSignals(options: StopOptions = {}): void {
-    parseStopOptions(options);
-    if (this.#heedsSignals || this.#stopping !== undefined) return;
-    this.#heedsSignals = true;
-    stopOnSignals(Promise.resolve(this), options);
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.stop();
-  }
-
-  async replaceWorkers(options?: { signal?: AbortSignal }): Promise<void> {
-    const signal = parseReplaceOptions(options);
-    if (this.#stopping !== undefined) {
-      throw new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'this server is stopped, or is being stopped');
-    }
-    return this.#supervisor.replaceWorkers(signal);
-  }
-
-  async reloadTls(tls?: TlsOptions): Promise<void> {
-    const plan = parseTlsOptions(tls);
-    if (this.#stopping !== undefined) {
-      throw new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'this server is stopped, or is being stopped');
-    }
-    const reloaded = this.#reloading.then(() => this.#supervisor.reloadTls(this.#begun, plan));
-    this.#reloading = reloaded.catch(() => undefined);
-    return reloaded;
-  }
-
-  stats(): Stats {
-    return this.#gateway.stats();
-  }
-}
-
 let ofThisThread: Gateway | undefined;
 
-/** The gateway that this thread's module functions mean. */
+/** The gateway that the module functions of this thread use. */
 export function threadGateway(): Gateway {
   ofThisThread ??= newThreadGateway();
   return ofThisThread;
 }
 
-/** In a worker this is called only by a second copy of the package: the first one set the thread's gateway. */
+/** In a worker, only a second copy of the package calls this: the first copy has set the thread's gateway. */
 function newThreadGateway(): Gateway {
   const id = ownWorkerData()?.gateway;
   if (id !== undefined) return Gateway.ofWorker(binding().bind(id), id);
   return Gateway.create(binding().bind(DEFAULT_GATEWAY), DEFAULT_GATEWAY);
 }
 
-/** Makes this thread a worker of `gateway`: called before the worker module is imported. */
+/** Makes this thread a worker of `gateway`. Called before the worker module is imported. */
 export function setThreadGateway(gateway: Gateway): void {
   ofThisThread = gateway;
 }
 
-/** Texts above this, in UTF-16 units, are read into a buffer of their own, from which they are sent. */
+/** Longer texts, in UTF-16 units, are copied into a buffer of their own and sent from there. */
 const LONG = 2048;
 
-/** The native side's first gateway. */
+/** The id of the native side's first gateway. */
 const DEFAULT_GATEWAY = 1;
 
-/** What only JavaScript knows is added here. */
+/** Adds the counters that only JavaScript has. */
 function withMemory(stats: Omit<Stats, 'residentBytes'>): Stats {
   return { ...stats, residentBytes: process.memoryUsage().rss };
 }

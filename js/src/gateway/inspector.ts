@@ -1,10 +1,10 @@
-/** Whether a debugger may hold threads still. Owns the looking; suspends nothing itself. */
+/** Watches whether a debugger is attached, which may hold threads still. Suspends nothing itself. */
 
 import { inspectorIsOpen } from '../addon/runtime.js';
 
 /**
- * Tells `change` now and whenever the inspector is opened or closed, until the returned function is called. Where
- * the runtime has no inspector, it is never open.
+ * Calls `change` now and whenever the inspector is opened or closed, until the returned function is called. In a
+ * runtime without an inspector, it is never open.
  */
 export function watchInspector(change: (attached: boolean) => void): () => void {
   let before = false;

@@ -1,43 +1,46 @@
 /**
- * A gateway that the servers and clients of all threads of the process share, without a worker module: it runs from the first use
- * to the last one's end. Owns this thread's part of it, and whose the connections of a listener are; it has no name outside.
+ * A gateway without a worker module that the servers and clients of all threads of the process share. It runs from its
+ * first use until its last user leaves. Owns this thread's users of it, and the owners of its listeners' connections.
+ * Applications cannot reach it by a name.
  */
 
-import { binding, type NativeGateway } from '../addon/binding.js';
+import { binding } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import { nothing } from '../log/quiet.js';
-import type { StartOptions } from '../options/start-options.js';
-import { Gateway } from './gateway.js';
+import { Gateway, type StartOptions } from './gateway.js';
 import type { Begun, Supervisor } from './supervisor.js';
 
-/** What a gateway of our own is started with. */
+/** The options that such a gateway is started with. */
 export type OwnOptions = Pick<StartOptions, 'handlers' | 'limits' | 'onError'>;
 
-/** See the module; one for each thread. Whoever's connections go by some terms is an `Owner`. */
+/** See the module; each thread has one. An `Owner` is the server or client that a listener's connections belong to. */
 export class OwnGateway<Owner> {
   readonly native: NativeGateway;
   readonly supervisor: Supervisor;
   protected readonly owners = new Map<number, Owner>();
   #options: OwnOptions = {};
-  /** In this thread. */
+  /** Users in this thread. */
   #users = 0;
-  /** Those of them that keep the process running. */
+  /** Users that keep the process running. */
   #holders = 0;
   #starting: Promise<Begun> | undefined;
   #ending: Promise<unknown> = Promise.resolve();
 
-  /** `name`: those of the process with the same one are one gateway. */
+  /** `name`: all of the process with the same name are one gateway. */
   protected constructor(name: string) {
     const { gateway: native, id } = binding().sharedGateway(name);
     this.native = native;
     this.supervisor = Gateway.create(native, id).supervisor as Supervisor;
   }
 
-  /** What it is started with, the next time. */
+  /** Sets the options of the next start. */
   protected startWith(options: OwnOptions): void {
     this.#options = options;
   }
 
-  /** Somebody uses it until `leave`. Resolves when it runs: this thread starts it, or joins those that did. */
+  /**
+   * Registers a user, until `leave`. Resolves when the gateway runs: this thread starts it, or joins threads that did.
+   */
   async enter(): Promise<void> {
     this.#users += 1;
     this.#starting ??= this.#ending.then(() => this.supervisor.begin({ bind: [], ...this.#options }));
@@ -45,7 +48,7 @@ export class OwnGateway<Owner> {
     try {
       await starting;
     } catch (error) {
-      // the next one tries again
+      // the next call tries again
       if (this.#starting === starting) this.#starting = undefined;
       throw error;
     }
@@ -53,15 +56,15 @@ export class OwnGateway<Owner> {
   }
 
   /**
-   * The opposite of `enter`, also of one that failed. If it was the last of this thread, it resolves when nothing of this thread is
-   * left there; if it was the last of the process, when nothing runs any more.
+   * Ends a use that `enter` began, also one that failed. After this thread's last user, it resolves when nothing of
+   * this thread is left in the gateway; after the last user of the process, when the gateway has ended.
    */
   async leave(): Promise<void> {
     this.#users -= 1;
     const starting = this.#starting;
     if (this.#users > 0 || starting === undefined) return;
     this.#starting = undefined;
-    // until it is over
+    // keep the process running until the gateway has ended
     this.#holders += 1;
     this.#hold();
     this.#ending = starting.then((begun) => this.supervisor.finish(begun, 0)).catch(nothing);
@@ -69,13 +72,13 @@ export class OwnGateway<Owner> {
     this.#holders -= 1;
   }
 
-  /** Somebody keeps the process running. */
+  /** Registers a user that keeps the process running. */
   hold(): void {
     this.#holders += 1;
     this.#hold();
   }
 
-  /** The opposite of `hold`. */
+  /** Ends a use that `hold` began. */
   release(): void {
     this.#holders -= 1;
     this.#hold();
@@ -85,14 +88,14 @@ export class OwnGateway<Owner> {
     if (this.native.isRunning()) this.native.setHeld(this.#holders > 0);
   }
 
-  /** Listens; connections go by these terms. */
+  /** Listens. The connections of the listener belong to `owner`. */
   listen(config: Record<string, unknown>, owner: Owner): { id: number; address: string } {
     const listening = this.native.listen(config);
     this.owners.set(listening.id, owner);
     return listening;
   }
 
-  /** Stops listening, or hangs up. */
+  /** Stops a listener, or closes a connection that was dialled. */
   stop(id: number): Promise<void> {
     this.owners.delete(id);
     return this.supervisor.stopListeners([id], 0);

@@ -1,26 +1,29 @@
 /**
- * Signals that stop servers. Owns this process's listeners for them, which are there only while a server is to be stopped by one;
- * knows nothing of what a server is.
+ * Signals that stop servers. Owns the process's listeners for these signals, which exist only while a signal is to stop
+ * a server. Does not know what a server is.
  */
 
 import { MillraceError } from '../errors.js';
 import { nothing } from '../log/quiet.js';
 import { print, readable } from '../log/report.js';
 
-/** How a server is stopped. */
+/** Options for stopping a server. */
 export interface StopOptions {
-  /** Milliseconds that outboxes have to drain. Default 5,000. */
+  /** Time in milliseconds for outboxes to be written. Default 5,000. */
   drain?: number;
 }
 
 /** What a signal stops. */
 export interface Stoppable {
   stop(options?: StopOptions): Promise<void>;
-  /** Resolves when it is stopped, by whomever. */
+  /** Resolves when it is stopped, for whatever reason. */
   readonly stopped: Promise<void>;
 }
 
-/** The signals that ask a process to end, with the exit codes that shells know. On Windows: Ctrl-Break, and a closed window. */
+/**
+ * The signals that ask a process to end, with the exit codes that shells use. On Windows: Ctrl-Break and a closed
+ * window.
+ */
 export const ENDING_SIGNALS: readonly (readonly [NodeJS.Signals, number])[] = [
   ['SIGINT', 130],
   ['SIGTERM', 143],
@@ -33,10 +36,10 @@ export const ENDING_SIGNALS: readonly (readonly [NodeJS.Signals, number])[] = [
 ];
 
 /**
- * The first signal stops the server, when it has started; the second one ends the process. When the last of these servers is
- * stopped, signals do what they did before.
+ * The first signal stops the server once it has started; the second one ends the process. When the last of these
+ * servers is stopped, signals have their previous effect again.
  *
- * @param starting a server that does not start is forgotten
+ * @param starting a server that fails to start is forgotten
  */
 export function stopOnSignals(starting: Promise<Stoppable>, options: StopOptions = {}): void {
   if (SERVERS.size === 0) listen();
@@ -64,7 +67,7 @@ function listen(): void {
       process.on(signal, heed);
       heeded.set(signal, heed);
     } catch {
-      // not every runtime has every signal on every platform
+      // a runtime may lack a signal on this platform
     }
   }
 }

@@ -1,6 +1,6 @@
-/** What `stats` and `getDebugState` return. */
+/** The results of `stats` and `getDebugState`. */
 
-/** A gateway at one moment. Counters run from when it was made, over all its starts and stops. */
+/** The state of a gateway at one moment. Counters run from the gateway's creation, over all its starts and stops. */
 export interface Stats {
   /** Connections open now, handshakes included. */
   connections: number;
@@ -64,11 +64,12 @@ export interface Stats {
   ioThreads: number;
   /** Errors that were reported to `onError`, or printed. */
   errors: number;
-  /** Bugs of ours that ended a connection. */
+  /** Internal errors that ended a connection. */
   panics: number;
   /**
-   * How long handlers took, promises included, sampled (the first of every 16 events of a batch, and every promise):
-   * entry `i` counts those below 2^i µs and not below half of it; the last also takes everything longer.
+   * How long handlers took, their promises included. Sampled: the first of every 16 events of a batch, and every
+   * promise. Entry `i` counts times below 2^i µs that the entry before does not count; the last entry also counts
+   * everything longer.
    */
   handlerTimes: number[];
   /** The link to other nodes, if there is one. */
@@ -80,45 +81,49 @@ export interface Stats {
 }
 
 /**
- * The link to other nodes at one moment. What was published here is `sent`, `queued`, `inFlight`, `dropped`, `unconfirmed` or
- * `refused`; what other nodes published to a channel subscribed here is `received` or `missed`.
+ * The link to other nodes at one moment. What was published on this node counts as `sent`, `queued`, `inFlight`,
+ * `dropped`, `unconfirmed` or `refused`. What other nodes published to a channel that has subscribers here counts as
+ * `received` or `missed`.
  */
 export interface BackplaneStats {
-  /** `connecting`: it has never been up; `lost`: it was, and is tried again. */
+  /** `connecting`: the link has never been up. `lost`: it was up, and Millrace tries to connect again. */
   state: 'connecting' | 'ready' | 'lost';
-  /** For how long it has been so. */
+  /** For how long the link has been in this state, in milliseconds. */
   sinceMs: number;
-  /** Messages that the server has taken. */
+  /** Messages that the server has confirmed. */
   sent: number;
   /** Messages that wait to be sent. */
   queued: number;
   /** Bytes of these. */
   queuedBytes: number;
-  /** Messages on their way, of which the server has not said yet that it has taken them. */
+  /** Messages that were sent and that the server has not confirmed yet. */
   inFlight: number;
-  /** Messages that were not sent: too many waited (the oldest are dropped), one was too large, or the gateway was stopped. */
+  /**
+   * Messages that were not sent because the queue was full (the oldest are dropped), because they were too large, or
+   * because the gateway was stopped.
+   */
   dropped: number;
-  /** Times that workers and Redis clients waited, because much was queued (`limits.backplaneFull`). */
+  /** How often workers and Redis clients waited because the queue was nearly full (`limits.backplaneFull`). */
   waits: number;
-  /** Messages that were on their way when the link was lost: the server may have taken them or not. */
+  /** Messages in flight when the link was lost. It is not known whether the server took them. */
   unconfirmed: number;
   /** Messages and subscriptions that the server refused. */
   refused: number;
-  /** Messages that came from other nodes, and from whoever else publishes. */
+  /** Messages that came from other nodes and from other publishers. */
   received: number;
-  /** Of these, those of nobody that is a node. */
+  /** Of these, messages from publishers that are not nodes. */
   foreign: number;
-  /** Messages of other nodes that were published and did not come, counted for each channel and pattern that is subscribed. */
+  /** Messages that other nodes published and that did not arrive, counted for each subscribed channel and pattern. */
   missed: number;
   /** Messages of other nodes that came a second time and were not delivered. */
   duplicates: number;
-  /** What came and was no message: cut, of another version, a text that is no UTF-8, or too long. */
+  /** Received data that was not a valid message: cut off, of another version, a text that is not UTF-8, or too long. */
   malformed: number;
   /** Times the link was lost. */
   losses: number;
   /** Channels and patterns that the server sends to this node. */
   subscriptions: number;
-  /** Those that are to be and are not yet. */
+  /** Channels and patterns whose subscription the server has not confirmed yet. */
   pendingSubscriptions: number;
 }
 
@@ -128,17 +133,17 @@ export interface WorkerStats {
   id: number;
   /** Connections pinned to it. */
   connections: number;
-  /** Events told to it so far. */
+  /** Events delivered to the worker so far. */
   events: number;
   /** Events waiting in its queue. */
   queuedEvents: number;
   /** Bytes of these. */
   queuedBytes: number;
-  /** As `handlerTimes` of all of them together. */
+  /** As `handlerTimes` of all workers together. */
   handlerTimes: number[];
   /**
-   * How long it left its doorbell unanswered, sampled (every eighth ring), in the same form: what its event loop was
-   * busy with before it came to its events.
+   * How long the worker's doorbell went unanswered, in the same form, sampled (every eighth ring). During this time its
+   * event loop was busy with other work.
    */
   loopDelays: number[];
 }
@@ -160,11 +165,11 @@ export type SocketState =
       workerId: number;
     }
   | {
-      /** The socket that it is an alias of, real or virtual. */
+      /** The socket that this one is an alias of, real or virtual. */
       targetSocketId: number;
-      /** What stands in front of its messages, if anything. */
+      /** The prefix of its messages, if it has one. */
       userPrefix?: Uint8Array;
-      /** The number that marks its messages, if any. */
+      /** The number that marks its messages, if it has one. */
       userData?: number;
     };
 

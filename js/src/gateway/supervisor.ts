@@ -1,9 +1,10 @@
 /**
- * Starting and stopping a gateway: its native side, workers and listeners, in order, with everything undone when a
- * step fails. Owns what is running; lives on the thread that calls `start`.
+ * Starts and stops a gateway: its native side, workers and listeners, in order. If a step fails, everything before it
+ * is undone. Owns what is running. Lives on the thread that calls `start`.
  */
 
-import { binding, type DialFailed, type NativeGateway, type Notice } from '../addon/binding.js';
+import { binding } from '../addon/binding.js';
+import type { DialFailed, NativeGateway, Notice } from '../addon/native-interface.js';
 import { type ErrorCode, MillraceError } from '../errors.js';
 import { Log, type LogPlan } from '../log/log.js';
 import { print, workerFailure } from '../log/report.js';
@@ -12,57 +13,62 @@ import { OWN_LIMITS } from '../options/limits.js';
 import { type GatewayPlan, type ListenerPlan, parseStartOptions, type StartPlan } from '../options/start-options.js';
 import { loadTls, type TlsPlan } from '../options/tls.js';
 import type { WorkerPlan } from '../options/worker-options.js';
+import type { WorkerGateway } from '../worker/dispatch.js';
 import { Host } from '../worker/host.js';
 import type { WorkerData } from '../worker/messages.js';
 import { Slot } from '../worker/slot.js';
 import { Dials } from './dials.js';
-import type { Gateway } from './gateway.js';
 import { watchInspector } from './inspector.js';
 
-/** What one call of `start` has begun. */
+/** What one call of `start` has started. */
 export interface Begun {
   addresses: string[];
   listeners: number[];
-  /** What those of the listeners that speak TLS go by. */
+  /** The TLS options of those listeners that speak TLS. */
   tls: Map<number, TlsPlan>;
+}
+
+/** The gateway that a supervisor starts and stops. */
+export interface SupervisedGateway extends WorkerGateway {
+  flushReplies(): void;
 }
 
 /** See the module. */
 export class Supervisor {
   readonly #native: NativeGateway;
-  readonly #gateway: Gateway;
+  readonly #gateway: SupervisedGateway;
   readonly #id: number;
   readonly #tickets = new Map<number, () => void>();
   readonly #dials: Dials;
   #slots: Slot[] = [];
   #hosts: Host[] = [];
-  /** What the first call fixed; undefined: not running. */
+  /** The options that the first call fixed. Undefined while the gateway does not run. */
   #fixed: Fixed | undefined;
-  /** Calls whose listeners are up, or that are under way. */
+  /** Calls whose listeners are up or being started. */
   #users = 0;
-  /** Calls of `start` wait for each other. */
+  /** Calls of `start` run one after the other. */
   #last: Promise<unknown> = Promise.resolve();
   #ending: Promise<void> | undefined;
   #whenStopped: (() => void) | undefined;
   readonly #whenLinked = new Set<() => void>();
 
-  constructor(native: NativeGateway, gateway: Gateway, id: number) {
+  constructor(native: NativeGateway, gateway: SupervisedGateway, id: number) {
     this.#native = native;
     this.#dials = new Dials(native);
     this.#gateway = gateway;
     this.#id = id;
   }
 
-  /** One call of `start`, after those before it. */
+  /** Runs one call of `start`, after the calls before it. */
   begin(options: unknown): Promise<Begun> {
     const begun = this.#last.then(() => this.#begin(options));
     this.#last = begun.catch(() => undefined);
     return begun;
   }
 
-  /** Undoes one call of `start`; the last one ends everything. */
+  /** Undoes one call of `start`. The last one ends the gateway. */
   async finish(begun: Begun, drainMs: number): Promise<void> {
-    // what a handler on this thread has sent goes before the goodbyes
+    // what a handler on this thread has sent goes out before connections are closed
     this.#gateway.flushReplies();
     this.#fixed?.log?.write('info', 'millrace::listener', 'stopping', { addresses: begun.addresses.join(', ') });
     await this.#stopListeners(begun.listeners, drainMs);
@@ -89,7 +95,7 @@ export class Supervisor {
   }
 
   /**
-   * Reads the TLS files of one call's listeners again; `plan`, if there is one, replaces what they go by.
+   * Reads the TLS files of one call's listeners again. `plan`, if given, replaces their options.
    *
    * @throws {MillraceError} ERR_MILLRACE_INVALID_TLS, if something does not work: everything stays as it was; also where
    *   no listener speaks TLS
@@ -157,7 +163,7 @@ export class Supervisor {
         throw alreadyStarted(name === 'ioThreads' || name === 'ioUring' ? name : `limits.${name}`);
       }
     }
-    // the native side knows the defaults, so it compares what the first call did not give
+    // the native side knows the defaults, so it compares the options that the first call left out
     this.#native.start({ ...fixed.gateway, ...plan.gateway }, () => this.#onNotice());
     return fixed;
   }
@@ -166,7 +172,7 @@ export class Supervisor {
     if (this.#native.isRunning()) {
       throw new MillraceError('ERR_MILLRACE_ALREADY_STARTED', 'another thread has started this gateway');
     }
-    // handlers on the calling thread share it with the application, which may be busy
+    // handlers on the calling thread share it with the application, which may keep it busy
     const onThisThread = plan.workers?.threads === 0;
     const gateway: GatewayPlan = onThisThread ? { workerTimeoutMs: 0, ...plan.gateway } : plan.gateway;
     const handlerTimeoutMs = plan.handlerTimeoutMs ?? OWN_LIMITS.handlerTimeoutMs;
@@ -175,7 +181,7 @@ export class Supervisor {
     try {
       await this.#startShards({ ...gateway, ...(backplane !== undefined && { backplane }) });
     } catch (error) {
-      // the log, too
+      // this ends the log, too
       this.#native.ended();
       throw error;
     }
@@ -187,11 +193,11 @@ export class Supervisor {
     return this.#fixed;
   }
 
-  /** A thread that ended may have left the gateway shutting down; that takes a moment. */
+  /** After a thread has ended, the gateway may still be shutting down for a moment. */
   async #startShards(gateway: Record<string, unknown>): Promise<void> {
     const deadline = performance.now() + SHUTDOWN_MS;
     for (;;) {
-      // what another thread's run of the gateway left behind
+      // notices of an earlier run that another thread started
       this.#native.takeNotices();
       try {
         this.#native.start(gateway, () => this.#onNotice());
@@ -203,7 +209,7 @@ export class Supervisor {
     }
   }
 
-  /** Waits for the link to other nodes, at most so long. */
+  /** Waits at most `ms` for the link to other nodes. */
   async #waitForLink(ms: number): Promise<void> {
     const deadline = performance.now() + ms;
     while (ms > 0 && this.#native.stats().backplane?.state !== 'ready') {
@@ -221,7 +227,7 @@ export class Supervisor {
     }
   }
 
-  /** The first worker alone, so that a broken module fails once; then the others side by side. */
+  /** Starts the first worker alone, so that a broken module fails once, then the others in parallel. */
   async #startWorkers(plan: WorkerPlan, fixed: Fixed, slots: Slot[], hosts: Host[]): Promise<void> {
     const { module, arg } = plan;
     const { handlerTimeoutMs } = fixed;
@@ -254,15 +260,12 @@ export class Supervisor {
     await Promise.all(slots.slice(1).map((slot) => slot.open()));
   }
 
-  /**
-   * Connects to a peer, as the native side takes it; `failed` is called if it is not reached. The id hangs up by
-   * `stopListeners`.
-   */
+  /** Connects to a peer. Calls `failed` if that fails. `stopListeners` with the returned id closes the connection. */
   dial(config: Record<string, unknown>, failed: (failure: DialFailed) => void): number {
     return this.#dials.begin(config, failed);
   }
 
-  /** Stops listeners, or hangs up, by their ids. */
+  /** Stops listeners, or closes connections that were dialled, by their ids. */
   stopListeners(ids: number[], drainMs: number): Promise<void> {
     this.#dials.forget(ids);
     return this.#stopListeners(ids, drainMs);
@@ -284,7 +287,7 @@ export class Supervisor {
 
   async #end(fixed: Fixed): Promise<void> {
     fixed.unwatch();
-    // the slots stay known: a worker that does not answer is given up here as at any other time
+    // the slots stay registered, so that a worker that does not answer is still ended
     const slots = this.#slots;
     const hosts = this.#hosts.splice(0);
     const ms = timeToStop(fixed);
@@ -333,7 +336,7 @@ export class Supervisor {
   #report(error: MillraceError): void {
     const { onError, log } = this.#fixed ?? {};
     this.#native.countError();
-    // where both are printed, once is enough
+    // if both would be printed, print the error once
     if (onError !== undefined || log?.isPrinted === false) {
       log?.write(BOUNDS_MET.has(error.code) ? 'warn' : 'error', 'millrace::report', error.message, {
         code: error.code,
@@ -349,7 +352,7 @@ export class Supervisor {
   }
 }
 
-/** A listener's options as the native side takes them, TLS files read. */
+/** A listener's plan in the form of the native side, with the contents of its TLS files. */
 async function readFiles({
   tls,
   ...rest
@@ -357,29 +360,29 @@ async function readFiles({
   return { plan: tls, config: { ...rest, tls: tls && (await loadTls(tls)) } };
 }
 
-/** How long I/O threads have to end before another start gives up waiting for them. */
+/** Time for I/O threads to end before another start gives up. */
 const SHUTDOWN_MS = 5_000;
 
-/** What the first call of `start` fixed. */
+/** The options that the first call of `start` fixed. */
 interface Fixed {
   gateway: GatewayPlan;
-  /** Equal for equal options. */
+  /** The same text for the same options. */
   backplane: string | undefined;
   handlerTimeoutMs: number;
   workerStartTimeoutMs: number;
   onError: ((error: MillraceError) => void) | undefined;
   unwatch: () => void;
   log: Log | undefined;
-  /** What was asked for, to compare with. */
+  /** The log options as they were given, for comparison. */
   asked: LogPlan;
 }
 
-/** How long a worker has to handle what waits. */
+/** Time for a worker to handle the events that wait, in milliseconds. */
 function timeToStop(fixed: Fixed | undefined): number {
   return fixed === undefined || fixed.handlerTimeoutMs === 0 ? OWN_LIMITS.handlerTimeoutMs : fixed.handlerTimeoutMs;
 }
 
-/** Reports of a bound that was met; the others are failures. */
+/** Errors that report a limit that was reached. All others are failures. */
 const BOUNDS_MET: ReadonlySet<ErrorCode> = new Set([
   'ERR_MILLRACE_ACCEPT_FAILED',
   'ERR_MILLRACE_BACKPLANE_DROPPED',

@@ -1,17 +1,18 @@
-/** What the functions take: payloads, names and whom they mean. */
+/** The arguments of the messaging functions: payloads, names and targets. */
 
 /** A message or value. A string is a text message, bytes are a binary one. */
 export type Data = string | Uint8Array | ArrayBuffer;
 
-/** The name of a channel or key. Names are bytes: a string is its UTF-8. The empty name is valid. */
+/** The name of a channel or key. Names are bytes; a string is encoded as UTF-8. The empty name is valid. */
 export type Name = string | Uint8Array | ArrayBuffer;
 
 /**
- * Every channel that a glob matches: `*` is any bytes, `?` any one, `[a-c]` one of a set, `[^a]` one not in it, `\`
- * takes the next byte as it is. At most 1,024 bytes; a string is its UTF-8, and `?` is one byte of it.
+ * A glob that stands for every channel that it matches. `*` matches any bytes, `?` one byte, `[a-c]` one byte of a set,
+ * `[^a]` one byte that is not in it, and `\` takes the next byte literally. At most 1,024 bytes. A string is encoded as
+ * UTF-8, and `?` matches one byte of that.
  */
 export interface Pattern {
-  /** Its text. */
+  /** The text of the glob. */
   pattern: Name;
 }
 
@@ -20,6 +21,6 @@ export type Target = number | Name | (number | Name)[];
 
 /** Options of `send`. */
 export interface SendOptions {
-  /** Sockets that are left out, with all virtual sockets that resolve to them. */
+  /** Sockets that are left out, and all virtual sockets that resolve to them. */
   except?: number | number[];
 }

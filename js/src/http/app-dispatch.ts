@@ -1,6 +1,7 @@
 /**
- * One request on its way through an app: middlewares, then the first route that matches and does not pass it on, then
- * 404, 405 or the answer to OPTIONS; error handlers when something fails. Owns the order, and who is waited for.
+ * Takes one request through an app: middlewares, then the first route that matches and does not pass it on, then 404,
+ * 405 or the answer to OPTIONS, and error handlers when something fails. Owns the order, and which promises are waited
+ * for.
  */
 
 import { MillraceError } from '../errors.js';
@@ -16,23 +17,23 @@ import { answers, isErrorHandler, paramsOf, type Table, type Target } from './ta
 export class Dispatch implements Progress {
   readonly #exchange: HttpExchange;
   readonly #table: Table;
-  /** As patterns are compared with it. */
+  /** The path in the form in which patterns match it. */
   readonly #path: string;
   readonly #targets: readonly Target[];
   readonly #req: Request;
   readonly #res: Response;
-  /** What comes next: a middleware, then a route, and within the present route a handler. */
+  /** What comes next: a middleware, then a route, and within the current route a handler. */
   #middleware = 0;
   #target = 0;
   #handlers: (Handler | ErrorHandler)[] = NO_HANDLERS;
   #handler = 0;
-  /** The next error handler; -1: nothing has failed. */
+  /** The next error handler. -1: nothing has failed. */
   #errorHandler = -1;
-  /** Counts the calls of handlers: a `next` is good once, and only until the following call. */
+  /** Counts the calls of handlers. A `next` works once, and only until the following call. */
   #turn = 0;
-  /** Promises of handlers that are pending. */
+  /** How many promises of handlers are pending. */
   #pending = 0;
-  /** What nobody has handled, while the caller can still be told by throwing it. */
+  /** An error that no handler has handled, while it can still be thrown to the caller. */
   #failure: { error: unknown } | undefined;
   #begun = false;
   #resolve: (() => void) | undefined;
@@ -50,10 +51,10 @@ export class Dispatch implements Progress {
   }
 
   /**
-   * Runs the handlers. The promise is settled when the answer has begun and no handler's promise is pending.
+   * Runs the handlers. The promise settles when the answer has begun and no handler's promise is pending.
    *
-   * @param bodyBytes the most that a body may have
-   * @throws what a handler threw and no error handler dealt with; the answer has been given
+   * @param bodyBytes the size limit of the body, in bytes
+   * @throws the error that a handler threw and no error handler handled; the answer has been sent
    */
   run(bodyBytes: number): void | Promise<void> {
     const waitsForBody = this.#exchange.hasBody && this.#isHandled() && this.#receive(bodyBytes);
@@ -72,12 +73,12 @@ export class Dispatch implements Progress {
     if (this.#pending === 0) this.#finish();
   }
 
-  /** Something that the answer needs is pending; if it fails, that is as if a handler had. */
+  /** Waits for work that the answer needs. If it fails, the request fails as if a handler had. */
   wait(work: Promise<unknown>): void {
     this.#await(work);
   }
 
-  /** Something that a handler began has failed, and nobody has caught it. */
+  /** Handles an error of work that a handler began and that no code has caught. */
   failLater(error: unknown): void {
     this.#fail(error);
   }
@@ -87,12 +88,12 @@ export class Dispatch implements Progress {
     this.#reject = undefined;
   }
 
-  /** Whether anybody may look at the body. */
+  /** Whether any handler may read the body. */
   #isHandled(): boolean {
     return this.#table.middlewares.length > 0 || this.#targets.length > 0;
   }
 
-  /** Takes the body. Whether it is still to come, and the handlers with it. */
+  /** Reads the body. Returns whether it has not arrived yet, so that the handlers wait for it. */
   #receive(bodyBytes: number): boolean {
     const bytes = this.#exchange.bodyNow();
     if (bytes === undefined) {
@@ -189,9 +190,9 @@ export class Dispatch implements Progress {
     if (this.#pending === 0 && this.#res.headersSent) this.#finish();
   }
 
-  /** Something failed: the route's own error handlers, then those of the app, then the answer that says so. */
+  /** Handles an error: by the route's own error handlers, then by the app's, then with an answer of that status. */
   #fail(error: unknown): void {
-    // handlers that ran before have no say any more
+    // calls of `next` by earlier handlers have no effect any more
     this.#turn += 1;
     if (!this.#res.headersSent) {
       const handler = this.#nextErrorHandler();
@@ -201,7 +202,7 @@ export class Dispatch implements Progress {
       }
     }
     const status = statusOf(error);
-    // before the answer, which settles what the caller waits for
+    // before the answer, which resolves the promise that the caller waits for
     if ((status >= 500 || this.#res.headersSent) && !this.#hasLeft(error)) this.#report(error);
     this.#res.fail(status, statusText(status));
   }
@@ -238,13 +239,13 @@ export class Dispatch implements Progress {
     }
   }
 
-  /** Whether it failed because the client left. */
+  /** Whether the error is a consequence of the client's leaving. */
   #hasLeft(error: unknown): boolean {
     const { name, code } = Object(error) as { name?: unknown; code?: unknown };
     return this.#exchange.hasLeft && (name === 'AbortError' || code === 'ERR_MILLRACE_REQUEST_ABORTED');
   }
 
-  /** Tells the caller, who tells the application. */
+  /** Reports an error to the caller, which reports it to the application. */
   #report(error: unknown): void {
     if (!this.#begun) {
       this.#failure ??= { error };
@@ -257,11 +258,11 @@ export class Dispatch implements Progress {
     }
   }
 
-  /** No handler answered. */
+  /** Answers a request that no handler has answered. */
   #nobody(): void {
     const { method } = this.#req;
     const methods = this.#table.methodsOf(this.#path);
-    // a route that matched has passed the request on
+    // a matching route has passed the request on
     const isPassedOn = methods.has('*') || methods.has(method) || (method === 'HEAD' && methods.has('GET'));
     if (this.#path !== '*' && (methods.size === 0 || isPassedOn)) {
       this.#res.status(404).text(statusText(404));
@@ -281,7 +282,7 @@ function tooLarge(bytes: number, cause?: unknown): HttpError {
   return new HttpError(413, `the body has more than ${bytes} bytes`, { cause });
 }
 
-/** The value of `Allow`. */
+/** The value of the `Allow` header. */
 function allowed(methods: Set<string>): string {
   const all = new Set(methods);
   if (all.delete('*')) for (const method of COMMON) all.add(method);

@@ -1,4 +1,4 @@
-/** A request, as handlers see it. Owns what is worked out of it on first use; answers nothing. */
+/** A request in the form for handlers. Parses its parts when they are first read. Sends no answer. */
 
 import { readable } from '../log/report.js';
 import type { HttpExchange } from '../worker/exchange.js';
@@ -10,38 +10,41 @@ import type { Params } from './pattern.js';
 import { type Fields, parseForm, parseQuery } from './query.js';
 import { HttpError } from './status.js';
 
-/** Where a request came from. */
+/** The client of a request. */
 export interface ClientInfo {
-  /** Always -1: connections belong to native threads, there is no descriptor to hand out. */
+  /** Always -1: connections belong to native threads, so there is no descriptor. */
   readonly fd: number;
-  /** As `req.ip`. */
+  /** The same as `req.ip`. */
   readonly address: string;
   /** The client's port; 0 on a unix socket. */
   readonly port: number;
 }
 
-/** What a request knows of its app. */
+/** The app of a request. */
 export interface RequestApp {
   /** The value of a setting. */
   get(name: string): unknown;
 }
 
-/** @internal What an app has settled for all its requests. */
+/** @internal Settings of an app that apply to all its requests. */
 export interface RequestTerms {
   readonly app: RequestApp;
   readonly jsonBody: boolean;
   readonly cookieSecrets: readonly string[];
 }
 
-/** One request. Headers, query, cookies and body are parsed when they are first read. `Path` has the parameters of its path. */
+/**
+ * One request. Headers, query, cookies and body are parsed when they are first read. `Path` is the type of its path's
+ * parameters.
+ */
 export class Request<Path = Params> {
-  /** As sent: `'GET'`. */
+  /** The method as sent: `'GET'`. */
   readonly method: string;
   /** The target as sent: `'/users?page=2'`. */
   readonly url: string;
-  /** The target without its query, not decoded: `'/users'`. In mounted routers, too, the whole path. */
+  /** The target without its query, not decoded: `'/users'`. Mounted routers get the whole path, too. */
   readonly path: string;
-  /** The parameters of the pattern that matched, decoded. */
+  /** The decoded parameters of the pattern that matched. */
   params: Path;
 
   /** @internal */
@@ -69,21 +72,21 @@ export class Request<Path = Params> {
   #signal: AbortSignal | undefined;
 
   static {
-    // here, because only the class can read whose request it is
+    // here, because only this class can read which request an instance belongs to
     refuseMissing(Request.prototype, 'req', (self) => (#failing in self ? self.#failing : undefined));
   }
 
-  /** @internal Who is told from now on what fails later. */
+  /** @internal Sets the handler of later failures. */
   tell(failing: Failing): void {
     this.#failing = failing;
   }
 
-  /** @internal The body has come. */
+  /** @internal Sets the body. */
   receive(bytes: Uint8Array): void {
     this.#bytes = bytes;
   }
 
-  /** The query: `+` is a blank, the last of several values counts, a name without `=` is empty. */
+  /** The query. `+` is a space, the last of several values counts, and a name without `=` has an empty value. */
   get query(): Fields {
     if (this.#query === undefined) {
       const start = this.url.indexOf('?');
@@ -92,26 +95,29 @@ export class Request<Path = Params> {
     return this.#query;
   }
 
-  /** By name in lower case. Several lines of a header are joined by a comma; those of `cookie` by a semicolon. */
+  /**
+   * The headers by name in lower case. Several lines of one header are joined with commas, those of `cookie` with
+   * semicolons.
+   */
   get headers(): Record<string, string> {
     this.#headers ??= joinedHeaders(this.#exchange.headerList);
     return this.#headers;
   }
 
-  /** The target as sent, whatever a middleware made of `url`. */
+  /** The target as sent, even if a middleware has changed `url`. */
   get originalUrl(): string {
     return this.#exchange.target;
   }
 
-  /** The app that handles it, for its settings. */
+  /** The app that handles the request, for its settings. */
   get app(): RequestApp {
     return this.#terms.app;
   }
 
   /**
-   * A header; its name in any case. `Referer` and `Referrer` are one.
+   * Returns a header. The name may be in any case. `Referer` and `Referrer` are the same.
    *
-   * @throws {TypeError} if the name is no text
+   * @throws {TypeError} if the name is not a string
    */
   get(name: string): string | undefined {
     if (typeof name !== 'string') throw new TypeError(`get: argument 'name' must be a text, not ${readable(name)}`);
@@ -120,22 +126,23 @@ export class Request<Path = Params> {
     return this.headers[key];
   }
 
-  /** As `get`. */
+  /** The same as `get`. */
   header(name: string): string | undefined {
     return this.get(name);
   }
 
   /**
-   * Whether the body is of one of these types: which of them, `false` if of none, `null` without a body. A type is
-   * `'application/json'`, `'text/*'`, `'+json'` or an extension such as `'json'`.
+   * Returns which of these types the body has, `false` if none, or `null` without a body. A type is
+   * `'application/json'`, `'text/*'`, `'+json'`, or an extension such as `'json'`.
    */
   is(...types: (string | string[])[]): string | false | null {
     return typeOfBody(this.headers, this.#exchange.hasBody, types);
   }
 
   /**
-   * Which of these content types the client likes best, by its `Accept`; `false` if none. A type is `'text/html'` or an
-   * extension such as `'html'`. Without any: all that it accepts, the best first.
+   * Returns which of these content types the client prefers according to its `Accept` header, or `false` if it accepts
+   * none. A type is `'text/html'` or an extension such as `'html'`. Without arguments: all that the client accepts, the
+   * most preferred first.
    */
   accepts(): string[];
   accepts(...types: [string | string[], ...string[]]): string | false;
@@ -164,7 +171,7 @@ export class Request<Path = Params> {
     return accepted(this.headers, 'languages', languages);
   }
 
-  /** The cookies that the client sent, decoded; with the app's `cookieSecret`, without those that are signed. */
+  /** The client's cookies, decoded. If the app has a `cookieSecret`, signed cookies are not among them. */
   get cookies(): Fields {
     if (this.#cookies === undefined) {
       const { cookieSecrets } = this.#terms;
@@ -175,7 +182,7 @@ export class Request<Path = Params> {
   }
 
   /**
-   * The signed cookies that the client sent, without their signature; `false` in place of one whose signature is wrong.
+   * The client's signed cookies without their signatures. A cookie whose signature is wrong is `false`.
    *
    * @throws {MillraceError} ERR_MILLRACE_NO_COOKIE_SECRET if the app has no `cookieSecret`
    */
@@ -187,8 +194,8 @@ export class Request<Path = Params> {
   }
 
   /**
-   * The body as text, decoded as UTF-8. With `app.set('json body', true)` a JSON body is the value that it stands for,
-   * if it is valid. May be replaced.
+   * The body as text, decoded as UTF-8. After `app.set('json body', true)`, a valid JSON body is its parsed value. May
+   * be assigned.
    */
   get body(): unknown {
     if (this.#body === undefined) {
@@ -198,7 +205,7 @@ export class Request<Path = Params> {
     return this.#body.value;
   }
 
-  /** Replaces it. */
+  /** Replaces the body. */
   set body(value: unknown) {
     this.#body = { value };
   }
@@ -209,13 +216,13 @@ export class Request<Path = Params> {
     return this.#text;
   }
 
-  /** The body as it came. */
+  /** The body as bytes. */
   get bytes(): Uint8Array {
     return this.#bytes;
   }
 
   /**
-   * The value of a JSON body; `null` if it is empty, undefined if the content type is not JSON.
+   * The parsed value of a JSON body. `null` if the body is empty, undefined if the content type is not JSON.
    *
    * @throws {HttpError} 400 if it is not valid
    */
@@ -229,7 +236,7 @@ export class Request<Path = Params> {
   }
 
   /**
-   * The fields of a form that was sent as `application/x-www-form-urlencoded`, else undefined.
+   * The fields of a form with the content type `application/x-www-form-urlencoded`. Undefined for other content types.
    *
    * @throws {HttpError} 400 if an escape is invalid
    */
@@ -245,7 +252,7 @@ export class Request<Path = Params> {
     return this.#form;
   }
 
-  /** `'HTTP/1.1'`, `'HTTP/1.0'` or `'HTTP/2.0'`. */
+  /** The version: `'HTTP/1.1'`, `'HTTP/1.0'` or `'HTTP/2.0'`. */
   get httpVersion(): string {
     return `HTTP/${this.#exchange.httpVersion}`;
   }
@@ -260,17 +267,17 @@ export class Request<Path = Params> {
     return { fd: -1, address: this.#exchange.ip, port: this.#exchange.port };
   }
 
-  /** The host that was asked for, without a port; undefined if the request names none. */
+  /** The requested host without its port. Undefined if the request names no host. */
   get hostname(): string | undefined {
     const { host } = this.#exchange;
-    // a colon within brackets is an IPv6 address's own
+    // colons within brackets belong to an IPv6 address
     const colon = host.indexOf(':', host.startsWith('[') ? host.indexOf(']') : 0);
     return (colon < 0 ? host : host.slice(0, colon)) || undefined;
   }
 
   /**
-   * `'https'` over TLS, else `'http'`. Of a request by a proxy that the listener trusts (`trustProxy`): what its
-   * `X-Forwarded-Proto` says.
+   * `'https'` over TLS, else `'http'`. For a request from a proxy that the listener trusts (`trustProxy`): the value of
+   * `X-Forwarded-Proto`.
    */
   get protocol(): string {
     const { encrypted, isForwarded } = this.#exchange;
@@ -323,7 +330,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new HttpError(400, `the body is no JSON: ${readable(cause)}`, { cause });
+    throw new HttpError(400, `the body is not valid JSON: ${readable(cause)}`, { cause });
   }
 }
 
@@ -337,5 +344,5 @@ function parsedOr(text: string): unknown {
 
 const NO_BYTES = new Uint8Array(0);
 
-/** `application/json`, and types made of it: `application/problem+json`. */
+/** `application/json`, and types with the suffix `+json`, such as `application/problem+json`. */
 const JSON_TYPE = /application\/json|\+json\s*(?:;|$)/;

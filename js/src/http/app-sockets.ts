@@ -1,49 +1,49 @@
-/** The WebSockets of an app: which handlers a connection has, by its path. Owns the sockets that are open. */
+/** The WebSockets of an app: finds the handlers of a connection by its path. Owns the open sockets. */
 
 import { type Gateway, threadGateway } from '../gateway/gateway.js';
 import type { Data, Name, SendOptions } from '../gateway/target.js';
 import { readAnswer } from '../worker/admission.js';
-import type { OpenAnswer, OpenRequest, Rejection } from '../worker/module.js';
+import type { OpenAnswer, OpenRequest, Rejection } from '../worker/open-request.js';
 import { checkPattern, comparable, type Params, Pattern } from './pattern.js';
 import { type Fields, parseQuery } from './query.js';
 
 /**
- * What happens on the sockets of a path. A promise is waited for: events of one socket come one at a time. `Data` is what
- * handlers remember in `socket.data`, `Path` has the parameters of the path.
+ * The handlers of the sockets on a path. Events of one socket are handled one at a time: the next one waits for a
+ * promise that a handler returns. `Data` is the type of `socket.data`, `Path` that of the path's parameters.
  */
 export interface SocketHandlers<Data = unknown, Path = Params> {
   /**
-   * Before the upgrade is answered. `false` refuses with 403, `{status, headers, body}` with that answer; anything else
-   * accepts, `{protocol, token, headers}` with a subprotocol, a token or headers.
+   * Called before the upgrade is answered. `false` refuses with 403, and `{ status, headers, body }` with that answer.
+   * Everything else accepts; `{ protocol, token, headers }` also sets a subprotocol, a token or headers.
    */
   open?(socket: Socket<Data, Path>, request: OpenRequest): OpenAnswer | Promise<OpenAnswer>;
-  /** A message, if there is no handler of its kind: a string, or bytes. */
+  /** Called with a message of a kind that has no handler of its own: a string or bytes. */
   message?(socket: Socket<Data, Path>, message: string | Uint8Array): void | Promise<void>;
-  /** A text message. */
+  /** Called with a text message. */
   text?(socket: Socket<Data, Path>, text: string): void | Promise<void>;
-  /** A binary message. */
+  /** Called with a binary message. */
   binary?(socket: Socket<Data, Path>, data: Uint8Array): void | Promise<void>;
-  /** The socket is gone. Not called if the worker that accepted it is gone, too. */
+  /** Called when the socket is closed. Not called if the worker that accepted it has ended. */
   close?(socket: Socket<Data, Path>, code: number, reason: string): void | Promise<void>;
-  /** The socket's outbox was congested and no longer is. */
+  /** Called when the socket's outbox was congested and is no longer. */
   drain?(socket: Socket<Data, Path>): void | Promise<void>;
 }
 
-/** A WebSocket of an app. `Attached` is what its handlers remember, `Path` has the parameters of its path. */
+/** A WebSocket of an app. `Attached` is the type of `data`, `Path` that of the path's parameters. */
 export class Socket<Attached = unknown, Path = Params> {
-  /** The socket id, for the functions of `millrace`. */
+  /** The socket id, for use with the functions of `millrace`. */
   readonly id: number;
   /** The client's address; empty on a unix socket. */
   readonly ip: string;
-  /** The headers of the request that opened it, by name in lower case. */
+  /** The headers of the request that opened the socket, by name in lower case. */
   readonly headers: Record<string, string>;
-  /** The path that it was opened with, not decoded. */
+  /** The path of that request, not decoded. */
   readonly path: string;
-  /** The query that it was opened with. */
+  /** The query of that request. */
   readonly query: Fields;
-  /** The parameters of its path, decoded. */
+  /** The decoded parameters of the path. */
   readonly params: Path;
-  /** Anything that handlers want to remember: undefined until one sets it, `open` for instance. It stays in this worker. */
+  /** A value of the handlers' own. Undefined until a handler, such as `open`, sets it. It stays in this worker. */
   data: Attached = undefined as Attached;
   readonly #gateway: Gateway;
 
@@ -59,27 +59,27 @@ export class Socket<Attached = unknown, Path = Params> {
     this.params = params;
   }
 
-  /** Sends a message: a string as text, bytes as binary. Returns 1, or 0 if the socket is gone. */
+  /** Sends a message: a string as text, bytes as binary. Returns 1, or 0 if the socket is closed. */
   send(data: Data): number {
     return this.#gateway.send(this.id, data);
   }
 
-  /** Subscribes to a channel. */
+  /** Subscribes the socket to a channel. */
   subscribe(channel: Name): void {
     this.#gateway.subscribe(this.id, channel);
   }
 
-  /** Ends one subscription to a channel. */
+  /** Ends one subscription of the socket to a channel. */
   unsubscribe(channel: Name): void {
     this.#gateway.unsubscribe(this.id, channel);
   }
 
-  /** Sends a message to all others in a channel. Returns how many deliveries were posted. */
+  /** Sends a message to all other sockets in a channel. Returns how many deliveries were posted. */
   publish(channel: Name, data: Data, options: SendOptions = { except: this.id }): number {
     return this.#gateway.send(channel, data, options);
   }
 
-  /** Closes it, after what was sent before. */
+  /** Closes the socket, after everything that was sent before. */
   close(code?: number, reason?: string): boolean {
     return this.#gateway.close(this.id, code, reason);
   }
@@ -91,12 +91,12 @@ export class Sockets {
   readonly #open = new Map<number, { socket: Socket; handlers: SocketHandlers }>();
   #gateway: Gateway | undefined;
 
-  /** The gateway that the sockets belong to. */
+  /** Sets the gateway that the sockets belong to. */
   belongTo(gateway: Gateway): void {
     this.#gateway = gateway;
   }
 
-  /** Adds a path. @throws {TypeError} if an argument is wrong */
+  /** Adds the handlers of a path. @throws {TypeError} if an argument is wrong */
   add(path: string, handlers: SocketHandlers): void {
     const pattern = new Pattern(checkPattern(path), true);
     if (typeof handlers !== 'object' || handlers === null) throw new TypeError('ws: the handlers must be an object');
@@ -108,7 +108,7 @@ export class Sockets {
     this.#routes.push({ pattern, handlers });
   }
 
-  /** `handleOpen`. */
+  /** Handles `handleOpen`. */
   open(id: number, ip: string, request: OpenRequest): OpenAnswer | Promise<OpenAnswer> {
     let path: string;
     try {
@@ -126,7 +126,7 @@ export class Sockets {
         return this.#admit(socket, handlers, answer as OpenAnswer, request);
       }
       return (answer as Promise<OpenAnswer>).then((settled) => {
-        // refused meanwhile, because it took too long, or its close is under way
+        // it was refused meanwhile because it took too long, or its close event is on the way
         if (gateway.getDebugState('sockets', id) === undefined) {
           setTimeout(() => this.#open.delete(id), CLOSE_MS).unref();
         }
@@ -137,16 +137,16 @@ export class Sockets {
   }
 
   /**
-   * From now on the socket's events have handlers, unless it was refused: then none come.
+   * Remembers the socket, so that its events find their handlers, unless the answer refuses it.
    *
-   * @throws {TypeError} if the answer is none, which refuses it, too
+   * @throws {TypeError} if the answer is not valid, which refuses the socket, too
    */
   #admit(socket: Socket, handlers: SocketHandlers, answer: OpenAnswer, request: OpenRequest): OpenAnswer {
     if (readAnswer(answer, request).accepted) this.#open.set(socket.id, { socket, handlers });
     return answer;
   }
 
-  /** `handleTextMessage` and `handleBinaryMessage`. */
+  /** Handles `handleTextMessage` and `handleBinaryMessage`. */
   message(id: number, message: string | Uint8Array): void | Promise<void> {
     const found = this.#open.get(id);
     if (found === undefined) return undefined;
@@ -154,19 +154,19 @@ export class Sockets {
     if (typeof message === 'string' && handlers.text !== undefined) return handlers.text(socket, message);
     if (typeof message !== 'string' && handlers.binary !== undefined) return handlers.binary(socket, message);
     if (handlers.message !== undefined) return handlers.message(socket, message);
-    // as without an app: nobody takes such messages
+    // as without a handler in a worker module: the connection is closed
     socket.close(1011, 'no handler');
     return undefined;
   }
 
-  /** `handleClose`. */
+  /** Handles `handleClose`. */
   close(id: number, code: number, reason: string): void | Promise<void> {
     const found = this.#open.get(id);
     this.#open.delete(id);
     return found?.handlers.close?.(found.socket, code, reason);
   }
 
-  /** `handleDrain`. */
+  /** Handles `handleDrain`. */
   drain(id: number): void | Promise<void> {
     const found = this.#open.get(id);
     return found?.handlers.drain?.(found.socket);
@@ -179,5 +179,5 @@ function refusal(status: number, body: string): Rejection {
 
 const EVENTS = ['open', 'message', 'text', 'binary', 'close', 'drain'];
 
-/** How long the close of a socket that is gone may take to come. */
+/** How long the close event of a closed socket may take to arrive, in milliseconds. */
 const CLOSE_MS = 10_000;

@@ -1,11 +1,11 @@
-/** An app: a router with settings that answers requests and takes sockets. Owns how it meets the gateway. */
+/** An app: a router with settings that answers requests and handles sockets. Connects these to the gateway. */
 
 import type { Gateway } from '../gateway/gateway.js';
 import type { StopOptions } from '../gateway/signals.js';
 import type { Data } from '../gateway/target.js';
 import { readable } from '../log/report.js';
 import { EXCHANGE_HANDLER, type HttpExchange } from '../worker/exchange.js';
-import type { OpenAnswer, OpenRequest } from '../worker/module.js';
+import type { OpenAnswer, OpenRequest } from '../worker/open-request.js';
 import { Dispatch } from './app-dispatch.js';
 import { Request, type RequestTerms } from './app-request.js';
 import { type SocketHandlers, Sockets } from './app-sockets.js';
@@ -19,25 +19,25 @@ import { type RouteHandlers, Routes, routerChanges } from './router.js';
 import { statusText } from './status.js';
 import { Table } from './table.js';
 
-/** What an app is made with. */
+/** Options of an app. */
 export interface AppOptions {
   /**
-   * What cookies are signed with (`res.cookie(…, { signed: true })`, `req.signedCookies`). Of several the first one signs, and
-   * each is believed: so a secret can be replaced.
+   * The secret or secrets that sign cookies (`res.cookie(…, { signed: true })`, `req.signedCookies`). The first one
+   * signs; signatures of all of them are valid, so that a secret can be replaced.
    */
   cookieSecret?: string | readonly string[] | undefined;
 }
 
-/** Settings that mean something; others are only remembered. */
+/** The settings that have an effect. Others are only stored. */
 export interface Settings {
   /** Whether `req.body` of a JSON request is the parsed value. Default false: it is text. */
   'json body': boolean;
-  /** The most bytes that a body may have; more is answered with 413. Default 1 MiB. */
+  /** The size limit of a body in bytes. A larger body is answered with 413. Default 1 MiB. */
   'body limit': number;
 }
 
 /**
- * An app. Listens by itself, with its handlers on the calling thread, or is the default export of a worker module.
+ * An app. It listens with its handlers on the calling thread, or is the default export of a worker module.
  *
  * @example
  * ```ts
@@ -55,7 +55,7 @@ export class App extends Routes<unknown> {
   #bodyLimit = BODY_LIMIT;
   #terms: RequestTerms | undefined;
   #table: Table | undefined;
-  /** What `routerChanges` was when the table was made. */
+  /** The value of `routerChanges` when the table was made. */
   #madeAt = -1;
   #gateway: Gateway | undefined;
 
@@ -71,7 +71,7 @@ export class App extends Routes<unknown> {
   /**
    * Changes a setting.
    *
-   * @throws {TypeError} if the value is none for the setting
+   * @throws {TypeError} if the value is not valid for the setting
    */
   set<K extends keyof Settings>(name: K, value: Settings[K]): this;
   set(name: string, value: unknown): this;
@@ -91,17 +91,17 @@ export class App extends Routes<unknown> {
     return this;
   }
 
-  /** `set(name, true)`. */
+  /** The same as `set(name, true)`. */
   enable(name: string): this {
     return this.set(name, true);
   }
 
-  /** `set(name, false)`. */
+  /** The same as `set(name, false)`. */
   disable(name: string): this {
     return this.set(name, false);
   }
 
-  /** With a name alone: the value of a setting. With handlers: as in `Router`. */
+  /** With only a name: returns the value of a setting. With handlers: as in `Router`. */
   override get(name: string): unknown;
   override get<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path>): this;
   override get<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path>): unknown {
@@ -111,8 +111,8 @@ export class App extends Routes<unknown> {
   }
 
   /**
-   * Takes WebSockets on a path. A path that no call names is refused with 404. `Attached` is what `socket.data` is to be; who names
-   * it and wants the parameters typed, too, names the path behind it.
+   * Accepts WebSockets on a path. A handshake on any other path is refused with 404. `Attached` is the type of
+   * `socket.data`. To type the parameters as well, pass the path's type as the second argument.
    *
    * @throws {TypeError} naming what is wrong
    * @example
@@ -132,9 +132,9 @@ export class App extends Routes<unknown> {
   }
 
   /**
-   * Listens, with the handlers on this thread. Returns at once: `callback` or `server.ready` tells when it listens. Port
-   * 0 picks a free one, which `server.address` tells. The host is an IP address or `localhost`; default: every IPv4
-   * interface.
+   * Listens, with the handlers on this thread. Returns at once; `callback` and `server.ready` report when it listens.
+   * Port 0 picks a free port, which is in `server.address`. The host is an IP address or `localhost`. Default: every
+   * IPv4 interface.
    *
    * @throws {TypeError} naming the argument that is wrong
    */
@@ -174,7 +174,7 @@ export class App extends Routes<unknown> {
     return runFor(new Dispatch(exchange, this.#table as Table, whole, req, res), run, this.#bodyLimit);
   };
 
-  /** @internal In a worker. */
+  /** @internal Called in a worker. */
   readonly handleStart = (_arg: unknown, gateway: Gateway): void => {
     this.#sockets.belongTo(gateway);
   };
@@ -186,7 +186,7 @@ export class App extends Routes<unknown> {
     _headers: Record<string, string>,
     request: OpenRequest,
   ): OpenAnswer<Data> | Promise<OpenAnswer<Data>> =>
-    // whatever its token is: no handler of an app gets it
+    // the type of the token does not matter: no handler of an app gets it
     this.#sockets.open(id, ip, request) as OpenAnswer<Data> | Promise<OpenAnswer<Data>>;
 
   /** @internal */
@@ -213,7 +213,7 @@ function run(dispatch: Dispatch, bodyLimit: number): void | Promise<void> {
   return dispatch.run(bodyLimit);
 }
 
-/** The path of a target, which may be a whole URL. */
+/** The path of a target, which may be an absolute URL. */
 function pathOf(target: string): string {
   const query = target.indexOf('?');
   const path = query < 0 ? target : target.slice(0, query);

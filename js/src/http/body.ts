@@ -1,21 +1,23 @@
-/** Middlewares that programs written for Express use to have `req.body` parsed. Own no parser. */
+/** Middlewares with which programs written for Express have `req.body` parsed. The parsers are those of the request. */
 
 import { readable } from '../log/report.js';
 import type { Handler } from './router.js';
 import { HttpError } from './status.js';
 
-/** What the body middlewares take. */
+/** Options of the body middlewares. */
 export interface BodyOptions {
-  /** The most bytes that the body may have; more is answered with 413. Default, and never more than: the app's `body limit`. */
+  /**
+   * The size limit of a body in bytes. A larger body is answered with 413. Default and maximum: the app's `body limit`.
+   */
   limit?: number;
-  /** Accepted for Express's sake. Names with brackets stay as they are. */
+  /** Accepted for compatibility with Express. Names with brackets are not parsed. */
   extended?: boolean;
 }
 
 /**
- * Makes `req.body` of a JSON request the parsed value; invalid JSON is answered with 400.
+ * Parses the body of a JSON request into `req.body`. Invalid JSON is answered with 400.
  *
- * @throws {TypeError} if the limit is no number of bytes
+ * @throws {TypeError} if the limit is not a number of bytes
  */
 export function json(options: BodyOptions = {}): Handler {
   const limit = limitOf(options, 'json');
@@ -27,9 +29,9 @@ export function json(options: BodyOptions = {}): Handler {
 }
 
 /**
- * Makes `req.body` of a form the object of its fields; invalid escapes are answered with 400.
+ * Parses the body of a form into an object in `req.body`. Invalid escapes are answered with 400.
  *
- * @throws {TypeError} if the limit is no number of bytes
+ * @throws {TypeError} if the limit is not a number of bytes
  */
 export function urlencoded(options: BodyOptions = {}): Handler {
   const limit = limitOf(options, 'urlencoded');

@@ -1,4 +1,4 @@
-/** Cookies of an app: reading them, writing them and their signatures. Knows no request and no response. */
+/** Cookies of an app: reads them, writes them, and signs them. Does not know requests and responses. */
 
 import { parse, type SerializeOptions, serialize } from 'cookie';
 import { sign, unsign } from 'cookie-signature';
@@ -6,36 +6,39 @@ import { MillraceError } from '../errors.js';
 import { readable } from '../log/report.js';
 import { type Fields, unescapeKindly } from './query.js';
 
-/** What `res.cookie` takes beside name and value. What is left out or false is not sent. */
+/** Options of `res.cookie`. An option that is missing or false is not sent. */
 export interface CookieOptions {
-  /** The paths that it is sent with. Default: `/`, all of them. */
+  /** The path that the cookie is sent with, and all paths below it. Default: `/`. */
   path?: string | undefined;
-  /** When it ends. */
+  /** When the cookie expires. */
   expires?: Date | undefined;
-  /** After how many milliseconds it ends; 0 ends it at once. It is sent as `Max-Age` and as `Expires`. */
+  /** After how many milliseconds the cookie expires; 0 expires it at once. It is sent as `Max-Age` and as `Expires`. */
   maxAge?: number | undefined;
-  /** The domain that it is sent to, with those below it. */
+  /** The domain that the cookie is sent to, together with its subdomains. */
   domain?: string | undefined;
-  /** Only over https. */
+  /** Whether the cookie is sent only over https. */
   secure?: boolean | undefined;
-  /** Hidden from the page's scripts. */
+  /** Whether the page's scripts cannot read the cookie. */
   httpOnly?: boolean | undefined;
-  /** Whether it goes along with requests that other sites cause; `true` is `'strict'`. */
+  /** Whether the cookie is sent with requests from other sites. `true` is `'strict'`. */
   sameSite?: boolean | 'Strict' | 'Lax' | 'None' | 'strict' | 'lax' | 'none' | undefined;
-  /** Kept apart for each site that embeds this one. */
+  /** Whether the browser keeps a separate cookie for each site that embeds this one. */
   partitioned?: boolean | undefined;
-  /** Which cookies browsers drop last when they have too many. */
+  /** Which cookies browsers keep longest when they have too many. */
   priority?: 'low' | 'medium' | 'high' | undefined;
-  /** Signed with the first `cookieSecret` of the app: who changes it is found out. It can still be read. */
+  /**
+   * Whether the cookie is signed with the first `cookieSecret` of the app. A changed cookie is then detected; its value
+   * remains readable.
+   */
   signed?: boolean | undefined;
-  /** Makes the value fit to be sent. Default: `encodeURIComponent`. */
+  /** Encodes the value. Default: `encodeURIComponent`. */
   encode?: ((value: string) => string) | undefined;
 }
 
-/** Signed cookies by name, without their signature; `false` where it is wrong. */
+/** Signed cookies by name, without their signatures. A cookie whose signature is wrong is `false`. */
 export type SignedCookies = Record<string, string | false>;
 
-/** The cookies in a `Cookie` header. The first of several with one name counts, as it has the longer path. */
+/** Parses a `Cookie` header. The first of several cookies with one name counts, because it has the longest path. */
 export function parseCookies(header: string): Fields {
   const cookies: Fields = Object.create(null);
   for (const [name, value] of Object.entries(parse(header, { decode: decoded }))) {
@@ -44,7 +47,7 @@ export function parseCookies(header: string): Fields {
   return cookies;
 }
 
-/** Moves the signed ones of `cookies` to an object of their own. */
+/** Moves signed cookies from `cookies` to an object of their own. */
 export function takeSigned(cookies: Fields, secrets: readonly string[]): SignedCookies {
   const signed: SignedCookies = Object.create(null);
   for (const [name, value] of Object.entries(cookies)) {
@@ -56,10 +59,10 @@ export function takeSigned(cookies: Fields, secrets: readonly string[]): SignedC
 }
 
 /**
- * The value of a `Set-Cookie` header. Objects are sent as JSON behind `j:`.
+ * Makes the value of a `Set-Cookie` header. Objects are sent as JSON with the prefix `j:`.
  *
- * @throws {TypeError} naming what cannot be part of one
- * @throws {MillraceError} ERR_MILLRACE_NO_COOKIE_SECRET if it is to be signed and there is no secret
+ * @throws {TypeError} naming the part that a cookie cannot have
+ * @throws {MillraceError} ERR_MILLRACE_NO_COOKIE_SECRET if the cookie is to be signed and there is no secret
  */
 export function renderCookie(
   name: string,
@@ -77,25 +80,28 @@ export function renderCookie(
   return serialize(name, signed ? SIGNED + sign(text, secretOf(secrets, `cookie '${name}'`)) : text, sent);
 }
 
-/** The value of a `Set-Cookie` header that ends a cookie. The path and domain must be those that it was set with. */
+/**
+ * Makes the value of a `Set-Cookie` header that deletes a cookie. Path and domain must be those that the cookie was set
+ * with.
+ */
 export function renderCleared(name: string, options: CookieOptions | undefined, secrets: readonly string[]): string {
   return renderCookie(name, '', { ...options, expires: EPOCH, maxAge: undefined }, secrets);
 }
 
 /**
- * The secrets that an app was made with.
+ * Reads the secrets of an app.
  *
- * @throws {TypeError} if they are none
+ * @throws {TypeError} if they are not valid
  */
 export function readSecrets(value: unknown): readonly string[] {
   if (value === undefined) return [];
   const secrets = Array.isArray(value) ? [...value] : [value];
   if (secrets.length > 0 && secrets.every((secret) => typeof secret === 'string' && secret !== '')) return secrets;
-  // what was given may be half right, and is not repeated
+  // the message does not repeat the value, which may contain a secret
   throw new TypeError('createApp: options.cookieSecret must be a text that is not empty, or an array of such texts');
 }
 
-/** The secret to sign with. @throws {MillraceError} ERR_MILLRACE_NO_COOKIE_SECRET */
+/** The secret that signs. @throws {MillraceError} ERR_MILLRACE_NO_COOKIE_SECRET */
 export function secretOf(secrets: readonly string[], what: string): string {
   const [secret] = secrets;
   if (secret !== undefined) return secret;
@@ -120,7 +126,7 @@ function milliseconds(value: unknown): number {
   throw new TypeError(`cookie: options.maxAge must be a number of milliseconds, not ${readable(value)}`);
 }
 
-/** In front of the value of a signed cookie, as Express has it. */
+/** The prefix of a signed cookie's value, as in Express. */
 const SIGNED = 's:';
 
 const QUOTED = /^".*"$/;

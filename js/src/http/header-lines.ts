@@ -1,8 +1,8 @@
-/** The headers of an answer, line by line, while they are set. Owns their order and what may be in them; sends nothing. */
+/** The headers of an answer while they are set. Owns their order and checks names and values. Sends nothing. */
 
 import { readable } from '../log/report.js';
 
-/** What a header may be set to; an array makes a line of each. */
+/** A header's value. An array makes one line of each item. */
 export type HeaderValue = string | number | readonly string[];
 
 /** A header: its name in lower case and as given, and its lines. */
@@ -12,24 +12,24 @@ export interface Line {
   readonly values: readonly string[];
 }
 
-/** A content type, with the headers of an answer that has no others. */
+/** A content type, and the headers of an answer that has no others. */
 export interface ContentType {
   readonly line: Line;
   readonly headers: readonly string[];
 }
 
-/** See the module. Begins with what every answer has. */
+/** See the module. The initial headers are those of every answer. */
 export class HeaderLines {
   #lines: Line[] = [...INITIAL];
-  /** The handler chose the content type. */
+  /** Whether a handler has chosen the content type. */
   #typed = false;
 
-  /** Whether the handler chose the content type. */
+  /** Whether a handler has chosen the content type. */
   get isTyped(): boolean {
     return this.#typed;
   }
 
-  /** The lines of a header. @throws {TypeError} if the name is no token */
+  /** The lines of a header. @throws {TypeError} if the name is not a token */
   find(name: string): readonly string[] | undefined {
     const key = keyOf(name);
     return this.#lines.find((line) => line.key === key)?.values;
@@ -38,7 +38,8 @@ export class HeaderLines {
   /**
    * Sets a header.
    *
-   * @throws {TypeError} if the name is no token, or a value has a line break, another control character or none of Latin-1
+   * @throws {TypeError} if the name is not a token, or a value has a line break, another control character or a
+   *   character outside of Latin-1
    */
   set(name: string, value: HeaderValue | undefined): void {
     const key = keyOf(name);
@@ -53,25 +54,25 @@ export class HeaderLines {
     this.set(name, [...(this.find(name) ?? []), ...more]);
   }
 
-  /** Sets a header that is known to be right, and no choice of the handler. */
+  /** Sets a header that is known to be valid and that no handler has chosen. */
   put(line: Line): void {
     const at = this.#lines.findIndex(({ key }) => key === line.key);
     if (at < 0) this.#lines.push(line);
     else this.#lines[at] = line;
   }
 
-  /** Takes a header away. @throws {TypeError} if the name is no token */
+  /** Removes a header. @throws {TypeError} if the name is not a token */
   drop(name: string): void {
     const key = keyOf(name);
     this.#lines = this.#lines.filter((line) => line.key !== key);
   }
 
-  /** All of them, the names in lower case. */
+  /** All headers, with their names in lower case. */
   all(): readonly Line[] {
     return this.#lines;
   }
 
-  /** Name, value, name, value …, but for one. */
+  /** Names and values, alternating, without the given header. */
   list(without?: string): string[] {
     const list: string[] = [];
     for (const { key, name, values } of this.#lines) {
@@ -90,14 +91,14 @@ export function contentType(value: string): ContentType {
   };
 }
 
-/** Whether a text can be in a header, or in a reason phrase. */
+/** Whether a text is valid in a header or a reason phrase. */
 export function isFit(text: string): boolean {
   return !UNFIT.test(text);
 }
 
 function keyOf(name: string): string {
   if (typeof name !== 'string' || !TOKEN.test(name)) {
-    throw new TypeError(`${readable(name)} is no header name`);
+    throw new TypeError(`${readable(name)} is not a valid header name`);
   }
   return name.toLowerCase();
 }
@@ -113,7 +114,7 @@ function checked(name: string, value: unknown): string {
 /** RFC 9110 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** What must not be in a header. */
+/** Characters that a header must not have. */
 const UNFIT = /[^\t\x20-\x7e\x80-\xff]/;
 
 /** The `Server` header. */
@@ -122,8 +123,8 @@ const SERVER = 'Millrace';
 /** The content type of an answer whose handler chooses none. */
 export const HTML = contentType('text/html; charset=utf-8');
 
-/** What every answer begins with. */
+/** The initial headers of every answer. */
 const INITIAL: readonly Line[] = [HTML.line, { key: 'server', name: 'Server', values: [SERVER] }];
 
-/** Headers that nobody has set anything in. They are only read. */
+/** The headers of answers in which no handler has set any. Never changed. */
 export const DEFAULTS = new HeaderLines();

@@ -1,6 +1,7 @@
 /**
- * Errors that no handler can catch any more: thrown in a timer, an event or a promise that a handler of an app began. Owns which
- * request such an error belongs to, so that it fails that request and does not end the process. Answers nothing.
+ * Errors that no handler can catch, because a timer, an event or a promise throws them that a handler has started.
+ * Finds the request that such an error belongs to, so that the error fails that request and does not end the process.
+ * Sends no answer.
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
@@ -11,27 +12,32 @@ import { print, readable } from '../log/report.js';
 
 /** A request that can fail after its handlers have returned. */
 export interface Failing {
-  /** It failed, and with what. */
+  /** Fails the request with an error. */
   failLater(error: unknown): void;
 }
 
-/** Calls what handles a request. An error that is thrown later, by a callback that this call registered, fails the request. */
+/**
+ * Calls the code that handles a request. An error that a callback registered by this code throws later fails the
+ * request.
+ */
 export function runFor<R extends Failing, A, T>(request: R, work: (request: R, argument: A) => T, argument: A): T {
   if (!watching) watch();
   return current.run(request, work, request, argument);
 }
 
-/** A callback that belongs to the request being handled now, wherever it is called from. */
+/** Binds a callback to the request that is being handled, so that it belongs to this request wherever it is called. */
 export function boundToRequest(callback: () => void): () => void {
   return AsyncLocalStorage.bind(callback);
 }
 
-/** Notes that an error belongs to a request: not every runtime keeps the context until an error is reported as uncaught. */
+/**
+ * Marks an error as belonging to a request. Not every runtime still has the context when it reports an uncaught error.
+ */
 export function belongsTo(error: object, request: Failing | undefined): void {
   if (request !== undefined) owners.set(error, request);
 }
 
-/** Fails the request that an uncaught error belongs to. Returns whether there is one. */
+/** Fails the request that an uncaught error belongs to. Returns whether there is such a request. */
 type Claim = (error: unknown) => boolean;
 
 const current = new AsyncLocalStorage<Failing>();
@@ -50,7 +56,7 @@ const claim: Claim = (error) => {
   return true;
 };
 
-/** The request of an error, or of the error that caused it: libraries wrap errors in their own. */
+/** The request of an error or of its cause, because libraries wrap errors in their own. */
 function ownerOf(error: unknown): Failing | undefined {
   let at = error;
   for (let depth = 0; depth < DEEPEST && typeof at === 'object' && at !== null; depth += 1) {
@@ -62,9 +68,9 @@ function ownerOf(error: unknown): Failing | undefined {
 }
 
 /**
- * Listens to uncaught errors from now on. An error that belongs to no request is left to the application's own listeners; without
- * any it is thrown again, so that the runtime ends the program. The package may be loaded twice in a thread, so the list of claims
- * belongs to the thread.
+ * Listens for uncaught errors from now on. An error that belongs to no request is left to the application's own
+ * listeners. If there are none, the error is thrown again, and the runtime ends the program. The list of claims belongs
+ * to the thread, because a thread may load the package twice.
  */
 function watch(): void {
   watching = true;
@@ -93,8 +99,8 @@ function listen(event: 'uncaughtException' | 'unhandledRejection', claims: reado
   process.on(event, heed);
 }
 
-/** How far causes are followed. */
+/** How many causes are followed. */
 const DEEPEST = 8;
 
-/** The property of `process` that has the thread's list. */
+/** The property of `process` that holds the thread's list. */
 const CLAIMS: unique symbol = Symbol.for('millrace.http.uncaught') as never;

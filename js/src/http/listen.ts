@@ -1,24 +1,27 @@
-/** `app.listen`: its arguments, and the server that it returns at once. Owns which gateway an app runs on. */
+/**
+ * `app.listen`: parses its arguments and makes the server that it returns at once. Decides which gateway an app runs
+ * on.
+ */
 
 import { binding } from '../addon/binding.js';
 import { ownWorkerData } from '../addon/runtime.js';
-import { Gateway, type Server, threadGateway } from '../gateway/gateway.js';
+import { Gateway, type StartOptions, threadGateway } from '../gateway/gateway.js';
+import type { Server } from '../gateway/server.js';
 import { type StopOptions, stopOnSignals } from '../gateway/signals.js';
 import type { Stats } from '../gateway/stats.js';
 import { nothing } from '../log/quiet.js';
 import { readable } from '../log/report.js';
 import { parseStopOptions } from '../options/server-options.js';
-import type { StartOptions } from '../options/start-options.js';
 
-/** What `app.listen` takes instead of a port: the options of `start`, except those about workers. */
+/** Options of `app.listen` in place of a port: those of `start`, except the options about workers. */
 export type ListenOptions = Omit<StartOptions, 'workerPath' | 'threads' | 'workerArg' | 'handlers'>;
 
-/** Called once: when the app listens, or with the reason why it does not. */
+/** Called once, when the app listens, or with the error because of which it does not. */
 export type ListenCallback = (error?: unknown) => void;
 
-/** An app that listens, or is about to. */
+/** The server of an app that listens or starts to. */
 export class AppServer {
-  /** Resolves with the server when it listens. Rejects when it cannot. */
+  /** Resolves with the server when it listens. Rejects if it cannot. */
   readonly ready: Promise<this>;
   readonly #gateway: Gateway;
   readonly #starting: Promise<Server>;
@@ -40,11 +43,11 @@ export class AppServer {
       return this;
     });
     this.#starting.catch(this.#whenClosed);
-    // who has a callback is told there
+    // the callback gets the error, so the promise may stay unhandled
     if (callback !== undefined) this.ready.then(() => callback(), callback);
   }
 
-  /** What was bound: `"127.0.0.1:3000"`. Empty until then. */
+  /** The bound addresses: `"127.0.0.1:3000"`. Empty until the server listens. */
   get addresses(): string[] {
     return this.#server === undefined ? [] : [...this.#server.addresses];
   }
@@ -54,35 +57,35 @@ export class AppServer {
     return this.#server?.addresses[0];
   }
 
-  /** What the sockets of the app belong to: its `send`, `subscribe` and so on reach them. */
+  /** The gateway of the app's sockets. Its `send`, `subscribe` and other methods reach these. */
   get gateway(): Gateway {
     return this.#gateway;
   }
 
-  /** As `stats()` of the gateway. */
+  /** The same as `stats()` of the gateway. */
   stats(): Stats {
     return this.#gateway.stats();
   }
 
-  /** As `stopped` of a server of `start`. Also resolves if it does not listen. */
+  /** The same as `stopped` of a server of `start`. It also resolves if the server cannot listen. */
   get stopped(): Promise<void> {
     return this.#starting.then(({ stopped }) => stopped, nothing);
   }
 
-  /** As `stopOnSignals` of a server of `start`; also for signals that come before it listens. */
+  /** The same as `stopOnSignals` of a server of `start`. Signals that arrive before the server listens count, too. */
   stopOnSignals(options?: StopOptions): void {
     parseStopOptions(options);
     stopOnSignals(this.#starting, options);
   }
 
-  /** `close()`, for `await using`. */
+  /** The same as `close()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
   /**
-   * Stops listening, lets answers that are under way be finished and outboxes drain for at most `drain` milliseconds
-   * (default 5,000), and closes the connections.
+   * Stops listening, lets pending answers finish and outboxes drain for at most `drain` milliseconds (default 5,000),
+   * and closes the connections.
    */
   async close(options?: StopOptions): Promise<void> {
     const server = await this.#starting.catch(() => undefined);
@@ -92,9 +95,9 @@ export class AppServer {
 }
 
 /**
- * The arguments of `app.listen`.
+ * Parses the arguments of `app.listen`.
  *
- * @throws {TypeError} naming the one that is wrong
+ * @throws {TypeError} naming the wrong argument
  */
 export function parseListen(given: readonly unknown[]): {
   options: ListenOptions;
@@ -129,12 +132,13 @@ function addressOf(port: unknown, host: unknown): string {
 }
 
 /**
- * The gateway for an app. The first one gets that of the module functions, so that `send` and the others mean its
- * sockets, unless the application has started that itself: then, and for every other app, it is one of its own.
+ * The gateway of an app. The first app gets the default gateway, so that `send` and the other module functions reach
+ * its sockets, unless the application has started that gateway itself. In that case, and for every other app, the
+ * gateway is a new one.
  */
 export function gatewayFor(app: object): Gateway {
   const gateway = threadGateway();
-  // in a worker nobody listens, and starting says so
+  // in a worker, `start` refuses to run and says why
   if (ownWorkerData() !== undefined) return gateway;
   if (owner === undefined && !gateway.isRunning) owner = app;
   if (owner === app) return gateway;
@@ -142,5 +146,5 @@ export function gatewayFor(app: object): Gateway {
   return Gateway.create(made.gateway, made.id);
 }
 
-/** The app that has the default gateway. */
+/** The app that uses the default gateway. */
 let owner: object | undefined;

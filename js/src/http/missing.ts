@@ -1,15 +1,15 @@
 /**
- * Members that Node's request and response have and those of an app have not. A middleware that uses one gets an error that names
- * it at once, not `undefined`, which would fail later and elsewhere. Owns the lists.
+ * Members that requests and responses of Node.js have and those of an app lack. A middleware that uses one gets an
+ * error that names it at once; `undefined` would fail later and elsewhere. Owns the lists of these members.
  */
 
 import { MillraceError } from '../errors.js';
 import { belongsTo, type Failing } from './late-errors.js';
 
 /**
- * Gives a class accessors that throw for the members that it has not. A program may still assign to one.
+ * Gives a class accessors that throw for the members that it lacks. A program may still assign to them.
  *
- * @param requestOf the request that fails
+ * @param requestOf returns the request that fails
  */
 export function refuseMissing<T extends object>(
   prototype: T,
@@ -42,14 +42,14 @@ function missing(what: string, request: Failing | undefined): MillraceError {
   return error;
 }
 
-/** Of both: they are streams and emit events in Node. */
+/** Members of both: in Node.js they are streams and event emitters. */
 const STREAM: readonly (string | symbol)[] = [
   ...['addListener', 'emit', 'eventNames', 'getMaxListeners', 'listenerCount', 'listeners', 'off', 'on', 'once'],
   ...['prependListener', 'prependOnceListener', 'rawListeners', 'removeAllListeners', 'removeListener'],
   ...['setMaxListeners', 'closed', 'connection', 'destroy', 'destroyed', 'errored', 'pipe', 'setTimeout', 'socket'],
 ];
 
-/** Of `IncomingMessage`, and of Express's request. */
+/** Members of `IncomingMessage` and of Express's request. */
 const REQUEST: readonly (string | symbol)[] = [
   ...['aborted', 'complete', 'client', 'headersDistinct', 'httpVersionMajor', 'httpVersionMinor', 'rawHeaders'],
   ...['rawTrailers', 'trailers', 'trailersDistinct', 'upgrade', 'isPaused', 'pause', 'push', 'read', 'readable'],
@@ -59,7 +59,7 @@ const REQUEST: readonly (string | symbol)[] = [
   Symbol.asyncIterator,
 ];
 
-/** Of `ServerResponse`, and of Express's response. */
+/** Members of `ServerResponse` and of Express's response. */
 const RESPONSE: readonly (string | symbol)[] = [
   ...['addTrailers', 'assignSocket', 'chunkedEncoding', 'cork', 'detachSocket', 'finished', 'flushHeaders'],
   ...['getRawHeaderNames', 'sendDate', 'setHeaders', 'shouldKeepAlive', 'strictContentLength', 'uncork'],

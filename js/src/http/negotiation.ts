@@ -1,14 +1,16 @@
 /**
- * What a request's headers say of content types, character sets, encodings and languages. The libraries are loaded when they are
- * first needed: they read a table of all media types, which takes longer than loading the rest of `millrace/http`.
+ * Content negotiation: types, character sets, encodings and languages in a request's headers. The libraries are loaded
+ * on demand, because they read a table of all media types, which takes longer than loading the rest of `millrace/http`.
  */
 
 import type { IncomingMessage } from 'node:http';
 
-/** What a client can be asked for, by the name of the `accepts` library. */
+/** What can be negotiated, by the names of the library `accepts`. */
 export type Negotiable = 'types' | 'charsets' | 'encodings' | 'languages';
 
-/** Those of `offers` that the client likes best; without any offer all that it accepts, the best first. */
+/**
+ * The items of `offers` that the client prefers. Without offers: everything that it accepts, the most preferred first.
+ */
 export function accepted(
   headers: Record<string, string>,
   kind: Negotiable,
@@ -18,7 +20,7 @@ export function accepted(
   return accepts(messageOf(headers))[kind](offers.flat());
 }
 
-/** Which of the types a body has; `false` if none, `null` without a body. */
+/** Which of the types a body has. `false` if none, `null` without a body. */
 export function typeOfBody(
   headers: Record<string, string>,
   hasBody: boolean,
@@ -29,7 +31,7 @@ export function typeOfBody(
   return typeIs.is(headers['content-type'] ?? '', types.flat());
 }
 
-/** The libraries look at the headers of Node's message, and at nothing else. */
+/** The libraries read only the headers of a message. */
 function messageOf(headers: Record<string, string>): IncomingMessage {
   return { headers } as unknown as IncomingMessage;
 }

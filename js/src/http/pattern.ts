@@ -1,28 +1,27 @@
 /**
- * Patterns of paths, and what of a request's path they are compared with. Owns our syntax; how one pattern is matched
- * is path-to-regexp's.
+ * Patterns of paths, and the form of a path that they match. The syntax is ours; path-to-regexp does the matching.
  */
 
 import { pathToRegexp, type Token, TokenData } from 'path-to-regexp';
 import { readable } from '../log/report.js';
 
-/** Values of a pattern's parameters, percent-decoded, by name. */
+/** The values of a pattern's parameters by name, percent-decoded. */
 export type Params = Record<string, string>;
 
 /** A pattern, compiled. */
 export class Pattern {
-  /** The whole path, if only one matches. */
+  /** The path, if the pattern matches only one. */
   readonly exact: string | undefined;
-  /** What every path that matches begins with, up to a `/`. */
+  /** The literal beginning of every matching path, up to a `/`. */
   readonly beginning: string;
   readonly #regexp: RegExp;
-  /** Names of the parameters, in the order of the expression's groups. */
+  /** The names of the parameters, in the order of the expression's groups. */
   readonly #names: readonly string[];
 
   /**
-   * @param source `/users/:id`, `/files/*`; everything but `:name` and a `*` or `*name` at the end is literal
-   * @param whole false: matches whole segments at a path's beginning
-   * @throws {TypeError} if it is no pattern
+   * @param source `/users/:id`, `/files/*`; everything is literal except `:name` and a `*` or `*name` at the end
+   * @param whole false: matches whole segments at the beginning of a path
+   * @throws {TypeError} if it is not a valid pattern
    */
   constructor(source: string, whole: boolean) {
     const tokens = tokensOf(source);
@@ -36,7 +35,7 @@ export class Pattern {
     this.#names = keys.map(({ name }) => name);
   }
 
-  /** The parameters, if a path, as `comparable` made it, matches. */
+  /** The parameters of a path in the form of `comparable`. Undefined: the path does not match. */
   match(path: string): Params | undefined {
     if (this.exact !== undefined) return path === this.exact ? noParams() : undefined;
     const found = this.#regexp.exec(path);
@@ -44,7 +43,7 @@ export class Pattern {
     const params = noParams();
     for (let at = 0; at < this.#names.length; at += 1) {
       const value = found[at + 1];
-      // a wildcard has two groups: one for nothing
+      // a wildcard has a second group, for the empty rest
       if (value !== undefined)
         params[this.#names[at] as string] = value.includes('%') ? decodeURIComponent(value) : value;
     }
@@ -52,22 +51,22 @@ export class Pattern {
   }
 }
 
-/** What a pattern without parameters matches. */
+/** The parameters of a pattern that has none. */
 export function noParams(): Params {
   return new Empty();
 }
 
-/** Objects without inherited names; faster than those without a prototype. */
+/** Creates objects without inherited names. They are faster than objects without a prototype. */
 const Empty = function Params() {} as unknown as { new (): Params; prototype: unknown };
 Empty.prototype = Object.freeze(Object.create(null));
 
-/** A pattern within another: that of a route in a router that is mounted. */
+/** The pattern of a route in a mounted router. */
 export function joined(outer: string, inner: string): string {
   if (outer === '') return inner;
   return inner === '/' ? outer : outer + inner;
 }
 
-/** The pattern of a middleware: `/` and a `/` at the end mean nothing. */
+/** The pattern of a middleware. A `/` alone or at the end has no effect. */
 export function prefixOf(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path;
 }
@@ -91,8 +90,8 @@ export function checkPattern(path: unknown): string {
 }
 
 /**
- * A path in the form that patterns are compared with: escapes decoded, except those of `/`, which would divide it anew,
- * and of `%` itself.
+ * A path in the form that patterns match: decoded, except the escapes of `/`, which would change the segments, and of
+ * `%`.
  *
  * @throws {URIError} if an escape is invalid
  */
@@ -113,7 +112,7 @@ function tokensOf(source: string): Token[] {
     }
     if (text !== '') tokens.push({ type: 'text', value: literal(text) });
     const { name, rest } = found.groups ?? {};
-    // the rest may be empty
+    // the rest of the path may be empty
     if (name !== undefined) tokens.push({ type: 'param', name });
     else tokens.push({ type: 'group', tokens: [{ type: 'wildcard', name: rest || '*' }] });
   }
@@ -121,7 +120,7 @@ function tokensOf(source: string): Token[] {
   return tokens;
 }
 
-/** Text of a pattern may be written as it is sent, or as it is read. */
+/** Literal text of a pattern may be written encoded or decoded. */
 function literal(text: string): string {
   try {
     return comparable(text);
@@ -130,5 +129,5 @@ function literal(text: string): string {
   }
 }
 
-/** `:name` anywhere; `*` or `*name` as the last segment. */
+/** `:name` anywhere, `*` or `*name` as the last segment. */
 const PARAMETER = /:(?<name>[A-Za-z0-9_]+)|(?<=\/)\*(?<rest>[A-Za-z0-9_]*)$/g;

@@ -1,15 +1,15 @@
-/** Pairs of a query or a form: `a=1&b=2` as an object. Knows no request. */
+/** Parses queries and forms: `a=1&b=2` into an object. Does not know requests. */
 
-/** What was given, by name. It has no prototype: every name is one that somebody sent. */
+/** Values by name. The object has no prototype, because clients choose the names. */
 export type Fields = Record<string, string>;
 
-/** A query, or what looks like one: `+` is a blank, the last of several counts, invalid escapes stay as they are. */
+/** Parses a query. `+` is a space, the last of several values counts, and invalid escapes stay unchanged. */
 export function parseQuery(text: string): Fields {
   return parsePairs(text, unescapeKindly);
 }
 
 /**
- * A form: as a query, but strict.
+ * Parses a form. The rules are those of queries, but invalid escapes are errors.
  *
  * @throws {URIError} if an escape is invalid
  */
@@ -24,7 +24,8 @@ function parsePairs(text: string, decode: (part: string) => string): Fields {
     let end = text.indexOf('&', start);
     if (end < 0) end = text.length;
     if (end > start) {
-      // looked for in the pair alone: the rest of the text may have no other
+      // search within the pair, because the rest of the text may have no `=`, and searching it each time takes
+      // quadratic time
       const pair = text.slice(start, end);
       const equals = pair.indexOf('=');
       const name = equals < 0 ? pair : pair.slice(0, equals);
@@ -40,7 +41,7 @@ function part(raw: string, decode: (part: string) => string): string {
   return text.includes('%') ? decode(text) : text;
 }
 
-/** Percent-decoded; what is no escape, or no UTF-8, stays as it is. */
+/** Decodes percent escapes. Escapes that are not valid, or not UTF-8, stay unchanged. */
 export function unescapeKindly(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -55,6 +56,6 @@ export function unescapeKindly(text: string): string {
   }
 }
 
-/** Escapes of one character each, as UTF-8 lays them out. */
+/** The escapes of one character each, in the byte patterns of UTF-8. */
 const ESCAPES =
   /%[0-7][\da-f]|%[cd][\da-f]%[89ab][\da-f]|%e[\da-f](?:%[89ab][\da-f]){2}|%f[0-7](?:%[89ab][\da-f]){3}/gi;

@@ -1,5 +1,5 @@
 /**
- * The answer, as handlers make it: status, headers, one body or a stream. Owns nothing of the connection.
+ * The answer in the form for handlers: status, headers, and one body or a stream. Does not own the connection.
  *
  * Over 400 lines because handlers have one object, and its members are those of one class.
  */
@@ -21,24 +21,24 @@ import { isNamedOtherwise, statusText } from './status.js';
 
 export type { Piece, Streamable } from '../worker/pieces.js';
 
-/** Who waits for an answer. */
+/** The dispatch that waits for an answer. */
 export interface Progress extends Failing {
-  /** It has begun. */
+  /** The answer has begun. */
   sent(): void;
-  /** It needs this, and fails with it. */
+  /** Makes the dispatch wait for work that the answer needs. If it fails, the request fails. */
   wait(work: Promise<unknown>): void;
 }
 
-/** One answer. The first call that sends counts, later ones do nothing. */
+/** One answer. The first call that sends it counts; later calls do nothing. */
 export class Response {
   /** The status of the answer. Default 200. */
   statusCode = 200;
   readonly #exchange: HttpExchange;
   readonly #terms: RequestTerms;
   #progress: Progress | undefined;
-  /** undefined: those that every answer begins with. */
+  /** Undefined: the initial headers of every answer. */
   #headers: HeaderLines | undefined;
-  /** What the status line says instead of the status's name. */
+  /** The reason phrase, if it is not the name of the status. */
   #reason: string | undefined;
   #stream: AnswerStream | undefined;
   #sent = false;
@@ -53,21 +53,21 @@ export class Response {
   }
 
   static {
-    // here, because only the class can read whose request it is
+    // here, because only this class can read which response an instance belongs to
     refuseMissing(Response.prototype, 'res', (self) => (#progress in self ? self.#progress : undefined));
   }
 
-  /** @internal Who is told from now on. */
+  /** @internal Sets the dispatch that is told from now on. */
   tell(progress: Progress): void {
     this.#progress = progress;
   }
 
-  /** Whether the answer has begun, or nobody waits for it any more. */
+  /** Whether the answer has begun, or cannot be delivered any more. */
   get headersSent(): boolean {
     return this.#sent || this.#exchange.answered;
   }
 
-  /** Whether the whole answer was given: nothing can be written any more. */
+  /** Whether the answer is complete, so that nothing more can be written. */
   get writableEnded(): boolean {
     return this.#ended || (this.#stream === undefined && this.headersSent);
   }
@@ -77,21 +77,21 @@ export class Response {
     return this.#terms.app;
   }
 
-  /** What the status line says of the status: its name, unless set. HTTP/2 has no room for it. */
+  /** The reason phrase of the status line. Default: the name of the status. HTTP/2 does not send it. */
   get statusMessage(): string {
     return this.#reason ?? statusText(this.statusCode);
   }
 
-  /** @throws {TypeError} if it has a line break, another control character or one beyond Latin-1 */
+  /** @throws {TypeError} if it has a line break, another control character or a character outside of Latin-1 */
   set statusMessage(value: string | undefined) {
     if (value !== undefined && (typeof value !== 'string' || !isFit(value))) {
       throw new TypeError(`statusMessage must be Latin-1 text without line breaks, not ${JSON.stringify(value)}`);
     }
-    // as in Node, an empty one is none
+    // as in Node.js, an empty reason phrase means the default
     this.#reason = value || undefined;
   }
 
-  /** For middlewares, to hand something to later ones. */
+  /** Data that middlewares pass on to later handlers. */
   get locals(): Record<string, unknown> {
     this.#locals ??= {};
     return this.#locals;
@@ -111,9 +111,10 @@ export class Response {
   }
 
   /**
-   * Sets a header, or several; the names in any case. An array makes a line of each.
+   * Sets one or several headers. Names may be in any case. An array makes one line of each item.
    *
-   * @throws {TypeError} if a name is no token, or a value has a line break, another control character or none of Latin-1
+   * @throws {TypeError} if a name is not a token, or a value has a line break, another control character or a character
+   *   outside of Latin-1
    */
   set(name: string, value: HeaderValue): this;
   set(headers: Record<string, HeaderValue>): this;
@@ -127,14 +128,14 @@ export class Response {
     return this;
   }
 
-  /** As `set`. */
+  /** The same as `set`. */
   header(name: string, value: HeaderValue): this;
   header(headers: Record<string, HeaderValue>): this;
   header(name: string | Record<string, HeaderValue>, value?: HeaderValue): this {
     return this.set(name as string, value as HeaderValue);
   }
 
-  /** A header that is set; several lines joined by a comma. */
+  /** Returns a header that was set. Several lines are joined with commas. */
   get(name: string): string | undefined {
     return this.#lines().find(name)?.join(', ');
   }
@@ -149,55 +150,55 @@ export class Response {
     return this;
   }
 
-  /** Takes a header away. */
+  /** Removes a header. */
   remove(name: string): this {
     this.#own().drop(name);
     return this;
   }
 
-  /** As in Node: `set`, for one header. */
+  /** As in Node.js: sets one header. */
   setHeader(name: string, value: HeaderValue): this {
     return this.set(name, value);
   }
 
-  /** As in Node: `append`. */
+  /** As in Node.js: the same as `append`. */
   appendHeader(name: string, value: string | readonly string[]): this {
     return this.append(name, value);
   }
 
-  /** As in Node: a header's text, or its lines if there are several. */
+  /** As in Node.js: returns a header's value, or an array if it has several lines. */
   getHeader(name: string): string | string[] | undefined {
     return oneOrMore(this.#lines().find(name));
   }
 
-  /** As in Node: the headers that are set, by name in lower case. */
+  /** As in Node.js: returns the headers that were set, by name in lower case. */
   getHeaders(): Record<string, string | string[]> {
     const headers: Record<string, string | string[]> = Object.create(null);
     for (const { key, values } of this.#lines().all()) headers[key] = oneOrMore(values) as string | string[];
     return headers;
   }
 
-  /** As in Node: the names of the headers that are set, in lower case. */
+  /** As in Node.js: returns the names of the headers that were set, in lower case. */
   getHeaderNames(): string[] {
     return this.#lines()
       .all()
       .map(({ key }) => key);
   }
 
-  /** As in Node: whether a header is set. */
+  /** As in Node.js: returns whether a header was set. */
   hasHeader(name: string): boolean {
     return this.#lines().find(name) !== undefined;
   }
 
-  /** As in Node: takes a header away. */
+  /** As in Node.js: removes a header. */
   removeHeader(name: string): void {
     this.remove(name);
   }
 
   /**
-   * Adds request headers to `Vary`, if they are not in it: those that the answer depends on.
+   * Adds names of request headers that the answer depends on to `Vary`, unless they are in it.
    *
-   * @throws {TypeError} if it is no header name
+   * @throws {TypeError} if it is not a header name
    */
   vary(field: string | string[]): this {
     vary(this as unknown as ServerResponse, field);
@@ -205,7 +206,7 @@ export class Response {
   }
 
   /**
-   * Sets `Location`, with what cannot be in a URL percent-encoded.
+   * Sets `Location`. Characters that a URL cannot have are percent-encoded.
    *
    * @throws {TypeError} if the URL has a line break or another control character
    */
@@ -219,8 +220,8 @@ export class Response {
   }
 
   /**
-   * Sends a body: a string as it is, bytes as they are, nothing for undefined; objects, arrays and null as JSON,
-   * everything else as its text.
+   * Sends a body. A string or bytes are sent unchanged, undefined as an empty body, objects, arrays and null as JSON,
+   * and everything else as its text.
    */
   send(body?: unknown): this {
     if (typeof body === 'string' || body === undefined) return this.#send(body);
@@ -232,7 +233,7 @@ export class Response {
     return this.#send(String(body));
   }
 
-  /** Sends a value as JSON, perhaps with a status. */
+  /** Sends a value as JSON, optionally with a status. */
   json(value: unknown, status?: number): this {
     const text = JSON.stringify(value);
     if (status !== undefined) this.status(status);
@@ -250,7 +251,7 @@ export class Response {
   }
 
   /**
-   * Sends the client elsewhere: 302, or 301 if for ever. As in Express the status may come first.
+   * Redirects the client with status 302, or 301 if `permanent`. As in Express, the status may be the first argument.
    *
    * @throws {TypeError} if the URL has a line break or another control character
    */
@@ -262,39 +263,40 @@ export class Response {
     return this.text(`Redirecting to ${url}`);
   }
 
-  /** Sends a status, with its code and name as the body. */
+  /** Sends a status, with its name as the body. */
   sendStatus(code: number): this {
     return this.status(code).text(`${code} ${statusText(code)}`);
   }
 
   /**
-   * Sets a cookie; its value is percent-encoded. Objects are sent as JSON behind `j:`.
+   * Sets a cookie. Its value is percent-encoded. Objects are sent as JSON with the prefix `j:`.
    *
-   * @throws {TypeError} naming what cannot be part of a cookie
-   * @throws {MillraceError} ERR_MILLRACE_NO_COOKIE_SECRET if it is to be signed and the app has no `cookieSecret`
+   * @throws {TypeError} naming the part that a cookie cannot have
+   * @throws {MillraceError} ERR_MILLRACE_NO_COOKIE_SECRET if the cookie is to be signed and the app has no
+   *   `cookieSecret`
    */
   cookie(name: string, value: unknown, options?: CookieOptions): this {
     return this.append('Set-Cookie', renderCookie(name, value, options, this.#terms.cookieSecrets));
   }
 
-  /** Ends a cookie; path and domain must be those that it was set with. */
+  /** Deletes a cookie. Path and domain must be those that the cookie was set with. */
   clearCookie(name: string, options?: CookieOptions): this {
     return this.append('Set-Cookie', renderCleared(name, options, this.#terms.cookieSecrets));
   }
 
-  /** Nobody may keep the answer. */
+  /** Forbids all caches to store the answer. */
   setNoCache(): this {
     return this.set('Cache-Control', 'no-store, no-cache, must-revalidate, proxy-revalidate')
       .set('Pragma', 'no-cache')
       .set('Expires', '0');
   }
 
-  /** Everybody may keep the answer, for some seconds. */
+  /** Allows all caches to store the answer for some seconds. Default 3600. */
   setCache(seconds = 3600): this {
     return this.set('Cache-Control', `public, max-age=${seconds}`);
   }
 
-  /** Pages of another origin may read the answer; default: of any. */
+  /** Allows pages of another origin to read the answer. Default: of any origin. */
   setCors(origin = '*'): this {
     return this.set('Access-Control-Allow-Origin', origin)
       .set('Access-Control-Allow-Methods', 'GET, POST, PUT, DELETE, OPTIONS')
@@ -302,7 +304,7 @@ export class Response {
       .set('Access-Control-Allow-Credentials', 'true');
   }
 
-  /** Ends the answer: a stream, or with an empty body, or the one given, if nothing was sent. */
+  /** Ends the answer. If nothing was sent, it is sent with this body, or with an empty one. */
   end(body?: Piece): this {
     if (this.#stream === undefined) return this.#send(body);
     if (body !== undefined) this.#stream.write(body);
@@ -312,9 +314,9 @@ export class Response {
   }
 
   /**
-   * Sends a piece of the body; the first one sends the headers. `end` completes it.
+   * Sends a piece of the body. The first piece sends the headers. `end` completes the answer.
    *
-   * @returns false if enough waits already: go on after `drained()`
+   * @returns false if enough is queued; wait for `drained()` before you continue
    */
   write(piece: Piece): boolean {
     const stream = this.#begin();
@@ -323,17 +325,18 @@ export class Response {
     return stream.write(piece);
   }
 
-  /** Resolves when more may be written, or when nobody reads any more. */
+  /** Resolves when more may be written, or when the answer cannot be delivered any more. */
   async drained(): Promise<void> {
     await this.#stream?.drained();
   }
 
   /**
-   * Sends everything that a stream gives, as fast as the client takes it, and ends the answer. If the client leaves, the
-   * stream is cancelled. A stream that fails before it gave anything is as a handler that failed; later the connection is
-   * cut. The promise need not be waited for, and does not reject: it tells whether the client could have all of it.
+   * Sends everything in a stream as fast as the client reads it, and ends the answer. If the client leaves, the stream
+   * is cancelled. If the stream fails before its first piece, the request fails as if a handler had; if it fails later,
+   * the connection is cut. The promise may be ignored and does not reject. It resolves with whether the whole stream
+   * was sent.
    *
-   * @throws {TypeError} if it is no stream
+   * @throws {TypeError} if the argument is not a stream
    */
   stream(source: Streamable): Promise<boolean> {
     if (!isSource(source)) {
@@ -353,7 +356,7 @@ export class Response {
     return sending.catch(() => false);
   }
 
-  /** Prints status, headers and what was sent to the standard output. */
+  /** Prints the status, the headers and how much was sent to the standard output. */
   debug(): this {
     const headers = this.#list().reduce((text, part, at) => text + (at % 2 === 0 ? `  ${part}: ` : `${part}\n`), '');
     const sent = this.headersSent ? 'sent' : 'not sent';
@@ -364,7 +367,7 @@ export class Response {
     return this;
   }
 
-  /** @internal What a failed handler had begun is forgotten; what is on its way is cut off. */
+  /** @internal Discards what a failed handler has prepared, and cuts an answer that has begun. */
   fail(status: number, text: string): void {
     if (this.#stream !== undefined) this.#stream.abort();
     if (this.headersSent) return;
@@ -375,12 +378,12 @@ export class Response {
     this.set('Content-Type', 'text/plain').#send(text);
   }
 
-  /** The headers, to be read. */
+  /** The headers for reading. */
   #lines(): HeaderLines {
     return this.#headers ?? DEFAULTS;
   }
 
-  /** The headers, to be changed. */
+  /** The headers for changing. */
   #own(): HeaderLines {
     this.#headers ??= new HeaderLines();
     return this.#headers;
@@ -398,7 +401,7 @@ export class Response {
     return this.#stream;
   }
 
-  /** The body in pieces, counted. undefined: something else was sent. */
+  /** The stream of the body, which counts its bytes. Undefined: something else was sent. */
   #counted(): AnswerStream | undefined {
     const stream = this.#begin();
     return (
@@ -411,13 +414,13 @@ export class Response {
     );
   }
 
-  /** `type`: unless the handler chose one, or whatever it chose if `always`. */
+  /** `type` is used if the handler has not chosen a type, or in any case with `always`. */
   #send(body: string | Uint8Array | undefined, type = HTML, always = false): this {
     if (this.headersSent) return this;
     let headers = type.headers;
     if (this.#headers !== undefined || this.#reason !== undefined || isNamedOtherwise(this.statusCode)) {
       if (always || (type !== HTML && !this.#isTyped())) this.#own().put(type.line);
-      // the gateway knows it better, except that of a body that is not there
+      // the gateway computes the length, except that of a body that is not sent
       headers = this.#list(body === undefined && this.#exchange.method === 'HEAD' ? undefined : 'content-length');
     }
     this.#exchange.respond(this.statusCode, headers, body);
@@ -444,16 +447,16 @@ function bytesOf(body: object | null): Uint8Array | undefined {
   return ArrayBuffer.isView(body) ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : undefined;
 }
 
-/** A URL as a header can carry it. Its line breaks are nobody's intention. */
+/** A URL in the form for a header. A URL with a line break is an error. */
 function escapedUrl(url: string): string {
   if (CONTROL.test(url)) throw new TypeError(`header 'Location' must be a URL, not ${JSON.stringify(url)}`);
   return encodeUrl(url);
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: nothing else is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the expression finds control characters
 const CONTROL = /[\0-\x08\x0a-\x1f\x7f]/;
 
-/** Names the reason phrase among the headers; no header can have this name. */
+/** The name under which the reason phrase is passed among the headers. No header can have this name. */
 const REASON = ':reason';
 
 const TEXT = contentType('text/plain; charset=utf-8');

@@ -1,11 +1,11 @@
-/** The parameters of a path, as types: what `pattern.ts` finds in it when it runs. Owns no code. */
+/** The types of the parameters that `pattern.ts` finds in a path. Types only. */
 
 import type { Params } from './pattern.js';
 
 /**
- * The parameters that a path names: `'/rooms/:room'` gives `{ room: string }`. A rest may be empty, so `'/files/*'` gives
- * `{ '*'?: string }` and `'/files/*name'` gives `{ name?: string }`. Of several paths, what not all of them have is optional. A
- * path that is only known to be a string may have any.
+ * The parameters that a path names: `'/rooms/:room'` gives `{ room: string }`. A rest may be empty, so `'/files/*'`
+ * gives `{ '*'?: string }`, and `'/files/*name'` gives `{ name?: string }`. With several paths, a parameter that not
+ * all of them have is optional. A path of the type `string` may have any parameters.
  */
 export type RouteParams<Path extends string> = string extends Path
   ? Params
@@ -13,24 +13,24 @@ export type RouteParams<Path extends string> = string extends Path
 
 type Flat<Type> = { [Key in keyof Type]: Type[Key] };
 
-/** Every name in any of the paths. */
+/** The names in any of the paths. */
 type Names<Path extends string> = Path extends string ? Segments<Path> | Rest<Path> : never;
 
-/** Those that each of the paths gives a value. */
+/** The parameters that every path has. */
 type Always<Path extends string> = {
   [Name in Names<Path>]: false extends Has<Path, Name> ? never : Name;
 }[Names<Path>];
 
 type Has<Path extends string, Name> = Path extends string ? (Name extends Segments<Path> ? true : false) : never;
 
-/** Names behind a colon. */
+/** The names after a colon. */
 type Segments<Path extends string> = Path extends `${string}:${infer After}`
   ? Word<After> extends [infer Name extends string, infer Left extends string]
     ? (Name extends '' ? never : Name) | Segments<Left>
     : never
   : never;
 
-/** The name of a `*` or `*name` that is the last segment. */
+/** The name of a `*` or `*name` in the last segment. */
 type Rest<Path extends string> =
   Last<Path> extends `*${infer Name}`
     ? Word<Name> extends [Name, '']
@@ -42,7 +42,7 @@ type Rest<Path extends string> =
 
 type Last<Path extends string> = Path extends `${string}/${infer After}` ? Last<After> : Path;
 
-/** The word that a text begins with, and what is left. */
+/** The word at the beginning of a text, and the rest. */
 type Word<Text extends string, Before extends string = ''> = Text extends `${infer First}${infer After}`
   ? First extends Letter
     ? Word<After, `${Before}${First}`>

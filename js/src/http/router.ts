@@ -1,4 +1,4 @@
-/** What an application registers: middlewares, routes and routers within it, in order. Handles no request itself. */
+/** The registered middlewares, routes and mounted routers, in order. Handles no request itself. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { readable } from '../log/report.js';
@@ -8,43 +8,44 @@ import type { Response } from './response.js';
 import type { RouteParams } from './route-params.js';
 
 /**
- * Goes on with what comes next, now or later. With an error: to the error handlers; with `'route'`: past the other
- * handlers of this route.
+ * Continues with the next handler, now or later. With an error it continues with the error handlers, with `'route'`
+ * after the other handlers of this route.
  */
 export type Next = (error?: unknown) => void;
 
 /**
- * Answers a request or calls `next`. A promise is waited for. `Path` has the parameters; a handler for other paths is taken, too,
- * since that of a mounted router gets those of the path that it is mounted on.
+ * Answers a request or calls `next`. A returned promise is waited for. `Path` is the type of the parameters. Handlers
+ * for other paths are accepted, too, because the handler of a mounted router gets the parameters of the path that the
+ * router is mounted on.
  */
 export type Handler<Path = Params> = Either<(req: Request<Path>, res: Response, next: Next) => unknown>;
 
-/** Answers a request that failed, or calls `next(error)`. It is known by its four parameters. */
+/** Answers a request that failed, or calls `next(error)`. Error handlers are recognised by their four parameters. */
 export type ErrorHandler<Path = Params> = Either<
   (error: unknown, req: Request<Path>, res: Response, next: Next) => unknown
 >;
 
-/** A function, compared as methods are: with arguments of a narrower or a wider type. */
+/** A function type that is compared like methods: its arguments may have narrower or wider types. */
 type Either<Called extends (...given: never[]) => unknown> = {
   call(...given: Parameters<Called>): ReturnType<Called>;
 }['call'];
 
-/** What a route takes behind its path; `Outer` has the parameters of the path that its router is mounted on. */
+/** The handlers of a route. `Outer` is the type of the parameters of the path that its router is mounted on. */
 export type RouteHandlers<Path extends string, Outer = unknown> = (
   | Handler<RouteParams<Path> & Outer>
   | Handler<RouteParams<Path> & Outer>[]
 )[];
 
-/** A router, whatever it is to be mounted on. */
+/** A router for any path to be mounted on. */
 export type Mountable = Routes<never>;
 
-/** A middleware whose types are Node's, such as those of cors and helmet. What it needs beyond an app's is an error. */
+/** A middleware with Node's types, such as those of cors and helmet. Using a member that apps lack is an error. */
 export type NodeMiddleware = (req: IncomingMessage, res: ServerResponse, next: Next) => unknown;
 
-/** What `use` takes. */
+/** The arguments of `use`. */
 export type Middleware = Handler | ErrorHandler | Mountable | Middleware[];
 
-/** A middleware with the path that it is for. */
+/** A middleware with its path. */
 export interface Layer {
   prefix: string;
   handler: Handler | ErrorHandler;
@@ -52,7 +53,7 @@ export interface Layer {
 
 /** Handlers for a method and a path. */
 export interface Route {
-  /** `'*'`: any. */
+  /** `'*'` stands for every method. */
   method: string;
   path: string;
   handlers: (Handler | ErrorHandler)[];
@@ -61,17 +62,17 @@ export interface Route {
 type Entry = { layer: Layer } | { route: Route } | { prefix: string; router: Mountable };
 
 /**
- * What `Router` makes: routes and middlewares that are used together. Mounted with `use`. `Outer` has the parameters of the path
- * that it is mounted on, which its handlers get, too.
+ * The result of `Router`: routes and middlewares that are mounted together, with `use`. `Outer` is the type of the
+ * parameters of the path that it is mounted on, which its handlers get, too.
  */
 export class Routes<Outer = Params> {
   readonly #entries: Entry[] = [];
 
   /**
-   * Adds middlewares, or mounts routers: for every request, or for those whose path is `path` or begins with it and a
+   * Adds middlewares or mounts routers, for every request or for those whose path is `path` or begins with `path` and a
    * `/`. All middlewares run before any route, in the order in which they were added.
    *
-   * @throws {TypeError} naming the argument that is wrong
+   * @throws {TypeError} naming the wrong argument
    */
   use(...handlers: (Handler | Mountable)[]): this;
   use<Path extends string>(path: Path | Path[], ...handlers: (Handler<RouteParams<Path> & Outer> | Mountable)[]): this;
@@ -94,48 +95,48 @@ export class Routes<Outer = Params> {
     return this;
   }
 
-  /** Answers GET, and HEAD. The first route whose method and path match answers. */
+  /** Adds a route for GET and HEAD. The first route whose method and path match answers a request. */
   get<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('GET', path, handlers);
   }
 
-  /** Answers HEAD other than GET does. Must come before the route for GET. */
+  /** Adds a route for HEAD that differs from the one for GET. It must be added before that. */
   head<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('HEAD', path, handlers);
   }
 
-  /** Answers POST. */
+  /** Adds a route for POST. */
   post<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('POST', path, handlers);
   }
 
-  /** Answers PUT. */
+  /** Adds a route for PUT. */
   put<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('PUT', path, handlers);
   }
 
-  /** Answers DELETE. */
+  /** Adds a route for DELETE. */
   delete<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('DELETE', path, handlers);
   }
 
-  /** Answers PATCH. */
+  /** Adds a route for PATCH. */
   patch<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('PATCH', path, handlers);
   }
 
-  /** Answers OPTIONS, which otherwise is answered with the methods of the path. */
+  /** Adds a route for OPTIONS. Without one, OPTIONS is answered with the methods of the path. */
   options<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('OPTIONS', path, handlers);
   }
 
-  /** Answers any method. */
+  /** Adds a route for all methods. */
   all<Path extends string>(path: Path | Path[], ...handlers: RouteHandlers<Path, Outer>): this {
     return this.#route('*', path, handlers);
   }
 
   /**
-   * Everything in order, with the routers within.
+   * Collects everything in order, including mounted routers.
    *
    * @internal
    */
@@ -175,7 +176,7 @@ export class Routes<Outer = Params> {
   }
 }
 
-/** Changes whenever any router does. */
+/** A number that changes whenever any router does. */
 export function routerChanges(): number {
   return changes;
 }

@@ -1,20 +1,20 @@
-/** Names of statuses, and the error that stands for one. Owns no response. */
+/** Names of statuses, and the error that stands for a status. Does not know responses. */
 
 import { STATUS_CODES } from 'node:http';
 
-/** The name of a status, as the platform has it; `Unknown` for one that has none. */
+/** The platform's name of a status, or `Unknown`. */
 export function statusText(code: number): string {
   return STATUS_CODES[code] ?? 'Unknown';
 }
 
-/** Whether an answer must bring the name of its status along: native code would write another one. */
+/** Whether an answer must include the name of its status, because native code would write another one. */
 export function isNamedOtherwise(code: number): boolean {
   return code === 203 || code === 418 || code === 509;
 }
 
 /**
- * An error that says what the client did wrong. Error handlers see it; without one the answer is the status and its
- * name. Any error with a `status` from 400 to 499 is treated so.
+ * An error that tells the client's mistake by a status. Error handlers get it; without them, the answer has this status
+ * with its name as the body. Any error with a `status` from 400 to 499 is treated the same.
  *
  * @example
  * ```ts
@@ -25,7 +25,7 @@ export class HttpError extends Error {
   /** The status of the answer. */
   readonly status: number;
 
-  /** `message` is for error handlers and is not sent. */
+  /** `message` is for error handlers. It is not sent. */
   constructor(status: number, message: string = statusText(status), options?: { cause?: unknown }) {
     super(message, options);
     this.status = status;
@@ -34,7 +34,7 @@ export class HttpError extends Error {
 
 Object.defineProperty(HttpError.prototype, 'name', { value: 'HttpError', configurable: true, writable: true });
 
-/** The status that an error asks for; 500 if it is none of the client's faults. */
+/** The status of an error. 500 if the error does not name a status from 400 to 499. */
 export function statusOf(error: unknown): number {
   if (typeof error !== 'object' || error === null) return 500;
   const { status, statusCode } = error as { status?: unknown; statusCode?: unknown };

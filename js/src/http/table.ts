@@ -1,18 +1,18 @@
-/** All that an app has registered, in the form in which it is looked up: few patterns are tried for a path. */
+/** The routes and middlewares of an app in a form for lookup, so that few patterns are tried for a path. */
 
 import { noParams, type Params, Pattern } from './pattern.js';
 import type { ErrorHandler, Handler, Layer, Route, Routes } from './router.js';
 
 /** A middleware, compiled. */
 export interface Step<H> {
-  /** undefined: for every path. */
+  /** Undefined: the middleware is for every path. */
   pattern: Pattern | undefined;
   handler: H;
 }
 
 /** A route, compiled. */
 export interface Target {
-  /** Its place in the order of registration. */
+  /** The position in the order of registration. */
   order: number;
   method: string;
   pattern: Pattern;
@@ -23,13 +23,13 @@ export interface Target {
 export class Table {
   readonly middlewares: Step<Handler>[] = [];
   readonly errorHandlers: Step<ErrorHandler>[] = [];
-  /** Every method that has a route. */
+  /** All methods that have a route. */
   readonly methods: ReadonlySet<string>;
   /** Routes without parameters, by their path. */
   readonly #exact = new Map<string, Target[]>();
-  /** The other ones, by what their paths begin with. */
+  /** The other routes, by the literal beginning of their paths. */
   readonly #open = new Map<string, Target[]>();
-  /** Characters of the longest of those. */
+  /** The length of the longest such beginning, in characters. */
   readonly #longest: number;
 
   constructor(router: Routes) {
@@ -59,7 +59,7 @@ export class Table {
   candidates(path: string): readonly Target[] {
     let found = this.#exact.get(path) ?? NONE;
     if (this.#open.size === 0) return found;
-    // a path may be nothing but slashes
+    // bounded, because a path may consist of slashes
     for (let slash = path.indexOf('/'); slash >= 0 && slash < this.#longest; slash = path.indexOf('/', slash + 1)) {
       const more = this.#open.get(path.slice(0, slash + 1));
       if (more !== undefined) found = found.length === 0 ? more : merged(found, more);
@@ -67,7 +67,7 @@ export class Table {
     return found;
   }
 
-  /** The methods that a path has routes for, or that any path has (`*`). Empty: there are none. */
+  /** The methods of the routes that match a path; for the path `*`, the methods of all routes. */
   methodsOf(path: string): Set<string> {
     if (path === '*') return new Set(this.methods);
     const matching = this.candidates(path).filter(({ pattern }) => pattern.match(path) !== undefined);
@@ -75,7 +75,7 @@ export class Table {
   }
 }
 
-/** Whether a function handles errors: it has four parameters. */
+/** Whether a function is an error handler: it has four parameters. */
 export function isErrorHandler(handler: Handler | ErrorHandler): handler is ErrorHandler {
   return handler.length === 4;
 }
@@ -85,7 +85,7 @@ export function answers(target: Target, method: string): boolean {
   return target.method === method || target.method === '*' || (method === 'HEAD' && target.method === 'GET');
 }
 
-/** A pattern's parameters for a path. */
+/** The values of a pattern's parameters in a path. */
 export function paramsOf(pattern: Pattern | undefined, path: string): Params | undefined {
   return pattern === undefined ? noParams() : pattern.match(path);
 }

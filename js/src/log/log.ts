@@ -1,27 +1,14 @@
-/** The log: levels, filters, lines, and their way to whoever wants them. Decides nothing about what is worth logging. */
+/**
+ * The log: levels, filters, and the way of lines to `onLog` or the standard error output. Does not decide what is
+ * logged.
+ */
 
-import type { NativeGateway } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import { environmentVariable } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
+import type { LogLevel, LogLine } from './log-line.js';
 import { write } from './output.js';
 import { print } from './report.js';
-
-/** How much is logged, from nothing to everything. */
-export type LogLevel = 'off' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
-
-/** One line of the log, as `onLog` gets it. */
-export interface LogLine {
-  /** When, in milliseconds since 1970. */
-  time: number;
-  /** How bad or how detailed it is. */
-  level: Exclude<LogLevel, 'off'>;
-  /** What it is about: `millrace::gateway`, `millrace::listener`, `millrace::worker`, `millrace::connection`, … */
-  target: string;
-  /** What happened. Never holds what clients sent. */
-  message: string;
-  /** To whom, and what else there is to know. */
-  fields: Record<string, string | number | boolean>;
-}
 
 /** A filter's rule: targets that begin with `prefix` are logged up to `level`. */
 export interface LogRule {
@@ -29,12 +16,12 @@ export interface LogRule {
   level: LogLevel;
 }
 
-/** In the order in which each says more than the one before. */
+/** The levels, each of which includes those before it. */
 export const LOG_LEVELS: readonly LogLevel[] = ['off', 'error', 'warn', 'info', 'debug', 'trace'];
 
 /**
- * Reads `"debug"`, `"warn,millrace::connection=debug"` or any list of such rules. A target without a level is logged
- * with everything where `bareTargets` says so, as Rust programs read `RUST_LOG`.
+ * Parses `"debug"`, `"warn,millrace::connection=debug"` or any list of such rules. With `bareTargets`, a target without
+ * a level is logged completely, as Rust programs read `RUST_LOG`.
  */
 export function parseLogRules(text: string, bareTargets: boolean): { rules: LogRule[]; problems: string[] } {
   const rules: LogRule[] = [];
@@ -50,7 +37,7 @@ export function parseLogRules(text: string, bareTargets: boolean): { rules: LogR
   return { rules, problems };
 }
 
-/** What `start` logs, and to whom. */
+/** What `start` logs, and where the lines go. */
 export interface LogPlan {
   onLog: ((line: LogLine) => void) | undefined;
   level: string | undefined;
@@ -64,8 +51,8 @@ export class Log {
   #failed = false;
 
   /**
-   * The log that the options and `RUST_LOG`, which goes before them, ask for; undefined: none. The I/O threads that
-   * start after this log too.
+   * Opens the log that the options ask for, or `RUST_LOG`, which takes precedence. Undefined: nothing is logged. I/O
+   * threads that start later log, too.
    */
   static open(native: NativeGateway, { onLog, level }: LogPlan): Log | undefined {
     const wanted = environmentVariable('RUST_LOG');
@@ -75,7 +62,7 @@ export class Log {
   }
 
   private constructor(native: NativeGateway, rules: LogRule[], onLog: (line: LogLine) => void) {
-    // the longest prefix that fits counts
+    // the rule with the longest matching prefix applies
     this.#rules = rules.toSorted((a, b) => b.prefix.length - a.prefix.length);
     this.#onLog = onLog;
     this.#native = native;
@@ -83,12 +70,12 @@ export class Log {
     native.openLog(filter, () => this.flush());
   }
 
-  /** Whether errors are shown by whoever shows the log, too. */
+  /** Whether log lines are printed to the standard error output, where errors are printed, too. */
   get isPrinted(): boolean {
     return this.#onLog === printLine;
   }
 
-  /** One line from this thread, behind those of the native side so far. */
+  /** Logs one line of this thread, after the native side's lines so far. */
   write(level: LogLine['level'], target: string, message: string, fields: LogLine['fields'] = {}): void {
     const rule = this.#rules.find(({ prefix }) => target.startsWith(prefix));
     if (rule === undefined || LOG_LEVELS.indexOf(level) > LOG_LEVELS.indexOf(rule.level)) return;
@@ -96,7 +83,7 @@ export class Log {
     this.#tell({ time: Date.now(), level, target, message, fields });
   }
 
-  /** Passes on what the native side has logged. */
+  /** Passes the native side's lines on. */
   flush(): void {
     const { lines, dropped } = this.#native.takeLog();
     for (const line of lines) this.#tell(line);
@@ -120,7 +107,7 @@ export class Log {
   }
 }
 
-/** A line for people, without its line end. Colours only where asked for. */
+/** Formats a line for people, without a line feed, and with colours on request. */
 export function formatLine({ time, level, target, message, fields }: LogLine, colour: boolean): string {
   const stamp = new Date(time).toISOString();
   const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${shown(value)}`);
@@ -129,7 +116,9 @@ export function formatLine({ time, level, target, message, fields }: LogLine, co
   return `\x1b[2m${stamp}\x1b[0m \x1b[${COLOURS[level]}m${name}\x1b[0m \x1b[2m${target}:\x1b[0m ${message}\x1b[2m${pairs.join('')}\x1b[0m`;
 }
 
-/** Whether what is written to a stream should have colours: a terminal, and nobody said no (https://no-color.org). */
+/**
+ * Whether output to a stream should have colours: it is a terminal, and `NO_COLOR` is not set (https://no-color.org).
+ */
 export function wantsColour(stream: { isTTY?: boolean }): boolean {
   return stream.isTTY === true && environmentVariable('NO_COLOR') === undefined;
 }
@@ -147,17 +136,20 @@ function fromEnvironment(text: string): LogRule[] {
   const { rules, problems } = parseLogRules(text, true);
   if (problems.length > 0) {
     const levels = LOG_LEVELS.join(', ');
-    write(process.stderr, `millrace: RUST_LOG: ${problems.join(', ')} is left out; the levels are ${levels}\n`);
+    write(process.stderr, `millrace: RUST_LOG: ${problems.join(', ')} is ignored; the levels are ${levels}\n`);
   }
   return rules;
 }
 
-/** Words as they are, everything else quoted, so that a value cannot look like another line. */
+/**
+ * A value of a field. Simple words stay unchanged; everything else is quoted, so that a value cannot look like another
+ * line.
+ */
 function shown(value: string | number | boolean): string {
   return typeof value === 'string' && !/^[\w.:/[\]@+-]+$/.test(value) ? JSON.stringify(value) : String(value);
 }
 
-/** Of `onLog` without a `logLevel`. */
+/** The level if `onLog` is given without `logLevel`. */
 const DEFAULT_LEVEL: LogLevel = 'info';
 
 const COLOURS: Record<LogLine['level'], number> = { error: 31, warn: 33, info: 32, debug: 34, trace: 35 };

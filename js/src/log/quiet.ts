@@ -1,6 +1,6 @@
-/** Promises that nobody has to wait for. */
+/** Promises whose rejection may stay unhandled. */
 
-/** The same promise: that it fails is told to whoever waits for it, and to nobody else. */
+/** Returns the same promise. If it rejects and nothing waits for it, that is not an unhandled rejection. */
 export function quiet<T>(promise: Promise<T>): Promise<T> {
   promise.catch(nothing);
   return promise;
@@ -9,5 +9,5 @@ export function quiet<T>(promise: Promise<T>): Promise<T> {
 /** Does nothing. */
 export function nothing(): void {}
 
-/** What is done already: whoever gets this has nothing to wait for. */
+/** A promise that is fulfilled already. */
 export const DONE: Promise<void> = Promise.resolve();

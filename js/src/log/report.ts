@@ -1,4 +1,4 @@
-/** Errors on their way to people and between threads. Owns how a thrown value is shown; decides nothing. */
+/** Formats errors for people and passes them between threads. Does not decide what is reported. */
 
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -7,7 +7,7 @@ import { OWN_FOLDER } from '../addon/place.js';
 import { type ErrorCode, MillraceError } from '../errors.js';
 import { write } from './output.js';
 
-/** A thrown value that can be posted to another thread. */
+/** A thrown value in a form that can be posted to another thread. */
 export interface PostedError {
   /** Whether it was an `Error`. */
   isError: boolean;
@@ -17,14 +17,14 @@ export interface PostedError {
   code: string | undefined;
 }
 
-/** A `MillraceError` that can be posted to another thread. */
+/** A `MillraceError` in a form that can be posted to another thread. */
 export interface PostedReport {
   code: ErrorCode;
   message: string;
   cause: PostedError | undefined;
 }
 
-/** Makes a thrown value postable. */
+/** Converts a thrown value into a form that can be posted. */
 export function postable(value: unknown): PostedError {
   if (isErrorLike(value)) {
     const { name, message, stack, code } = value as Error & { code?: unknown };
@@ -39,14 +39,14 @@ export function postable(value: unknown): PostedError {
   return { isError: false, name: 'Error', message: readable(value), stack: '', code: undefined };
 }
 
-/** A stack as far as it is the application's: how we called its handler tells nobody anything. */
+/** A stack up to our own code: how a handler was called does not help its author. */
 function withoutOurs(stack: string): string {
   const lines = stack.split('\n');
   const last = lines.findLastIndex((line) => /^\s+at /.test(line) && !OURS.some((folder) => line.includes(folder)));
   return last < 0 ? stack : lines.slice(0, last + 1).join('\n');
 }
 
-/** The error that was posted, as far as it can be made again. */
+/** Restores an error that was posted, as far as possible. */
 export function revive(posted: PostedError): unknown {
   const error: Error & { code?: string } = new Error(posted.message);
   error.name = posted.name;
@@ -55,13 +55,13 @@ export function revive(posted: PostedError): unknown {
   return error;
 }
 
-/** The `MillraceError` of a posted report. */
+/** Restores the `MillraceError` of a posted report. */
 export function revivedReport(report: PostedReport): MillraceError {
   const options = report.cause === undefined ? undefined : { cause: revive(report.cause) };
   return new MillraceError(report.code, report.message, options);
 }
 
-/** A thrown value in one line, whatever it is. */
+/** A thrown value of any type in one line. */
 export function readable(value: unknown): string {
   if (typeof value === 'string') return value;
   if (isErrorLike(value)) return String((value as Error).message);
@@ -72,9 +72,9 @@ export function readable(value: unknown): string {
   }
 }
 
-/** What is thrown when a worker cannot be started. */
+/** The error for a worker that could not be started. */
 export function workerFailure(cause: unknown): MillraceError {
-  // a mistake that is known needs no error around it
+  // this error explains itself and needs no other error around it
   if (cause instanceof Error && (cause as MillraceError).code === 'ERR_MILLRACE_NO_HANDLER') {
     return new MillraceError('ERR_MILLRACE_NO_HANDLER', cause.message);
   }
@@ -83,7 +83,7 @@ export function workerFailure(cause: unknown): MillraceError {
   });
 }
 
-/** Writes an error to the standard error output, with the stack of what caused it. */
+/** Prints an error to the standard error output, with the stack of its cause. */
 export function print(error: MillraceError): void {
   const cause = error.cause === undefined ? '' : `\n${stackOf(error.cause)}`;
   write(process.stderr, `millrace: ${error.message} (${error.code})${cause}\n`);
@@ -93,7 +93,10 @@ function stackOf(value: unknown): string {
   return isErrorLike(value) ? String((value as Error).stack ?? value) : readable(value);
 }
 
-/** The folder of our compiled code and, by its source maps, of its sources, as path and as URL; in a bundle, what a thread begins with. */
+/**
+ * The folder of our compiled code and, through source maps, of its sources, as a path and as a URL. In a bundle: the
+ * text at the beginning of a thread's code.
+ */
 const OURS =
   OWN_FOLDER === undefined
     ? ['[worker eval]']

@@ -1,4 +1,4 @@
-/** `nodeHandler`: what a listener may be, and how it becomes a handler. Owns no request. */
+/** `nodeHandler`: which listeners it accepts, and how it makes handlers of them. Does not know requests. */
 
 import { EventEmitter } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -6,12 +6,12 @@ import { readable } from '../log/report.js';
 import { MESSAGE_HANDLER, type MessageAnswerer } from '../worker/exchange.js';
 import { failed, serve } from './node-request.js';
 
-/** Answers a request, as with `http.createServer`. What it returns is not looked at, but for a promise that rejects. */
+/** Answers a request, as with `http.createServer`. Its result is ignored, except for a promise that rejects. */
 export type RequestListener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /** An app of Koa. */
 export interface KoaApp {
-  /** Gives its listener. */
+  /** Returns its listener. */
   callback(): RequestListener;
 }
 
@@ -19,39 +19,39 @@ export interface KoaApp {
 export interface FastifyApp {
   /** Its listener. */
   routing: RequestListener;
-  /** Is waited for. */
+  /** Called and waited for before the first request. */
   ready(): PromiseLike<unknown>;
 }
 
 /** An app of NestJS. */
 export interface NestApp {
-  /** Has the app of Express or Fastify below it. */
+  /** Returns an adapter for the underlying app. */
   getHttpAdapter(): {
-    /** That app. */
+    /** Returns the underlying app of Express or Fastify. */
     getInstance(): unknown;
   };
-  /** Is waited for. */
+  /** Called and waited for before the first request. */
   init(): PromiseLike<unknown>;
 }
 
-/** An app that is no listener itself, but has one. What listens to the `'request'` events of a server is called, too. */
+/** An app that has a request listener. Of a `Server`, its listeners for `'request'` events are called. */
 export type NodeApp = KoaApp | FastifyApp | NestApp | Server;
 
-/** What `nodeHandler` takes. */
+/** The argument of `nodeHandler`. */
 export type NodeListener = RequestListener | NodeApp;
 
-/** What `nodeHandler` makes: the default export of a worker module, or `handlers` of `start`. */
+/** The result of `nodeHandler`: the default export of a worker module, or the option `handlers` of `start`. */
 export interface NodeHandler {
-  /** Millrace's own. */
+  /** For Millrace's own use. */
   readonly [MESSAGE_HANDLER]: object;
 }
 
 /**
- * Runs a request listener of Node.js on Millrace: an app of Express, Koa, Fastify or NestJS, the handler of Next.js, or any
- * function that `http.createServer` takes. `req` and `res` are Node's own `IncomingMessage` and `ServerResponse`.
+ * Runs a request listener of Node.js on Millrace: an app of Express, Koa, Fastify or NestJS, the handler of Next.js, or
+ * any function that `http.createServer` accepts. `req` and `res` are Node's own `IncomingMessage` and `ServerResponse`.
  *
- * @param listener the listener or the app, or a promise of it
- * @throws {TypeError} if it is neither; `start` rejects with one if the promise gives neither
+ * @param listener the listener or the app, or a promise of one
+ * @throws {TypeError} if it is neither; if the promise yields neither, `start` rejects with this error
  * @example
  * ```ts
  * import express from 'express';
@@ -65,10 +65,10 @@ export interface NodeHandler {
  */
 export function nodeHandler(listener: NodeListener | PromiseLike<NodeListener>): NodeHandler {
   const isPromise = typeof (listener as PromiseLike<NodeListener> | undefined)?.then === 'function';
-  // a Fastify app has a `then` of its own, until it is ready
+  // a Fastify app has a `then` method until it is ready
   const isApp = appKind(listener) !== undefined;
   let server = isPromise || isApp ? undefined : serverOf(listenerOf(listener as NodeListener));
-  // told when it is waited for
+  // the rejection is reported by `start`, which waits for the promise
   if (isPromise && !isApp) (listener as PromiseLike<NodeListener>).then(undefined, () => undefined);
   const answerer: MessageAnswerer = {
     handle: (exchange) => serve(exchange, server as Server),
@@ -119,8 +119,8 @@ function appKind(app: unknown): 'koa' | 'fastify' | 'nest' | 'server' | undefine
 }
 
 /**
- * A server that never listens: a listener is called as one would call it, `this` included, and finds it as
- * `req.socket.server`. What an `async` listener rejects with is for the request that it was about.
+ * Creates a server that never listens. It calls a listener as Node.js does, with the same `this`, and is its
+ * `req.socket.server`. If an `async` listener rejects, the error belongs to its request.
  */
 function serverOf(listener: RequestListener): Server {
   const before = EventEmitter.captureRejections;

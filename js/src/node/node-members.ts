@@ -1,12 +1,12 @@
 /**
- * Members of Node's `IncomingMessage` and `ServerResponse` that their types leave out, and what `http.Server` does with them.
- * The only file that names them; where a runtime has none, nothing is done.
+ * Undocumented members of Node's `IncomingMessage` and `ServerResponse`, and the calls of `http.Server` to them. No
+ * other file names them. In a runtime that lacks one, nothing is done.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestSocket } from './socket.js';
 
-/** A request, with them. */
+/** A request with these members. */
 export interface Incoming extends IncomingMessage {
   upgrade?: boolean;
   _consumed?: boolean;
@@ -15,14 +15,14 @@ export interface Incoming extends IncomingMessage {
   _addHeaderLines?(list: readonly string[], count: number): void;
 }
 
-/** A response, with them. */
+/** A response with these members. */
 export interface Outgoing extends ServerResponse {
   _removedConnection?: boolean;
   _closed?: boolean;
   destroyed: boolean;
 }
 
-/** Tells that nothing more is done with a response. */
+/** Marks a response as closed. */
 export function closeResponse(response: Outgoing): void {
   if (response._closed === true) return;
   response.destroyed = true;
@@ -30,12 +30,12 @@ export function closeResponse(response: Outgoing): void {
   response.emit('close');
 }
 
-/** Gives a request its headers or, once it is complete, its trailers: name, value, name, value …. */
+/** Gives a request its headers or, once it is complete, its trailers: names and values, alternating. */
 export function addLines(request: Incoming, list: readonly string[]): void {
   request._addHeaderLines?.(list, list.length);
 }
 
-/** Whether a client wants its connection to stay. */
+/** Whether a client wants to keep its connection open. */
 export function staysOpen(list: readonly string[], version: string): boolean {
   for (let at = 0; at < list.length; at += 2) {
     const name = list[at] as string;
@@ -46,12 +46,12 @@ export function staysOpen(list: readonly string[], version: string): boolean {
   return version !== '1.0';
 }
 
-/** What `http.Server` tells a request whose client has left. */
+/** The error that `http.Server` gives a request whose client has left. */
 export function reset(): Error {
   return Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
 }
 
-/** Says that more may be written, to those who were told to wait, as `http.Server` does. */
+/** Emits `drain` for writers that were told to wait, as `http.Server` does. */
 export function drain(response: Outgoing, socket: RequestSocket): void {
   socket.emit('drain');
   const needs = needDrain(response);
@@ -61,7 +61,7 @@ export function drain(response: Outgoing, socket: RequestSocket): void {
   response.emit('drain');
 }
 
-/** Where Node keeps whether somebody was told to wait; null in runtimes that have no such place. */
+/** The key of Node's flag for writers that were told to wait. Null in runtimes that lack it. */
 let needDrainKey: symbol | null | undefined;
 
 function needDrain(response: object): symbol | undefined {

@@ -1,6 +1,6 @@
 /**
- * One request for a listener of Node, and its answer. Owns the pair of Node's own `IncomingMessage` and `ServerResponse` and
- * does for them what `http.Server` would; the head and the body of an answer are what `ServerResponse` writes.
+ * One request for a Node listener, and its answer. Creates Node's own `IncomingMessage` and `ServerResponse` and does
+ * for them what `http.Server` does. `ServerResponse` writes the head and body of the answer.
  */
 
 import { IncomingMessage, type Server, ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ import { addLines, closeResponse, drain, type Incoming, type Outgoing, reset, st
 import { isLatin1, isUtf8, joined, type Parts } from './parts.js';
 import { type Carrier, type Done, RequestSocket, SecureRequestSocket } from './socket.js';
 
-/** Asks the listeners of a server. What they throw is the caller's. */
+/** Calls the listeners of a server. Errors that they throw are left to the caller. */
 export function serve(exchange: MessageExchange, server: Server): void {
   const service = new Service(exchange, server);
   const { request, response } = service;
@@ -23,7 +23,7 @@ export function serve(exchange: MessageExchange, server: Server): void {
   }
 }
 
-/** A listener rejected. */
+/** Reports that a listener's promise was rejected. */
 export function failed(request: IncomingMessage, error: unknown): void {
   const { socket } = request as { socket: unknown };
   if (socket instanceof RequestSocket) socket.failed(error);
@@ -35,21 +35,21 @@ class Service implements Carrier, MessageSink {
   readonly #socket: RequestSocket;
   readonly request: Incoming;
   readonly response: Outgoing;
-  /** Written and not yet given away. */
+  /** Data that was written and not passed on yet. */
   #parts: Parts = [];
   #partBytes = 0;
-  /** Given away since few bytes were left the last time. */
+  /** Bytes passed on since the native side last reported that few were left. */
   #ahead = 0;
   #waitsForRoom = false;
-  /** A writer was told to wait. */
+  /** Whether a writer was told to wait. */
   #toldToWait = false;
   #done: Done[] = [];
   #scheduled = false;
-  /** Bytes of the request's body that were taken and not asked for again. */
+  /** Bytes of the request's body that were read and not requested again yet. */
   #owed = WINDOW - FIRST_CREDIT;
-  /** The listener has returned. */
+  /** Whether the listener has returned. */
   #begun = false;
-  /** The response has been finished. */
+  /** Whether the response is finished. */
   #finished = false;
   #closed = false;
 
@@ -65,7 +65,7 @@ class Service implements Carrier, MessageSink {
     request.url = exchange.target;
     request.httpVersion = httpVersion;
     request.upgrade = false;
-    // what is chosen by it is how HTTP/1.1 is written
+    // the listener decides by the version how it writes the answer, and that is always HTTP/1.1
     request.httpVersionMajor = 1;
     request.httpVersionMinor = httpVersion === '1.0' ? 0 : 1;
     const { headerList } = exchange;
@@ -76,7 +76,7 @@ class Service implements Carrier, MessageSink {
       request.httpVersionMajor = 2;
       request.httpVersionMinor = 0;
     }
-    // whether the connection stays is the gateway's to say, and is not written
+    // the gateway decides whether the connection stays open
     response.shouldKeepAlive = staysOpen(headerList, httpVersion);
     response._removedConnection = true;
     socket.on('close', () => this.#socketClosed());
@@ -101,11 +101,13 @@ class Service implements Carrier, MessageSink {
   bytesWritten = 0;
 
   get waiting(): number {
-    // what is not held back has been taken, as by the kernel
+    // data that is not corked counts as taken, as with the kernel
     return (this.#socket.writableCorked > 0 ? this.#partBytes : 0) + (this.#waitsForRoom ? this.#ahead : 0);
   }
 
-  /** The listener has returned: what came with the request is given to it, as the parser of Node would now. */
+  /**
+   * The listener has returned: passes it the data that arrived with the request, as Node's parser does at this point.
+   */
   begin(): void {
     this.#begun = true;
     const { content, streams } = this.#exchange;
@@ -141,7 +143,7 @@ class Service implements Carrier, MessageSink {
 
   cut(): void {
     this.#flush(false);
-    // what is corked is lost with its socket
+    // corked data is lost with its socket
     this.#parts = [];
     this.#partBytes = 0;
     this.#exchange.cut();
@@ -160,7 +162,7 @@ class Service implements Carrier, MessageSink {
     this.#exchange.failed(error);
   }
 
-  // What comes.
+  // What arrives.
 
   piece(piece: Uint8Array, last: boolean): void {
     this.#try(() => {
@@ -215,7 +217,7 @@ class Service implements Carrier, MessageSink {
     response.end(text);
   }
 
-  /** Has what was written told to those who wrote it. */
+  /** Calls the callbacks of data that was written. */
   settle(): void {
     this.#scheduled = false;
     if (this.#socket.writableCorked > 0) return;
@@ -236,11 +238,11 @@ class Service implements Carrier, MessageSink {
     const { request } = this;
     request.complete = true;
     request.push(null);
-    // an answer that was finished before waits for it
+    // the end of an answer that was finished before waits for the body
     if (this.#finished) this.#end();
   }
 
-  /** So many bytes of the body were taken. */
+  /** Counts bytes of the body that were read. */
   #took(bytes: number): void {
     this.#owed += bytes;
     if (this.#owed < ENOUGH || this.request.complete || !this.#exchange.streams) return;
@@ -248,7 +250,7 @@ class Service implements Carrier, MessageSink {
     this.#owed = 0;
   }
 
-  /** Gives away what was written; `mayEnd`: and says that it was all, if it was. */
+  /** Passes on the data that was written and, with `mayEnd`, the end of the answer if it is finished. */
   #flush(mayEnd = true): void {
     if (!this.#begun || this.#parts.length === 0 || this.#socket.writableCorked > 0) return;
     const ends = mayEnd && this.response.writableEnded && this.#mayEnd() && !this.#exchange.over;
@@ -274,7 +276,7 @@ class Service implements Carrier, MessageSink {
     }
   }
 
-  /** Whether the request is done with, too: a listener may read its body behind its answer. */
+  /** Whether the request is done, too: a listener may read its body after its answer. */
   #mayEnd(): boolean {
     return this.request.complete || this.request._consumed !== true;
   }
@@ -290,7 +292,7 @@ class Service implements Carrier, MessageSink {
     if (!this.#finished) drain(this.response, this.#socket);
   }
 
-  /** As `http.Server` does when a response is finished. */
+  /** Does what `http.Server` does when a response is finished. */
   #responseFinished(): void {
     if (this.#finished) return;
     this.#finished = true;
@@ -302,16 +304,16 @@ class Service implements Carrier, MessageSink {
     process.nextTick(closeResponse, response);
   }
 
-  /** Nothing is to be sent or read any more. */
+  /** Ends the exchange: nothing more is sent or read. */
   #end(): void {
     if (!this.#exchange.over) this.#exchange.write('', undefined, true, false);
     const { request } = this;
     if (!request.complete) {
-      // what nobody reads is not read here, either
+      // a body that the listener does not read is not read here, either
       request.complete = true;
       request.push(null);
     }
-    // somebody beside us waits for it
+    // other code waits for the event
     if (this.#socket.listenerCount('close') > 1) this.#socket.destroy();
   }
 
@@ -326,7 +328,7 @@ class Service implements Carrier, MessageSink {
     });
   }
 
-  /** Runs callbacks of the listener. */
+  /** Runs callbacks of the listener and reports their errors. */
   #try(act: () => void): void {
     try {
       act();
@@ -342,8 +344,8 @@ function settle(service: Service): void {
 
 function ignore(): void {}
 
-/** Bytes that the native side may have, before it is asked to say when few are left. */
+/** Bytes that the native side may hold before it is asked to report when few are left. */
 const MOST_AHEAD = 256 * 1024;
 
-/** Bytes worth asking for. */
+/** The smallest number of bytes to request in one call. */
 const ENOUGH = 32 * 1024;

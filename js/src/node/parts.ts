@@ -1,9 +1,12 @@
-/** Texts and bytes that were written, with their encodings: which may be given away as they are, and all of them as bytes. */
+/**
+ * Strings and bytes that were written, with their encodings. Tells which can be passed on unchanged, and joins them as
+ * bytes.
+ */
 
-/** Each text or bytes with its encoding behind it. */
+/** Strings or bytes, each followed by its encoding. */
 export type Parts = (string | Uint8Array | BufferEncoding | undefined)[];
 
-/** All of them. */
+/** Joins all parts. */
 export function joined(parts: Parts): Uint8Array {
   const buffers: Uint8Array[] = [];
   for (let at = 0; at < parts.length; at += 2) {
@@ -13,12 +16,12 @@ export function joined(parts: Parts): Uint8Array {
   return Buffer.concat(buffers);
 }
 
-/** Whether text of this encoding is UTF-8. */
+/** Whether strings of this encoding are UTF-8. */
 export function isUtf8(encoding: unknown): boolean {
   return encoding === undefined || encoding === 'utf8' || encoding === 'utf-8';
 }
 
-/** … or Latin-1. */
+/** Whether strings of this encoding are Latin-1. */
 export function isLatin1(encoding: unknown): boolean {
   return encoding === 'latin1' || encoding === 'ascii';
 }

@@ -1,13 +1,13 @@
 /**
- * What `req.socket` is: a stream in the place of a connection, of which a request has no more than its own part. Owns what
- * there is to tell of the peer; what is written goes to whoever carries the answer.
+ * `req.socket`: a stream in place of a connection, of which a request has only its own part. Knows the peer's address.
+ * Passes written data to the carrier of the answer.
  */
 
 import type { Server } from 'node:http';
 import { Duplex } from 'node:stream';
 import { MillraceError } from '../errors.js';
 
-/** Whoever carries what the socket is asked for. */
+/** The object that does what the socket is asked for. */
 export interface Carrier {
   readonly ip: string;
   readonly port: number;
@@ -15,34 +15,34 @@ export interface Carrier {
   /** Bytes of the request's body, and of its answer, so far. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** Bytes that wait to be taken. */
+  /** Bytes that were written and not taken yet. */
   readonly waiting: number;
   write(chunk: string | Uint8Array, encoding: BufferEncoding | undefined, done: Done | undefined): boolean;
-  /** What was held back by `cork` may go. */
+  /** Data that `cork` held back may be passed on. */
   uncorked(): void;
-  /** More of the request's body is wanted. */
+  /** Requests more of the request's body. */
   resume(): void;
-  /** The connection is to be cut. */
+  /** Cuts the connection. */
   cut(): void;
-  /** Nothing came or went for the time that was asked for. */
+  /** Reports that nothing was received or sent for the time that was set. */
   timeout(): void;
-  /** A listener rejected. */
+  /** Reports that a listener's promise was rejected. */
   failed(error: unknown): void;
 }
 
-/** What a writer wants to be told. */
+/** The callback of a write. */
 export type Done = (error?: Error | null) => void;
 
 /** See the module. */
 export class RequestSocket extends Duplex {
   readonly #carrier: Carrier;
   #timer: NodeJS.Timeout | undefined;
-  /** As of `net.Socket`. */
+  /** As in `net.Socket`. */
   timeout: number | undefined = undefined;
   readonly connecting = false;
   readonly pending = false;
   readonly parser = null;
-  /** As of `net.Socket`: what the listener listens to. It has no connections. */
+  /** As in `net.Socket`: the server whose listener is called. It has no connections. */
   readonly server: Server;
 
   constructor(carrier: Carrier, server: Server) {
@@ -75,7 +75,7 @@ export class RequestSocket extends Duplex {
     return familyOf(this.localAddress);
   }
 
-  /** As of `net.Socket`. */
+  /** As in `net.Socket`. */
   address(): { address?: string; family?: string; port?: number } {
     const { local } = this.#carrier;
     return local === undefined ? {} : { ...local, family: familyOf(local.address) as string };
@@ -97,10 +97,10 @@ export class RequestSocket extends Duplex {
     return this.#carrier.waiting;
   }
 
-  /** What is written is a part of the answer, as `ServerResponse` writes it. */
+  /** Writes a part of the answer in the form of `ServerResponse`. */
   override write(chunk: unknown, encoding?: unknown, callback?: unknown): boolean {
     const given = typeof encoding === 'function' ? encoding : callback;
-    // `ServerResponse` may give null
+    // `ServerResponse` may pass null
     const done = typeof given === 'function' ? (given as Done) : undefined;
     const coding = typeof encoding === 'string' ? (encoding as BufferEncoding) : undefined;
     if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
@@ -122,7 +122,7 @@ export class RequestSocket extends Duplex {
     return this;
   }
 
-  /** As of `net.Socket`: what was written still goes. */
+  /** As in `net.Socket`: data that was written is still sent. */
   destroySoon(): void {
     this.end();
   }
@@ -164,23 +164,23 @@ export class RequestSocket extends Duplex {
     return this;
   }
 
-  /** A listener rejected. */
+  /** Reports that a listener's promise was rejected. */
   failed(error: unknown): void {
     this.#carrier.failed(error);
   }
 
-  /** Something came or went. */
+  /** Restarts the timer, because something was received or sent. */
   touch(): void {
     this.#timer?.refresh();
   }
 
-  /** Nothing is timed any more. */
+  /** Stops the timer for good. */
   settle(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
 
-  // What the gateway sees to, or has no use for, does nothing.
+  // Methods that do nothing, because the gateway does their work or has no use for it.
 
   setNoDelay(): this {
     return this;
@@ -209,7 +209,7 @@ export class RequestSocket extends Duplex {
   }
 }
 
-// accessors: the types of Node have them as properties
+// accessors, because Node's types declare them as properties
 Object.defineProperty(RequestSocket.prototype, 'writableLength', {
   get(this: RequestSocket) {
     return this.bufferSize;
@@ -222,16 +222,16 @@ Object.defineProperty(RequestSocket.prototype, 'addListener', {
   writable: true,
 });
 
-/** … of a request that came over TLS. */
+/** The socket of a request that came over TLS. */
 export class SecureRequestSocket extends RequestSocket {
-  /** As of `tls.TLSSocket`. */
+  /** As in `tls.TLSSocket`. */
   readonly encrypted = true;
 }
 
-/** The members that need a connection of one's own. */
+/** Members that need a connection of one's own. */
 const MISSING = ['connect', 'resetAndDestroy', 'pipe'] as const;
 
-/** … or know more of TLS than is known of a request. */
+/** Members that need more information about TLS than a request has. */
 const MISSING_OF_TLS = [
   'getPeerCertificate',
   'getPeerX509Certificate',

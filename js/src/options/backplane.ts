@@ -1,15 +1,15 @@
-/** The backplane option: its types, its parser, and what the native side gets of it. Connects to nothing. */
+/** The backplane option: its types, its parser, and what the native side gets. Connects to no server. */
 
 import { NOTHING, readNumber, readObject, shown } from './fields.js';
 import { loadSource, readAuthorities, readSource, type Source, type TlsSource } from './tls.js';
 
 /** TLS to the backplane's server. */
 export interface BackplaneTls {
-  /** The authorities that the server's certificate may come from. Default: those that the runtime brings along. */
+  /** The authorities that may have signed the server's certificate. Default: the runtime's own list. */
   ca?: TlsSource | TlsSource[];
-  /** Our own certificate, for servers that ask for one. */
+  /** A client certificate, for servers that ask for one. */
   cert?: TlsSource;
-  /** Its private key, without a password. */
+  /** The private key of `cert`. It must not have a password. */
   key?: TlsSource;
   /** The name in the server's certificate. Default: the host of the URL. */
   servername?: string;
@@ -18,30 +18,30 @@ export interface BackplaneTls {
 /** The link between nodes. */
 export interface BackplaneOptions {
   /**
-   * Where the server is: `redis://host:6379` (also Valkey), `rediss://` with TLS, `redis+cluster://host,host` (and
-   * `rediss+cluster://`) for sharded channels of a Redis cluster, `nats://host:4222`, or `tls://` for NATS with TLS.
-   * User and password may be in it (`redis://user:password@host`), and several hosts, which are tried in turn; of a
-   * Redis and its replicas, the one that is the master is used.
+   * The address of the server: `redis://host:6379` (also Valkey), `rediss://` with TLS, `redis+cluster://host,host`
+   * (and `rediss+cluster://`) for sharded channels of a Redis cluster, `nats://host:4222`, or `tls://` for NATS with
+   * TLS. It may have a user and password (`redis://user:password@host`), and several hosts, which are tried in turn. Of
+   * a Redis server and its replicas, the master is used.
    */
   url: string;
-  /** What stands in front of every name on the server: the channel `room` is `prefix:room`. Default `'millrace'`. */
+  /** The prefix of every name on the server: the channel `room` becomes `prefix:room`. Default `'millrace'`. */
   prefix?: string;
-  /** The user, if it is not in the URL. */
+  /** The user, if the URL has none. */
   user?: string;
-  /** The password, if it is not in the URL. */
+  /** The password, if the URL has none. */
   password?: string;
   /** A token, for NATS. */
   token?: string;
-  /** More about TLS; only where the URL says TLS. */
+  /** More TLS options, for URLs that use TLS. */
   tls?: BackplaneTls;
   /**
-   * How long `start` waits for the link, in milliseconds; then it rejects with ERR_MILLRACE_BACKPLANE_LOST. Default 0: it
-   * does not wait, and the link comes up when the server does.
+   * How long `start` waits for the link, in milliseconds, before it rejects with ERR_MILLRACE_BACKPLANE_LOST. Default
+   * 0: it does not wait, and the link comes up when the server does.
    */
   waitMs?: number;
 }
 
-/** Checked options, files not read yet. */
+/** Checked options. Their files have not been read yet. */
 export interface BackplanePlan {
   protocol: 'redis' | 'redis-cluster' | 'nats';
   servers: { host: string; port: number }[];
@@ -53,10 +53,10 @@ export interface BackplanePlan {
   waitMs: number;
 }
 
-/** What the native side takes. */
+/** The options of the native side. */
 export interface NativeBackplane {
   protocol: string;
-  /** Hosts and ports in turn. */
+  /** Hosts and ports, alternating. */
   servers: (string | number)[];
   prefix: string;
   user?: string;
@@ -72,7 +72,7 @@ export function readBackplane(value: unknown, at: string, problems: string[]): B
   if (given === NOTHING) return undefined;
   for (const key of NKEYS.filter((name) => name in given)) {
     problems.push(
-      `${at}.${key} is not known: NATS is told a user and a password, a token, or a certificate by tls.cert`,
+      `${at}.${key} is not supported: for NATS, give a user and a password, a token, or a certificate in tls.cert`,
     );
   }
   const place = (key: string): string => (typeof value === 'string' ? at : `${at}.${key}`);
@@ -103,7 +103,7 @@ export function readBackplane(value: unknown, at: string, problems: string[]): B
   return { protocol, servers, prefix: prefix as string, user, password, token, tls: encrypted, waitMs: wait ?? 0 };
 }
 
-/** Equal for equal options: what the first start fixes. */
+/** A text that is the same for the same options. The first start fixes them. */
 export function identityOf(plan: BackplanePlan): string {
   const { waitMs: _, ...rest } = plan;
   return JSON.stringify(rest, (_key, value: unknown) =>
@@ -112,7 +112,7 @@ export function identityOf(plan: BackplanePlan): string {
 }
 
 /**
- * Reads the files of a plan.
+ * Reads the files of a plan's options.
  *
  * @throws {MillraceError} ERR_MILLRACE_INVALID_TLS naming the option whose file cannot be read
  */
@@ -144,12 +144,12 @@ export async function loadBackplane(plan: BackplanePlan): Promise<NativeBackplan
 }
 
 const KEYS = ['url', 'prefix', 'user', 'password', 'token', 'tls', 'waitMs'];
-/** What other clients of NATS are given; nkeys are not spoken. */
+/** Options of other NATS clients for nkeys, which Millrace does not support. */
 const NKEYS = ['nkey', 'seed', 'jwt', 'creds', 'credentials', 'credentialsFile'];
 const TLS_KEYS = ['ca', 'cert', 'key', 'servername'];
 const LINE_BREAK = Buffer.from('\n');
 
-/** What every server's names can have, and no pattern means anything by. */
+/** Characters that every server allows in names and that have no meaning in patterns. */
 const PREFIX = /^[A-Za-z0-9_./:-]{1,64}$/;
 
 const URL_PARTS = /^(?<scheme>[a-z+]+):\/\/(?:(?<login>[^/?#]*)@)?(?<hosts>[^@/?#]+)(?:\/(?<path>[0-9]*))?$/;
@@ -168,7 +168,7 @@ const SCHEMES: Record<string, { protocol: BackplanePlan['protocol']; isEncrypted
   tls: { protocol: 'nats', isEncrypted: true },
 };
 
-/** What is asked for, and why there is none. */
+/** URLs that people try and that are not supported, with the reason. */
 const UNKNOWN: [RegExp, string][] = [
   [
     /^([a-z]+[+-])?sentinels?:/i,
@@ -187,7 +187,7 @@ interface Target {
   token: string | undefined;
 }
 
-/** The platform's `URL` knows no lists of hosts. */
+/** Parses the URL. The platform's `URL` does not allow lists of hosts. */
 function readUrl(value: unknown, at: string, problems: string[]): Target | undefined {
   const parts = typeof value === 'string' ? URL_PARTS.exec(value)?.groups : undefined;
   const scheme = SCHEMES[parts?.['scheme'] ?? ''];
@@ -229,7 +229,7 @@ function readLogin(text: string | undefined, isNats: boolean): Pick<Target, 'use
   }
 }
 
-/** A URL in a message, without its password. */
+/** A URL for a message, without its password. */
 function concealed(value: unknown): string {
   return shown(typeof value === 'string' ? value.replace(/\/\/[^/]*@/, '//…@') : value);
 }

@@ -1,14 +1,17 @@
-/** Reading option objects: fields of the right kind, and a problem in words for each that is not. Knows no option. */
+/**
+ * Readers for the fields of option objects. Each adds a problem for a value of the wrong kind. They know no option by
+ * name.
+ */
 
-import type { Range } from './limits.js';
+import type { Range } from './limit-values.js';
 
 /** An object's fields. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Stands in for an object that was not one. */
+/** The fields of a value that is not an object. */
 export const NOTHING: Fields = Object.freeze({});
 
-/** An object with no other keys; otherwise `NOTHING`, or the problems of its keys. */
+/** Reads an object. Adds a problem for each unknown key. Returns `NOTHING` for a value that is not an object. */
 export function readObject(value: unknown, at: string, keys: readonly string[], problems: string[]): Fields {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     problems.push(`${at} must be an object, not ${shown(value)}`);
@@ -20,7 +23,7 @@ export function readObject(value: unknown, at: string, keys: readonly string[], 
   return value as Fields;
 }
 
-/** A whole number in a range. */
+/** Reads a whole number in a range. */
 export function readNumber(value: unknown, at: string, range: Range, problems: string[]): number | undefined {
   if (value === undefined) return undefined;
   if (typeof value === 'number' && Number.isInteger(value) && value >= range.least && value <= range.most) {
@@ -30,27 +33,27 @@ export function readNumber(value: unknown, at: string, range: Range, problems: s
   return undefined;
 }
 
-/** A function. */
+/** Reads a function. */
 export function readFunction<T>(value: unknown, at: string, problems: string[]): ((given: T) => void) | undefined {
   if (value === undefined || typeof value === 'function') return value as undefined;
   problems.push(`${at} must be a function, not ${shown(value)}`);
   return undefined;
 }
 
-/** A switch. */
+/** Reads a boolean. */
 export function readFlag(value: unknown, at: string, problems: string[]): boolean | undefined {
   if (value === undefined || typeof value === 'boolean') return value;
   problems.push(`${at} must be true or false, not ${shown(value)}`);
   return undefined;
 }
 
-/** A choice, for a message: `'a', 'b' or 'c'`. */
+/** A list of alternatives for a message: `'a', 'b' or 'c'`. */
 export function choice(words: readonly string[]): string {
   const quoted = words.map((word) => `'${word}'`).join(', ');
   return quoted.replace(/, (?=[^,]*$)/, ' or ');
 }
 
-/** A value in a message. */
+/** A value as messages show it. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return value.length > 80 ? 'a long string' : JSON.stringify(value);
   if (value === null) return 'null';

@@ -1,29 +1,17 @@
-/** The options of `options.limits`: most are generated from the gateway's tables, the words are here. */
+/** The options in `options.limits`. Most are generated from the gateway's tables; those that are words are here. */
 
 import { choice, type Fields, shown } from './fields.js';
 
 export type { GatewayLimits, Limits, ListenerLimits } from './limits.generated.js';
 export { GATEWAY_RANGES, LISTENER_RANGES, OWN_LIMITS } from './limits.generated.js';
 
-/** What happens to a socket whose outbox is full. */
-export type OutboxPolicy = 'close' | 'dropNewest' | 'dropOldest';
-
-/** What happens while much waits for the backplane. */
-export type BackplaneFull = 'wait' | 'drop';
-
-/** The least and the most that a limit can be. */
-export interface Range {
-  least: number;
-  most: number;
-}
-
-/** What is no number: the words it may be. */
+/** The limits that are words, with the words that each may be. */
 export const GATEWAY_WORDS: Readonly<Record<'outboxPolicy' | 'backplaneFull', readonly string[]>> = {
   outboxPolicy: ['close', 'dropNewest', 'dropOldest'],
   backplaneFull: ['wait', 'drop'],
 };
 
-/** Checks these. */
+/** Reads the limits that are words. */
 export function readWords(given: Fields, at: string, problems: string[]): Record<string, string> {
   const words: Record<string, string> = {};
   for (const [name, known] of Object.entries(GATEWAY_WORDS)) {

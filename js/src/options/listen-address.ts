@@ -1,16 +1,19 @@
-/** Where a server listens: a host's address as the native side takes it, and what that says of one, as `node:net` says it. */
+/**
+ * Addresses that a server listens on: from a host and port to the native side's form, and from there to that of
+ * `node:net`.
+ */
 
 import { promises as dns } from 'node:dns';
 import { type AddressInfo, isIP } from 'node:net';
 
-/** A host and a port as the native side takes them. Names have the first address that the system gives, as in Node.js. */
+/** A host and port in the native side's form. A name gets the first address that the system returns, as in Node.js. */
 export async function addressOf(host: string | undefined, port: number): Promise<string> {
   if (host === undefined || host === '::') return `:${port}`;
   const { address, family } = await dns.lookup(host);
   return family === 6 ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
-/** What the native side says it listens on, unless it is a unix socket. */
+/** The address of a listener in the form of `node:net`. Not for unix sockets. */
 export function addressInfo(address: string): AddressInfo {
   const at = address.lastIndexOf(':');
   const host = address.slice(0, at).replace(/^\[|\]$/g, '');

@@ -1,18 +1,18 @@
-/** The options for servers behind a proxy. Owns their parser; believes nobody. */
+/** The parser of the options for servers behind a proxy. Trusts no address itself. */
 
 import { isIP } from 'node:net';
 import { type Fields, shown } from './fields.js';
 
-/** What the native side is told. */
+/** The proxy options of the native side. */
 export interface ProxyPlan {
   trustProxy?: string[];
   proxyProtocol?: boolean;
 }
 
-/** The names of these options; a whole `start` has only the first. */
+/** The names of these options. `StartOptions` has only the first. */
 export const PROXY_KEYS = ['trustProxy', 'proxyProtocol'];
 
-/** Checks them; what is not given is as in `defaults`. */
+/** Checks the options. Missing ones are taken from `defaults`. */
 export function readProxy(fields: Fields, at: string, defaults: ProxyPlan, problems: string[]): ProxyPlan {
   const plan: ProxyPlan = { ...defaults };
   const { trustProxy, proxyProtocol } = fields;
@@ -45,7 +45,7 @@ function readTrustProxy(value: unknown, at: string, problems: string[]): string[
 
 const NAMES = ['loopback', 'private', 'unix'];
 
-/** An address, or one with the length of a prefix. */
+/** Whether a text is an address, or an address with the length of a prefix. */
 function isRange(text: string): boolean {
   const slash = text.indexOf('/');
   const version = isIP(slash < 0 ? text : text.slice(0, slash));

@@ -1,4 +1,4 @@
-/** The options of a server's methods: their parsers. Stops nothing. */
+/** The parsers for the options of a server's methods. Stops no server. */
 
 import { readNumber, readObject, shown } from './fields.js';
 

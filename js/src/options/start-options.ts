@@ -1,132 +1,72 @@
-/** The options of `start`: their types, and the parser that reports every problem at once. Changes nothing it is given. */
+/**
+ * The parser of `start`'s options, which reports every problem at once, and the types of listeners. Does not change its
+ * input.
+ */
 
 import { isIPv4, isIPv6 } from 'node:net';
 import type { MillraceError } from '../errors.js';
-import type { StopOptions } from '../gateway/signals.js';
-import { LOG_LEVELS, type LogLine, type LogPlan, parseLogRules } from '../log/log.js';
-import type { NodeHandler } from '../node/node-handler.js';
-import { HTTP_KEYS, type HttpOptions, readHttp } from '../protocols/http-protocol.js';
+import { LOG_LEVELS, type LogPlan, parseLogRules } from '../log/log.js';
+import type { LogLine } from '../log/log-line.js';
+import { HTTP_KEYS, readHttp } from '../protocols/http-protocol.js';
+import type { ProtocolName, Protocols } from '../protocols/listeners.js';
 import type { Defaults } from '../protocols/protocol.js';
-import PROTOCOLS, { type ProtocolName, type Protocols } from '../protocols/registry.js';
-import type { ArgOf, BytesOnly, WorkerTypes } from '../worker/define.js';
-import type { WorkerModule } from '../worker/module.js';
-import { type BackplaneOptions, type BackplanePlan, readBackplane } from './backplane.js';
+import PROTOCOLS from '../protocols/registry.js';
+import { type BackplanePlan, readBackplane } from './backplane.js';
 import { choice, type Fields, NOTHING, readFlag, readFunction, readNumber, readObject, shown } from './fields.js';
+import type { Range } from './limit-values.js';
 import {
   GATEWAY_RANGES,
   GATEWAY_WORDS,
   LISTENER_RANGES,
-  type Limits,
   type ListenerLimits,
   OWN_LIMITS,
-  type Range,
   readWords,
 } from './limits.js';
 import { PROXY_KEYS, type ProxyPlan, readProxy } from './proxy.js';
 import { readStopOnSignals } from './server-options.js';
 import { readTls, type TlsOptions, type TlsPlan } from './tls.js';
-import { type FetchApp, readWorkers, type WorkerPlan } from './worker-options.js';
+import { readWorkers, type WorkerPlan } from './worker-options.js';
 
-/** One address to listen on, with options of its own and those of the protocol spoken there. */
+/** An address to listen on, with the listener's own options and those of its protocol. */
 export type Listener = {
   [Name in ProtocolName]: ListenerOptions<ListenerLimits & Protocols[Name]['limits']> & Protocols[Name]['options'];
 }[ProtocolName];
 
-/** Options of every listener, whatever it speaks. */
+/** Options that every listener has, whatever its protocol. */
 export interface ListenerOptions<OwnLimits extends ListenerLimits = ListenerLimits> {
   /** `"ip:port"`, `"[ipv6]:port"`, `"localhost:port"`, `":port"` (every interface) or `"unix:/path"`. Port 0 picks a free one. */
   address: string;
   /** As in `StartOptions`, for this listener. */
   trustProxy?: string[];
   /**
-   * Whether every connection begins with a header of the PROXY protocol (version 1 or 2), as load balancers write it, which
-   * names the client. Connections without one, or from addresses that `trustProxy` does not have, are closed. Default false.
+   * Whether every connection begins with a PROXY protocol header (version 1 or 2), with which load balancers name the
+   * client. Connections without a header, or from an address that is not in `trustProxy`, are closed. Default false.
    */
   proxyProtocol?: boolean;
-  /** As in `StartOptions`, for this listener; `false` is plain. */
+  /** As in `StartOptions`, for this listener. `false` turns TLS off. */
   tls?: TlsOptions | false;
   /** As in `StartOptions`, for this listener. */
   reusePort?: boolean;
-  /** Over those of `StartOptions`, for this listener: those that every listener or its protocol has. */
+  /**
+   * Limits of this listener: those of every listener and of its protocol. They take precedence over those of
+   * `StartOptions`.
+   */
   limits?: OwnLimits;
 }
 
-/**
- * Options of `start`. Those of HTTP are for all listeners that speak it. `Types` says what the workers are given: see
- * `defineWorker`.
- */
-export interface StartOptions<Types extends WorkerTypes = BytesOnly> extends HttpOptions {
-  /** Where to listen. An empty array listens nowhere. */
-  bind: string | Listener | (string | Listener)[];
-  /** The worker module, ESM or CommonJS; a relative path is relative to the working directory. The first call needs it, or `handlers`. */
-  workerPath?: string | URL;
-  /**
-   * The handlers, instead of a worker module: they run on the calling thread, as with `threads: 0`. An object with handlers, a
-   * worker module's namespace, or an app. `{}` says that the listeners need none.
-   */
-  handlers?: WorkerModule<Types> | FetchApp | NodeHandler;
-  /** Worker threads. Default: the available parallelism, at least 4. 0 runs the handlers on the calling thread. */
-  threads?: number;
-  /** Given to `handleStart` of every worker, as a structured clone. */
-  workerArg?: ArgOf<Types>;
-  /** I/O threads, 1 to 64. Default: the available parallelism. Fixed by the first call. */
-  ioThreads?: number;
-  /**
-   * Whether writes to many connections go to the kernel together, by io_uring. Default true: it is used on Linux where
-   * the kernel has it and allows it (containers often do not), ordinary writes elsewhere. Fixed by the first call.
-   */
-  ioUring?: boolean;
-  /**
-   * Whether SIGINT and SIGTERM stop this server, as `stopOnSignals()` of it does, or how; also those that come while it starts.
-   * Default false.
-   */
-  stopOnSignals?: boolean | StopOptions;
-  /**
-   * The link to other nodes, so that several processes or machines act as one: `'redis://localhost:6379'`,
-   * `'nats://localhost:4222'`, or more about it. Fixed by the first call.
-   */
-  backplane?: string | BackplaneOptions;
-  /**
-   * Bounds; those of the gateway are fixed by the first call. Those of a protocol that no listener speaks have no effect.
-   */
-  limits?: Limits;
-  /**
-   * Proxies whose `X-Forwarded-For` or `Forwarded` is believed: addresses (`'192.0.2.1'`), ranges (`'10.0.0.0/8'`),
-   * `'loopback'`, `'private'` and `'unix'` (whoever connects over a unix socket). Then `ip` and the limits per address are
-   * those of the client: the last address that is not one of these. Default: nobody is believed.
-   */
-  trustProxy?: string[];
-  /** TLS on every listener that does not say otherwise: `https:`, `wss:`, `rediss:` and so on. Default: plain. */
-  tls?: TlsOptions;
-  /** Whether other processes may listen on the same TCP port, if they ask for it, too. Not on Windows. Default false. */
-  reusePort?: boolean;
-  /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. Fixed by the first call. */
-  onError?(error: MillraceError): void;
-  /**
-   * Given the lines of the log. Default: they are printed to the standard error output, if `logLevel` or the
-   * environment variable `RUST_LOG` asks for some. Fixed by the first call.
-   */
-  onLog?(line: LogLine): void;
-  /**
-   * What is logged: `'off'`, `'error'`, `'warn'`, `'info'` (default with `onLog`), `'debug'` or `'trace'`, or rules such
-   * as `'warn,millrace::connection=debug'`. `RUST_LOG` goes before it. Fixed by the first call.
-   */
-  logLevel?: string;
-}
-
-/** What the native side needs to listen. Only what was given. */
+/** A listener's options in the form of the native side. Holds only the given options. */
 export type ListenerPlan = {
   address: string;
   protocol: string;
-  /** The protocol's plan, which only the protocol reads. */
+  /** The protocol's plan. Only the protocol reads it. */
   options: object;
   reusePort?: boolean;
   tls?: TlsPlan;
-  /** Those that its protocol has; the ones of `options.limits` where the listener says nothing. */
+  /** The limits of the listener's protocol: the listener's own or, where it has none, those of `options.limits`. */
   limits?: Fields;
 } & ProxyPlan;
 
-/** What the native side needs to start. Only what was given. */
+/** The gateway's options in the form of the native side. Holds only the given options. */
 export type GatewayPlan = Record<string, number | string | boolean>;
 
 /** Checked options. */
@@ -142,7 +82,7 @@ export interface StartPlan {
 }
 
 /**
- * Checks options. `first`: whether the gateway is not running yet.
+ * Checks options. `first`: the gateway is not running yet.
  *
  * @throws {TypeError} naming every problem with the path the user wrote
  */
@@ -153,7 +93,7 @@ export function parseStartOptions(options: unknown, first: boolean): StartPlan {
   return plan;
 }
 
-/** Checks options as `parseStartOptions` does, but adds the problems to those that there are. */
+/** Checks options as `parseStartOptions` does, but adds problems to the given list. */
 export function readStartOptions(options: unknown, first: boolean, problems: string[]): StartPlan {
   const root = readObject(options, 'options', START_KEYS, problems);
   const limits = readLimits(root['limits'], 'options.limits', ALL_RANGES, problems);
@@ -177,7 +117,7 @@ export function readStartOptions(options: unknown, first: boolean, problems: str
   };
 }
 
-/** @throws {TypeError} naming every problem, if there are some */
+/** @throws {TypeError} naming every problem, if there are any */
 export function throwAll(problems: readonly string[]): void {
   if (problems.length === 1) throw new TypeError(problems[0]);
   if (problems.length > 1) throw new TypeError(`invalid options:\n  ${problems.join('\n  ')}`);
@@ -206,7 +146,7 @@ const START_KEYS = [
 ];
 const PROTOCOL_KEYS = [...new Set(PROTOCOLS.flatMap(({ keys }) => keys))];
 const LISTENER_KEYS = ['address', 'protocol', 'reusePort', 'tls', ...PROXY_KEYS, 'limits', ...PROTOCOL_KEYS];
-/** Of every protocol. */
+/** The limits of every protocol's listeners. */
 const LISTENER_LIMITS: Record<string, Range> = Object.assign(
   { ...LISTENER_RANGES },
   ...PROTOCOLS.map(({ limits }) => limits),
@@ -271,7 +211,7 @@ function findProtocol(listener: Fields, at: string, problems: string[]): Protoco
   return spoken;
 }
 
-/** The options of the protocol; problems of those that belong to another. */
+/** Reads the options of the protocol. Adds a problem for each option that belongs to another protocol. */
 function readProtocol(spoken: Protocol, listener: Fields, at: string, defaults: Defaults, problems: string[]): object {
   for (const key of PROTOCOL_KEYS) {
     if (listener[key] === undefined || spoken.keys.includes(key)) continue;
@@ -280,7 +220,10 @@ function readProtocol(spoken: Protocol, listener: Fields, at: string, defaults: 
   return spoken.read(listener, at, listener['address'], defaults, problems);
 }
 
-/** The limits that every listener or the protocol has, if some are given; problems of own ones that belong to another. */
+/**
+ * Selects the limits of listeners and of this protocol. Adds a problem for each of the listener's own that belongs to
+ * another protocol.
+ */
 function pickLimits(
   spoken: Protocol,
   own: Fields,
@@ -301,7 +244,7 @@ function pickLimits(
   return Object.keys(limits).length > 0 ? limits : undefined;
 }
 
-/** Whose something is that another protocol was given. */
+/** Says which protocols an option belongs to, for a listener of another protocol. */
 function isFor(owns: (protocol: Protocol) => boolean): string {
   return `is for listeners with protocol ${choice(PROTOCOLS.filter(owns).map(({ name }) => name))}`;
 }

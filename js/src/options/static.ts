@@ -1,4 +1,4 @@
-/** The options of static files: their types and their parser. Serves nothing: the native side does. */
+/** The options for static files: their types and their parser. Serves no file: the native side does. */
 
 import { statSync } from 'node:fs';
 import path from 'node:path';
@@ -7,33 +7,39 @@ import { readObject, shown } from './fields.js';
 
 /** A directory whose files are served. */
 export interface StaticOptions {
-  /** Where the files are; a relative path is relative to the working directory. */
+  /** The directory. A relative path is relative to the working directory. */
   directory: string | URL;
-  /** Where they are served: `'/'` (default), or such as `'/assets'`. */
+  /** The URL path of the directory: `'/'` (default), or for example `'/assets'`. */
   path?: string;
   /**
-   * A file of the directory that is sent when a browser goes to a page that is not there, for programs that route in the
-   * browser: `'index.html'`. Only requests whose `Accept` names `text/html` get it.
+   * A file of the directory that is sent when a browser requests a page that does not exist, for applications that
+   * route in the browser: `'index.html'`. Only requests whose `Accept` header names `text/html` get it.
    */
   fallback?: string;
-  /** A file of the directory that is sent with 404 where nothing else answers: `'404.html'`. */
+  /** A file of the directory that is sent with status 404 if nothing else answers: `'404.html'`. */
   notFound?: string;
-  /** Whether files and folders with a dot in front are served. Default false; `.well-known` always is. */
+  /**
+   * Whether files and folders whose name begins with a dot are served. Default false. `.well-known` is always served.
+   */
   dotfiles?: boolean;
   /** Whether `name.br`, `name.zst` and `name.gz` are sent instead of `name` to clients that accept them. Default true. */
   precompressed?: boolean;
-  /** `Cache-Control` of files that may change. Default `'no-cache'`: kept, but asked for again. false: no such header. */
+  /**
+   * The `Cache-Control` header of files that may change. Default `'no-cache'`: caches keep the file but ask again
+   * before each use. false: no such header.
+   */
   cacheControl?: string | false;
   /**
-   * Files that never change: browsers keep them for a year without asking. true (default): those with a hash in the name,
-   * such as `app.3f9a2c1b.js`. A list: those whose path below `directory` starts with one of these (`'/assets/'`).
+   * Files that never change. Browsers keep them for a year without asking again. true (default): files with a hash in
+   * their name, such as `app.3f9a2c1b.js`. An array: files whose path below `directory` begins with one of these
+   * (`'/assets/'`).
    */
   immutable?: boolean | string[];
-  /** More headers of every answer with a file. `X-Content-Type-Options: nosniff` is there unless it is given here. */
+  /** More headers for every answer with a file. `X-Content-Type-Options: nosniff` is sent unless this option has it. */
   headers?: Record<string, string>;
 }
 
-/** What the native side needs to serve a directory. Only what was given. */
+/** The options of a directory in the form of the native side. Holds only the given options. */
 export interface StaticPlan {
   directory: string;
   path?: string;
@@ -41,15 +47,15 @@ export interface StaticPlan {
   notFound?: string;
   dotfiles?: boolean;
   precompressed?: boolean;
-  /** Empty: no such header. */
+  /** An empty string means no such header. */
   cacheControl?: string;
   hashedNames?: boolean;
   immutable?: string[];
-  /** Names and values in turn. */
+  /** Names and values, alternating. */
   headers?: string[];
 }
 
-/** Reads the option, as a list; undefined if it was not given. */
+/** Reads the option as a list. Undefined if it was not given. */
 export function readStatic(value: unknown, at: string, problems: string[]): StaticPlan[] | undefined {
   if (value === undefined) return undefined;
   if (!Array.isArray(value)) return [readDirectory(value, at, problems)];
@@ -128,7 +134,7 @@ function readHeaders(value: unknown, at: string, plan: StaticPlan, problems: str
   plan.headers = [];
   for (const [name, text] of Object.entries(value)) {
     if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(name))
-      problems.push(`${at} cannot have ${shown(name)}: it is no header's name`);
+      problems.push(`${at} cannot have ${shown(name)}: it is not a valid header name`);
     else if (OURS.includes(name.toLowerCase())) problems.push(`${at} cannot have ${name}: it is made for each file`);
     else if (typeof text !== 'string' || !isValue(text)) {
       problems.push(`${at}.${name} must be a header's value, not ${shown(text)}`);
@@ -136,12 +142,12 @@ function readHeaders(value: unknown, at: string, plan: StaticPlan, problems: str
   }
 }
 
-/** Whether a path is normal: no empty segment, no `.` or `..`, nothing escaped. */
+/** Whether a path is normalised: no empty segment, no `.` or `..`, and no escapes. */
 function isPath(text: string): boolean {
   return /^\/(?:[^/\\%\0]+(?:\/[^/\\%\0]+)*\/?)?$/.test(text) && !/\/\.{1,2}(?:\/|$)/.test(text);
 }
 
-/** Whether a header can have this value. */
+/** Whether a text is a valid header value. */
 function isValue(text: string): boolean {
   return /^[\t\x20-\x7e]+$/.test(text) && text.trim() === text;
 }
@@ -158,7 +164,7 @@ const KEYS: (keyof StaticOptions)[] = [
   'headers',
 ];
 
-/** Headers that are made for each file. */
+/** Headers that the gateway computes for each file. */
 const OURS = [
   'accept-ranges',
   'connection',

@@ -1,4 +1,7 @@
-/** The TLS options: their types, their parser, and the reading of the files that they name. Looks into no certificate. */
+/**
+ * The TLS options: their types, their parser, and the code that reads the files they name. Does not look into
+ * certificates.
+ */
 
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -6,40 +9,40 @@ import { MillraceError } from '../errors.js';
 import { NOTHING, readObject, shown } from './fields.js';
 
 /**
- * Something in PEM: a text that holds it (`-----BEGIN …`), its bytes, or the path or `file:` URL of a file, which
- * `server.reloadTls()` reads again.
+ * Data in PEM: a string that holds it (`-----BEGIN …`), its bytes, or the path or `file:` URL of a file.
+ * `server.reloadTls()` reads the file again.
  */
 export type TlsSource = string | URL | Uint8Array;
 
 /** A certificate and its key. */
 export interface TlsIdentity {
-  /** The certificate, followed by those that lead to its authority. */
+  /** The certificate, followed by the intermediate certificates up to its authority. */
   cert: TlsSource;
-  /** The private key, without a password. */
+  /** The private key. It must not have a password. */
   key: TlsSource;
 }
 
 /** TLS on a listener. */
 export interface TlsOptions extends Partial<TlsIdentity> {
   /**
-   * Certificates by the name that a client asks for: `'a.example'`, or `'*.example'`. `cert` and `key` are for all
-   * others; without these, others are refused.
+   * Certificates by the name that a client asks for: `'a.example'` or `'*.example'`. All other names get `cert` and
+   * `key`; without these, their handshakes are refused.
    */
   names?: Record<string, TlsIdentity>;
   /**
-   * Whether clients are asked for a certificate of their own. `'required'` refuses clients that have none; one that `ca`
-   * has not signed is refused with `'optional'` too. `handleOpen` gets it as `request.clientCertificate`.
+   * Whether clients are asked for a certificate. `'required'` refuses clients without one. Both values refuse a
+   * certificate that no authority in `ca` has signed. `handleOpen` gets the certificate as `request.clientCertificate`.
    */
   clientCertificates?: 'optional' | 'required';
-  /** The authorities that client certificates must come from. */
+  /** The authorities that must have signed client certificates. */
   ca?: TlsSource | TlsSource[];
-  /** Default `'TLSv1.2'`. */
+  /** The lowest TLS version that clients may use. Default `'TLSv1.2'`. */
   minVersion?: 'TLSv1.2' | 'TLSv1.3';
-  /** Whether clients may choose HTTP/2, with WebSockets in it. Default true. */
+  /** Whether clients may choose HTTP/2, including WebSockets over HTTP/2. Default true. */
   http2?: boolean;
 }
 
-/** Where something comes from, and the option's name. */
+/** A source of PEM, and the name of its option. */
 export interface Source {
   at: string;
   from: Uint8Array | string;
@@ -50,7 +53,7 @@ interface Sources {
   key: Source;
 }
 
-/** Checked options, files not read yet. */
+/** Checked options. Their files have not been read yet. */
 export interface TlsPlan {
   identity: Sources | undefined;
   names: ({ name: string } & Sources)[];
@@ -60,7 +63,7 @@ export interface TlsPlan {
   http2: boolean;
 }
 
-/** What the native side takes: PEM in bytes. */
+/** The TLS options of the native side, with PEM as bytes. */
 export interface NativeTls {
   cert?: Uint8Array;
   key?: Uint8Array;
@@ -71,7 +74,7 @@ export interface NativeTls {
   http2: boolean;
 }
 
-/** Checks TLS options; `false` is plain on purpose. */
+/** Checks TLS options. `false` turns TLS off explicitly. */
 export function readTls(value: unknown, at: string, problems: string[]): TlsPlan | false | undefined {
   if (value === undefined || value === false) return value;
   const tls = readObject(value, at, TLS_KEYS, problems);
@@ -115,7 +118,7 @@ export function parseTlsOptions(value: unknown): TlsPlan | undefined {
 }
 
 /**
- * Reads the files of a plan.
+ * Reads the files of a plan's options.
  *
  * @throws {MillraceError} ERR_MILLRACE_INVALID_TLS naming the option whose file cannot be read
  */
@@ -157,7 +160,7 @@ function readIdentity(fields: { cert?: unknown; key?: unknown }, at: string, pro
   return cert === undefined || key === undefined ? undefined : { cert, key };
 }
 
-/** Checks a certificate of an authority, or several. */
+/** Checks one or several certificates of authorities. */
 export function readAuthorities(value: unknown, at: string, problems: string[]): Source[] {
   if (value === undefined) return [];
   const sources = Array.isArray(value)

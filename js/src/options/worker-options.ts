@@ -1,4 +1,7 @@
-/** The options of `start` about workers: a module for threads, or handlers for the calling one. Starts nothing. */
+/**
+ * The options of `start` about workers: a module for threads, or handlers for the calling thread. Parses them; starts
+ * no worker.
+ */
 
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
@@ -6,21 +9,21 @@ import { pathToFileURL } from 'node:url';
 import type { FetchHandler } from '../worker/fetch/fetch-handler.js';
 import { type Fields, readNumber, shown } from './fields.js';
 
-/** Something that answers requests, as apps of Hono and others do. */
+/** An object that answers requests, such as an app of Hono. */
 export interface FetchApp {
-  /** As that of a worker module. */
+  /** The same as `fetch` of a worker module. */
   fetch: FetchHandler;
 }
 
-/** Workers to start. */
+/** The workers that a call of `start` asks for. */
 export interface WorkerPlan {
-  /** The module's URL, or the module. */
+  /** The module's URL, or the module itself. */
   module: string | object;
   threads: number;
   arg: unknown;
 }
 
-/** Workers to start, if any; `first`: there are none yet. */
+/** Reads which workers to start. `first`: the gateway has no workers yet. */
 export function readWorkers(root: Fields, first: boolean, problems: string[]): WorkerPlan | undefined {
   const threads = readNumber(root['threads'], 'options.threads', { least: 0, most: MOST_THREADS }, problems);
   const module = root['workerPath'];

@@ -1,9 +1,9 @@
-/** What the protocols do with their events in a worker. Owns no event. */
+/** The protocols' code in a worker, combined. Handles no event itself. */
 
 import type { ProtocolHost, ProtocolWorker } from './protocol.js';
 import PROTOCOLS from './registry.js';
 
-/** All of it; the protocols' parts for workers are loaded. */
+/** Loads the protocols' parts for workers and combines them into one. */
 export function protocolWorker(host: ProtocolHost): ProtocolWorker {
   const parts = PROTOCOLS.map((protocol) => protocol.worker?.(host)).filter((part) => part !== undefined);
   return {

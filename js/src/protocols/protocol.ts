@@ -1,33 +1,33 @@
-/** What a protocol is to the options and to the workers. Owns the types only. */
+/** The contract between a protocol, the options and the workers. Types only. */
 
-import type { NativeGateway, NativeWorker } from '../addon/binding.js';
+import type { NativeGateway, NativeWorker } from '../addon/native-interface.js';
 import type { Fields } from '../options/fields.js';
-import type { Range } from '../options/limits.js';
+import type { Range } from '../options/limit-values.js';
 import type { LoadedModule } from '../worker/module.js';
 import type { SocketEvent } from '../worker/record.js';
 import type { Replies } from '../worker/replies.js';
 import type { Transfers } from '../worker/transfers.js';
-import type { HttpPlan } from './http-protocol.js';
+import type { HttpPlan } from './http-listener.js';
 
-/** A protocol of listeners. `Plan` is what the native side is told of a listener that speaks it. */
+/** A protocol of listeners. `Plan` is the form in which the native side gets a listener's options. */
 export interface ProtocolModule<Plan> {
-  /** As in a listener's option `protocol`. */
+  /** The value of a listener's option `protocol`. */
   readonly name: string;
-  /** Its options of a listener, beside those that every listener has. */
+  /** The names of its options, beside those that every listener has. */
   readonly keys: readonly string[];
-  /** Its own limits of a listener, beside those that every listener has, and what their numbers can be. Default: none. */
+  /** Its own limits with their ranges, beside those that every listener has. Default: none. */
   readonly limits?: Readonly<Record<string, Range>>;
   /**
-   * Checks them, all problems at once, and makes the plan.
+   * Checks the options, adds every problem to the list, and returns the plan.
    *
-   * @param at where the listener stands, for problems: `"options.bind[0]"`
+   * @param at the listener's path for problems: `"options.bind[0]"`
    */
   read(listener: Fields, at: string, address: unknown, defaults: Defaults, problems: string[]): Plan;
-  /** What is done in a worker with its events that call no handler. Called with the first of them. */
+  /** Makes the protocol's code for the events in a worker that call no handler. Called at the first such event. */
   worker?(host: ProtocolHost): ProtocolWorker;
 }
 
-/** What `StartOptions` says for all listeners of a protocol, checked. */
+/** Checked options of `StartOptions` that are the defaults of listeners. */
 export interface Defaults {
   readonly http: HttpPlan;
 }
@@ -38,20 +38,20 @@ export interface ProtocolHost {
   readonly worker: NativeWorker;
   readonly module: LoadedModule;
   readonly transfers: Transfers;
-  /** What handlers send, collected: what is sent in another way must not overtake it. */
+  /** Collects what handlers send. Data that is sent in another way must not overtake it. */
   readonly replies: Replies;
 }
 
 /** A protocol's code in a worker. */
 export interface ProtocolWorker {
   /**
-   * What is done with events, by number. The next event of a socket does not wait for a promise that one returns, but the
-   * socket's end does, for as long as a handler may take.
+   * What events call, by number. The socket's next event does not wait for a promise that such a call returns, but the
+   * end of the socket does, for as long as a handler may take.
    */
   readonly events: Readonly<Record<number, (event: ProtocolEvent) => unknown>>;
-  /** A socket is gone: nothing more comes of it. Called at once, also while promises are pending. */
+  /** A socket is closed, and no more events of it follow. Called at once, also while promises are pending. */
   closed(socketId: number, code: number, reason: string): void;
 }
 
-/** An event of a socket that its protocol reports. What it gives is a view, for as long as the call lasts. */
+/** An event of a socket that its protocol reports. Its fields are views that are valid during the call. */
 export type ProtocolEvent = SocketEvent;

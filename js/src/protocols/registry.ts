@@ -1,75 +1,15 @@
-/**
- * The list of protocols, and their types, which are public. What a protocol does with its options is in its file.
- */
+/** The list of the protocols that a listener can speak. Each protocol reads its own options. */
 
-import type {
-  AnswerLimits,
-  FileLimits,
-  HttpLimits,
-  RespLimits,
-  SocketyLimits,
-  SpliceLimits,
-} from '../options/limits.generated.js';
-import { type HttpListenerOptions, http } from './http-protocol.js';
+import { http } from './http-protocol.js';
+import type { ProtocolName } from './listeners.js';
 import type { ProtocolModule } from './protocol.js';
-import { type RespOptions, resp } from './resp-protocol.js';
-import { type SocketyHandlers, type SocketyOptions, sockety } from './sockety-protocol.js';
-import { type SpliceHandlers, type SpliceOptions, splice } from './splice-protocol.js';
-import { type TcpHandlers, type TcpOptions, tcp } from './tcp-protocol.js';
+import { resp } from './resp-protocol.js';
+import { sockety } from './sockety-protocol.js';
+import { splice } from './splice-protocol.js';
+import { tcp } from './tcp-protocol.js';
 
-export type {
-  AnswerLimits,
-  FileLimits,
-  HttpLimits,
-  RespLimits,
-  SocketyLimits,
-  SpliceLimits,
-} from '../options/limits.generated.js';
-export type { HttpListenerOptions, HttpOptions, Origins, PathOptions, StaticOptions } from './http-protocol.js';
-export type { RespOptions, RespUser } from './resp-protocol.js';
-export type { SocketyHandlers, SocketyOptions, SocketyPublishForm } from './sockety-protocol.js';
-export type { SpliceAnswer, SpliceEventName, SpliceHandlers, SpliceOptions, SpliceTarget } from './splice-protocol.js';
-export type { TcpFraming, TcpHandlers, TcpOptions } from './tcp-protocol.js';
-
-/** All of them; the first is spoken where a listener does not say. */
+/** All protocols. A listener without the option `protocol` speaks the first. */
 const PROTOCOLS: readonly [Known, ...Known[]] = [http, resp, tcp, sockety, splice];
 export default PROTOCOLS;
 
 type Known = ProtocolModule<object> & { readonly name: ProtocolName };
-
-/** The types of each protocol; its handlers get tokens of this type. */
-export interface Protocols<Token = Uint8Array> {
-  /** The default. */ http: ProtocolTypes<HttpListenerOptions, NoHandlers, HttpLimits & FileLimits & AnswerLimits>;
-  /** The Redis protocol. */ resp: ProtocolTypes<RespOptions, NoHandlers, RespLimits>;
-  /** Raw TCP. */ tcp: ProtocolTypes<TcpOptions, TcpHandlers<Token>>;
-  /** Messages with data, files and streams. */ sockety: ProtocolTypes<
-    SocketyOptions,
-    SocketyHandlers<Token>,
-    SocketyLimits
-  >;
-  /** Many WebSockets in one. */ splice: ProtocolTypes<SpliceOptions, SpliceHandlers<Token>, HttpLimits & SpliceLimits>;
-}
-
-/** The types of a protocol. */
-export interface ProtocolTypes<Options, Handlers = NoHandlers, Limits = NoLimits> {
-  /** Options of listeners that speak it. */
-  options: Options;
-  /** Handlers of a worker module, beside those that every protocol calls. */
-  handlers: Handlers;
-  /** Limits of listeners that speak it, beside those that every listener has. */
-  limits: Limits;
-}
-
-/** A protocol that a listener can speak. */
-export type ProtocolName = keyof Protocols;
-
-/** The handlers that some protocol has for itself: part of `WorkerModule`. Named one by one, so that it can be extended. */
-export type ProtocolHandlers<Token = Uint8Array> = Protocols<Token>['tcp']['handlers'] &
-  Protocols<Token>['sockety']['handlers'] &
-  Protocols<Token>['splice']['handlers'];
-
-/** No handlers. */
-export type NoHandlers = Record<never, never>;
-
-/** No limits. */
-export type NoLimits = Record<never, never>;

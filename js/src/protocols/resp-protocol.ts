@@ -1,53 +1,10 @@
-/** The options of a listener that speaks RESP, the Redis protocol: their types and their parser. Knows no connection. */
+/** The parser of the options of a listener that speaks RESP, the Redis protocol. Does not know the wire format. */
 
 import { isIPv4 } from 'node:net';
 import { NOTHING, readFlag, readObject, shown } from '../options/fields.js';
 import { RESP_RANGES } from '../options/limits.generated.js';
 import type { ProtocolModule } from './protocol.js';
-
-/** Options of a listener with `protocol: 'resp'`. */
-export interface RespOptions {
-  /** The Redis protocol, for clients of Redis that publish, subscribe and use the keys. */
-  protocol: 'resp';
-  /** The password of the user `default`, who may do everything. Without it and without `users`, nobody is asked for one. */
-  password?: string;
-  /** Users with what they may do. */
-  users?: RespUser[];
-  /**
-   * What WebSocket clients receive of what is published with `PUBLISH`: `'auto'` (default) is a text where it is valid
-   * UTF-8, else binary; with `'text'` other bytes are refused.
-   */
-  publishAs?: 'auto' | 'text' | 'binary';
-  /**
-   * Whether to listen without any password where other machines can connect. Default false: without `password` and
-   * `users` the address has to be one of loopback, or a unix socket.
-   */
-  allowAnyone?: boolean;
-}
-
-/** A user of a listener with `protocol: 'resp'`. */
-export interface RespUser {
-  /** Given with `AUTH name password`. */
-  name: string;
-  /** Given with it, and not empty. */
-  password: string;
-  /**
-   * Patterns, as in `PSUBSCRIBE`, of the channels that the user may publish to and subscribe to. The user may subscribe to
-   * a pattern only if it is one of these. Default: all.
-   */
-  channels?: string[];
-  /** Patterns of the keys that the user may read and write. Default: all. */
-  keys?: string[];
-  /** Names of the commands that the user may use: `'publish'`, `'client'`, `'client|id'`. Default: all. */
-  commands?: string[];
-}
-
-/** What the native side is told. */
-export interface RespPlan {
-  password?: string;
-  users: RespUser[];
-  publishAs: 'auto' | 'text' | 'binary';
-}
+import type { RespPlan, RespUser } from './resp-listener.js';
 
 /** See `ProtocolModule`. */
 export const resp = {
@@ -93,7 +50,7 @@ function readUsers(value: unknown, at: string, problems: string[]): RespUser[] {
   });
 }
 
-/** A text that is not empty; never shown. */
+/** Reads a password: a string that is not empty. Its value is never shown. */
 function readSecret(value: unknown, at: string, problems: string[]): string {
   if (typeof value === 'string' && value !== '') return value;
   problems.push(
@@ -116,7 +73,9 @@ function readTexts(value: unknown, at: string, problems: string[]): string[] | u
   return [...value];
 }
 
-/** Whether only this machine can connect. What is no address is no matter of this. */
+/**
+ * Whether only this machine can connect. True for a value that is not an address, because another check reports that.
+ */
 function isLocal(address: unknown): boolean {
   if (typeof address !== 'string' || address.startsWith('unix:')) return true;
   const host = address.slice(0, address.lastIndexOf(':'));
@@ -125,5 +84,5 @@ function isLocal(address: unknown): boolean {
 
 const USER_KEYS = ['name', 'password', 'channels', 'keys', 'commands'];
 
-/** As for every pattern of channels. */
+/** The limit of every pattern of channels. */
 const MOST_PATTERN_BYTES = 1024;

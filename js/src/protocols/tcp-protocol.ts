@@ -1,46 +1,8 @@
-/** The options of a listener for raw TCP: their types and their parser. Cuts no stream: the native side does. */
+/** The parser of the options of a listener for raw TCP. Frames no messages: the native side does. */
 
 import { choice, type Fields, readFlag, shown } from '../options/fields.js';
 import type { ProtocolModule } from './protocol.js';
-
-/** Options of a listener with `protocol: 'tcp'`. */
-export interface TcpOptions {
-  /** Messages over TCP, or TLS, without another protocol. */
-  protocol: 'tcp';
-  /**
-   * What a message is: `'line'` ends with a line feed, `'length'` has its length in front, and with `'none'` whatever came in
-   * is passed on as it came. There is no default.
-   */
-  framing: TcpFraming;
-  /** With `framing: 'length'`: how many bytes the length has, the highest first. Default 4. */
-  lengthBytes?: 1 | 2 | 4;
-  /**
-   * With `framing: 'line'`: whether a first line that looks like a request of HTTP is a message. Default false: it closes the
-   * connection, because a web page can make a browser send it.
-   */
-  allowHttp?: boolean;
-}
-
-/** How messages are told apart. */
-export type TcpFraming = 'line' | 'length' | 'none';
-
-/** Handlers of a worker module for listeners with `protocol: 'tcp'`. */
-export interface TcpHandlers<Token = Uint8Array> {
-  /**
-   * The client sends nothing more, but may still read. The connection stays until `close` is called or `idleTimeoutMs` has
-   * passed. Without this handler it is closed when all that came before is handled.
-   */
-  handleEnd?(socketId: number, token?: Token): void | Promise<void>;
-}
-
-/** What the native side is told. */
-export interface TcpPlan {
-  framing: TcpFraming;
-  /** Only with `framing: 'length'`. */
-  lengthBytes?: number;
-  /** Only with `framing: 'line'`. */
-  allowHttp?: boolean;
-}
+import type { TcpFraming, TcpPlan } from './tcp-listener.js';
 
 /** See `ProtocolModule`. */
 export const tcp = {
@@ -55,7 +17,7 @@ export const tcp = {
     return framing === 'line' && allowHttp !== undefined ? { framing, allowHttp } : { framing: framing ?? 'none' };
   },
   worker(host) {
-    // loaded here, because most workers never get an event of a stream
+    // loaded on demand, because most workers never get an event of a stream
     const own: typeof import('../tcp/tcp-worker.js') = require('../tcp/tcp-worker.js');
     return own.tcpWorker(host);
   },
@@ -63,7 +25,7 @@ export const tcp = {
 
 const FRAMINGS: readonly string[] = ['line', 'length', 'none'] satisfies TcpFraming[];
 
-/** Which framing an option is for. */
+/** The framing that each option belongs to. */
 const FOR = { lengthBytes: 'length', allowHttp: 'line' } as const;
 
 const LENGTHS: readonly unknown[] = [1, 2, 4];
@@ -79,7 +41,7 @@ function readFraming(value: unknown, at: string, problems: string[]): TcpFraming
   return undefined;
 }
 
-/** Tells of options that are for another framing. */
+/** Reports options that belong to another framing. */
 function checkFit(listener: Fields, at: string, framing: TcpFraming, problems: string[]): void {
   for (const [key, wanted] of Object.entries(FOR)) {
     if (listener[key] !== undefined && framing !== wanted) problems.push(`${at}.${key} is for framing '${wanted}'`);

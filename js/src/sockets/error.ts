@@ -1,15 +1,15 @@
-/** What a failed call throws, and the text of the last one. */
+/** The error of a failed call, and the text of the last one. */
 
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 
-/** A call failed: the system said so, or an address or a request is none. */
+/** The error of a call that the system refused, or that has an invalid address or request. */
 export class InternalError extends Error {
-  /** The name of the system's error: `'EBADF'`. Of a name that is not found `'ENOTFOUND'`. */
+  /** The name of the system's error: `'EBADF'`. `'ENOTFOUND'` if a host name is not found. */
   readonly code: string;
-  /** Its number, positive. */
+  /** The number of the error, positive. */
   readonly errno: number;
-  /** The function: `'bind'`. */
+  /** The name of the function: `'bind'`. */
   readonly syscall: string;
 
   /** @internal */
@@ -23,16 +23,16 @@ export class InternalError extends Error {
 
 Object.defineProperty(InternalError.prototype, 'name', { value: 'InternalError', configurable: true, writable: true });
 
-/** The number of what is wrong with an argument that has the right type. */
+/** The number of the error for an argument that has the right type and a wrong value. */
 export const EINVAL = constants.errno.EINVAL;
 
-/** Keeps the text for `get_error`. */
+/** Makes the error, and keeps its text for `get_error`. */
 export function failed(syscall: string, errno: number, text: string, message?: string): InternalError {
   last = text;
   return new InternalError(message ?? `${syscall}() failed: ${text}`, syscall, errno);
 }
 
-/** The text of the last failed call in this thread, if there was one. */
+/** The text of the last failed call in this thread. Undefined if none has failed. */
 export function lastText(): string | undefined {
   return last;
 }
@@ -42,7 +42,7 @@ let last: string | undefined;
 function nameOf(errno: number): string {
   const resolver = RESOLVER[errno];
   if (resolver !== undefined) return resolver;
-  // the runtime's names are those of libuv, which has not all of the system's
+  // the runtime's names are those of libuv, which lacks some of the system's errors
   const known = Object.entries(constants.errno).find(([, number]) => number === errno);
   if (known !== undefined && known[0] !== 'EWOULDBLOCK') return known[0];
   try {
@@ -52,7 +52,7 @@ function nameOf(errno: number): string {
   }
 }
 
-/** The resolver has numbers of libuv, which no system has. Named as in Node.js. */
+/** Errors of the resolver, which have numbers of libuv and not of the system. The names are those of Node.js. */
 const RESOLVER: Partial<Record<number, string>> = {
   3001: 'EAI_AGAIN',
   3004: 'EAI_FAIL',
@@ -60,7 +60,7 @@ const RESOLVER: Partial<Record<number, string>> = {
   3008: 'ENOTFOUND',
 };
 
-/** What the resolver's numbers say. */
+/** The texts of the resolver's errors. */
 export const RESOLVER_TEXTS: Partial<Record<number, string>> = {
   3001: 'Temporary failure in name resolution',
   3004: 'Non-recoverable failure in name resolution',

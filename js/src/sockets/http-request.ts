@@ -1,33 +1,35 @@
-/** One whole HTTP request, taken apart. */
+/** Parses one complete HTTP request. */
 
 import { binding } from '../addon/binding.js';
 import type { Data } from '../gateway/target.js';
 import { parseQuery } from '../http/query.js';
 import { EINVAL, failed } from './error.js';
 
-/** A request's parts. */
+/** The parts of a request. */
 export interface ParsedRequest {
-  /** As it was sent: `'GET'`. */
+  /** The method as sent: `'GET'`. */
   method: string;
-  /** `'HTTP/1.1'` or `'HTTP/1.0'`. */
+  /** The version: `'HTTP/1.1'` or `'HTTP/1.0'`. */
   httpVersion: string;
-  /** The target, as it was sent: `'/a%20b?x=1'`. */
+  /** The target as sent: `'/a%20b?x=1'`. */
   url: string;
   /** The target without its query, not decoded: `'/a%20b'`. */
   path: string;
-  /** Of the query, decoded. The last of several with one name counts. */
+  /** The parameters of the query, decoded. The last of several with one name counts. */
   query: Record<string, string>;
-  /** Names in lower case. Repeated ones are joined by `', '`, those of `cookie` by `'; '`. */
+  /** The headers, with names in lower case. Repeated ones are joined with `', '`, those of `cookie` with `'; '`. */
   headers: Record<string, string>;
-  /** As many bytes as `Content-Length` says, or fewer if there are no more, as text. Empty without one. */
+  /**
+   * The body as text: as many bytes as `Content-Length` says, or fewer if there are no more. Empty without that header.
+   */
   body: string;
 }
 
 /**
- * Takes a request apart that lies there in one piece. Lines end with CRLF or LF.
+ * Parses a request that is complete in memory. Lines end with CRLF or LF.
  *
- * Throws `Empty request data`, and `Invalid HTTP request` for a head that is not complete, a line without a
- * colon, a folded line, a blank before a colon, lengths that are none or contradict each other, other versions.
+ * Throws `Empty request data` for no data. Throws `Invalid HTTP request` for an incomplete head, a line without a
+ * colon, a folded line, a space before a colon, invalid or contradicting lengths, and other versions.
  *
  * @example
  * ```ts
@@ -60,7 +62,7 @@ function* pairs(list: string[]): Iterable<[string, string]> {
   for (let at = 0; at < list.length; at += 2) yield [list[at] as string, list[at + 1] as string];
 }
 
-/** An ordinary object, in which every name is a property of its own. */
+/** Makes an ordinary object in which every name, also `__proto__`, is a property of its own. */
 function plain(entries: Iterable<[string, string]>): Record<string, string> {
   return Object.fromEntries(entries);
 }

@@ -1,26 +1,27 @@
-/** The native functions, what their answers mean, and waiting. */
+/** The native functions, the meaning of their results, and waiting. */
 
 import { constants } from 'node:os';
-import { type NativeSockets, nativeSockets } from '../addon/binding.js';
+import { nativeSockets } from '../addon/binding.js';
+import type { NativeSockets } from '../addon/native-interface.js';
 import { EINVAL, failed, type InternalError, lastText, RESOLVER_TEXTS } from './error.js';
 
-/** Undefined on a platform that has none. */
+/** Undefined on a platform without these functions. */
 const native = nativeSockets();
 
-/** The numbers of this platform, by their names. */
+/** The platform's constants by name. */
 export const NUMBERS: Readonly<Record<string, number>> = native?.constants() ?? {};
 
 /**
- * The native functions, for a call of this name.
+ * Returns the native functions, for the call with this name.
  *
- * @throws {InternalError} ENOSYS, where there are none
+ * @throws {InternalError} ENOSYS on a platform without them
  */
 export function calls(syscall: string): NativeSockets {
   if (native === undefined) throw absent(syscall);
   return native;
 }
 
-/** Those for epoll. */
+/** Returns the native functions of epoll. */
 export function epollCalls(syscall: string): Required<NativeSockets> {
   if (native?.epollCreate === undefined) throw absent(syscall);
   return native as Required<NativeSockets>;
@@ -31,19 +32,19 @@ function absent(syscall: string): InternalError {
   return failed(syscall, constants.errno.ENOSYS, `${what} not available on ${process.platform}`);
 }
 
-/** Functions that answer with a number below zero have failed. */
+/** Returns a result, or throws if it is negative. */
 export function done(syscall: string, answer: number): number {
   if (answer < 0) throw failedWith(syscall, -answer);
   return answer;
 }
 
-/** What a function answered that may have failed, with a number. */
+/** Returns the result of a function that reports an error as a number. */
 export function told<T>(syscall: string, answer: T | number): T {
   if (typeof answer === 'number') throw failedWith(syscall, -answer);
   return answer;
 }
 
-/** As `done`, for functions that may say that an address is none. */
+/** As `done`, for functions that return false for an invalid address. */
 export function doneAt(syscall: string, address: string, answer: number | false): number {
   if (answer !== false) return done(syscall, answer);
   throw failed(syscall, EINVAL, textOf(EINVAL), `Invalid address: ${address}`);
@@ -58,7 +59,7 @@ function textOf(errno: number): string {
 }
 
 /**
- * The text of the last failed call in this thread. Calls that succeed leave it alone.
+ * Returns the text of the last failed call in this thread. Calls that succeed do not change it.
  *
  * @example
  * ```ts
@@ -74,8 +75,8 @@ export function get_error(): string {
 }
 
 /**
- * Calls until there is an answer: each call waits for a slice of time. Between two of them JavaScript runs, so that a runtime
- * can end the thread.
+ * Repeats a call until it has a result. Each call waits for a slice of time. JavaScript runs between two calls, so that
+ * a runtime can end the thread.
  */
 export function waiting<T>(call: () => T | undefined): T {
   for (;;) {
@@ -84,7 +85,10 @@ export function waiting<T>(call: () => T | undefined): T {
   }
 }
 
-/** As `waiting`, for at most so many ms; below zero without end. The call is told what is left. */
+/**
+ * As `waiting`, for at most `timeout` milliseconds, or without a limit if it is negative. The call gets the time that
+ * is left.
+ */
 export function waitingFor<T>(timeout: number, call: (left: number) => T | undefined): T {
   if (!(timeout > 0)) return waiting(() => call(timeout));
   const end = performance.now() + timeout;

@@ -1,45 +1,45 @@
-/** Connections, and bytes out and in. */
+/** Accepts connections, connects, sends and receives. */
 
 import { toInt32, wantsBytes, wrong } from './call-arguments.js';
 import type { Address } from './calls.js';
 import { calls, done, doneAt, told, waiting } from './native.js';
 
-/** What can be sent: text as UTF-8, and of an `ArrayBuffer` or a view exactly its bytes. */
+/** Data to send: a string as UTF-8, or the bytes of an `ArrayBuffer` or a view. */
 export type SocketData = string | ArrayBuffer | ArrayBufferView;
 
 /** An accepted connection. */
 export interface Accepted extends Address {
-  /** Its descriptor. */
+  /** The descriptor of the connection. */
   fd: number;
 }
 
-/** A received datagram, and where it is from. */
+/** A received datagram and the address of its sender. */
 export interface Datagram<T extends string | Uint8Array = string> extends Address {
-  /** Its text or, with `bytes: true`, its bytes. */
+  /** The data as text or, with `bytes: true`, as bytes. */
   data: T;
 }
 
-/** What is received. */
+/** How data is received. */
 export interface ReceiveOptions {
-  /** A `Uint8Array` instead of text. */
+  /** Whether to return a `Uint8Array` instead of a string. */
   bytes?: boolean;
 }
 
-/** What is received: bytes. */
+/** Options for receiving bytes. */
 export interface ReceiveBytes extends ReceiveOptions {
-  /** A `Uint8Array`. */
+  /** Returns a `Uint8Array`. */
   bytes: true;
 }
 
-/** What is received: text. */
+/** Options for receiving text. */
 export interface ReceiveText extends ReceiveOptions {
-  /** No `Uint8Array`. */
+  /** Returns a string. */
   bytes?: false;
 }
 
 /**
- * Takes a connection. Waits for one, unless the descriptor is non-blocking: then `null` is that there is none. The new
- * descriptor is blocking.
+ * Accepts a connection. Waits for one unless the descriptor is non-blocking; in that case it returns `null` if there is
+ * none. The new descriptor is blocking.
  */
 export function accept(fd: number): Accepted | null {
   const native = calls('accept');
@@ -50,8 +50,9 @@ export function accept(fd: number): Accepted | null {
 }
 
 /**
- * Connects a socket; waits until it is connected, unless it is non-blocking. Returns 0, also where it is in progress: then
- * the socket is writable once it is over, and `getsockopt(fd, SOL_SOCKET, SO_ERROR)` tells how.
+ * Connects a socket. Waits until it is connected unless the socket is non-blocking. Returns 0, also while a
+ * non-blocking socket is connecting: when the socket becomes writable, the attempt is over, and `getsockopt(fd,
+ * SOL_SOCKET, SO_ERROR)` returns its result.
  *
  * @param address an IP address of the socket's family, or the path of a unix socket
  */
@@ -67,8 +68,8 @@ export function connect(fd: number, address: string, port?: number): number {
 }
 
 /**
- * Sends bytes and returns how many the system took. On a non-blocking socket that may be some of them, or 0: nothing at the
- * moment. On a blocking one it waits until all are taken. Never raises `SIGPIPE`.
+ * Sends bytes and returns how many the system took. On a non-blocking socket that may be fewer, or 0 if it takes none
+ * at the moment. A blocking socket waits until all are taken. Never raises `SIGPIPE`.
  *
  * @example
  * ```ts
@@ -87,12 +88,12 @@ export function send(fd: number, data: SocketData, flags = 0): number {
     sent += now[0];
     return undefined;
   });
-  // what went is told, and why no more did by the next call
+  // return what was sent; the next call reports the error
   if (sent > 0) return sent + Math.max(0, answer);
   return done('send', answer);
 }
 
-/** As `send`, to somebody: for datagrams. */
+/** As `send`, to an address, for datagrams. */
 export function sendto(fd: number, data: SocketData, flags: number, address: string, port?: number): number {
   const native = calls('sendto');
   checkAttached(data);
@@ -102,9 +103,10 @@ export function sendto(fd: number, data: SocketData, flags: number, address: str
 }
 
 /**
- * Receives at most `bufsize` bytes, 65,536 at most: as text, or as bytes. Waits for some, unless the socket is non-blocking:
- * then `null` is that there are none at the moment. Nothing (`''`, or a length of 0) is the end: the peer sends no more. (Of a
- * socket for datagrams it is an empty one.) Bytes that are no UTF-8, such as half a character, become U+FFFD in a text.
+ * Receives at most `bufsize` bytes, and never more than 65,536, as text or as bytes. Waits for data unless the socket
+ * is non-blocking; in that case it returns `null` if there is none. An empty result is the end of input or, on a
+ * datagram socket, an empty datagram. In a text, bytes that are not UTF-8, such as an incomplete character, become
+ * U+FFFD.
  *
  * @example
  * ```ts
@@ -123,7 +125,7 @@ export function recv(fd: number, bufsize: number, flags = 0, options?: ReceiveOp
   return shown(told('recv', answer));
 }
 
-/** As `recv`, and tells where it is from. Of a connection nobody tells: the address is empty. */
+/** As `recv`, with the address of the sender. For a connection, the address is empty. */
 export function recvfrom(
   fd: number,
   bufsize: number,
@@ -157,7 +159,7 @@ function shown<T>(received: T | ArrayBuffer): T | Uint8Array {
   return received instanceof ArrayBuffer ? new Uint8Array(received) : received;
 }
 
-/** Nothing could be told of bytes that were given away but that there are none. */
+/** Checks that bytes were not transferred away. Native code would see such a buffer as empty. */
 function checkAttached(data: SocketData): void {
   if (typeof data !== 'object' || data === null || data.byteLength !== 0) return;
   const buffer = ArrayBuffer.isView(data) ? data.buffer : data;

@@ -3,33 +3,33 @@
 import { toInt32, toMask, wrong } from './call-arguments.js';
 import { calls, done, epollCalls, NUMBERS, told, waitingFor } from './native.js';
 
-/** A descriptor and what is waited for. */
+/** A descriptor and the events to wait for. */
 export interface PollEntry {
   /** The descriptor. */
   fd: number;
-  /** Some of `POLLIN`, `POLLPRI`, `POLLOUT`. */
+  /** A mask of `POLLIN`, `POLLPRI` and `POLLOUT`. */
   events: number;
 }
 
-/** What `poll` found. */
+/** An entry of the result of `poll`. */
 export interface Polled extends PollEntry {
-  /** What there is, 0 if nothing: some of the events, `POLLERR`, `POLLHUP`. */
+  /** The events that happened, 0 if none: some of `events`, `POLLERR`, `POLLHUP`. */
   revents: number;
 }
 
-/** What `epoll_wait` found. */
+/** An entry of the result of `epoll_wait`. */
 export interface EpollEvent {
   /** The descriptor. */
   fd: number;
-  /** What there is: a mask of `EPOLLIN` and others, without a sign. */
+  /** The events that happened: an unsigned mask of `EPOLLIN` and others. */
   events: number;
 }
 
 /**
- * Waits until something happens at one of the descriptors; returns all entries, in their order, with what happened. On every
- * platform but Windows.
+ * Waits until something happens at one of the descriptors. Returns all entries in their order, with their events.
+ * Available on every platform except Windows.
  *
- * @param timeout in ms; below zero without end. After it, `revents` of all is 0.
+ * @param timeout in milliseconds; no limit if negative. After it, `revents` of all entries is 0.
  * @example
  * ```ts
  * const [entry] = poll([{ fd, events: POLLIN }], 1000);
@@ -59,16 +59,16 @@ function pairOf(entry: unknown, at: string): [number, number] {
   return [fd as number, events as number];
 }
 
-/** Makes an epoll descriptor. Linux only. It is closed by `close`. */
+/** Creates an epoll descriptor. Close it with `close`. Linux only. */
 export function epoll_create1(flags = 0): number {
   return done('epoll_create1', epollCalls('epoll_create1').epollCreate(toInt32(flags, 'flags')));
 }
 
 /**
- * Says what `epoll_wait` shall tell about a descriptor. Returns 0. Linux only.
+ * Sets what `epoll_wait` reports for a descriptor. Returns 0. Linux only.
  *
  * @param op `EPOLL_CTL_ADD`, `EPOLL_CTL_MOD` or `EPOLL_CTL_DEL`
- * @param events a mask, with or without a sign; not needed for `EPOLL_CTL_DEL`
+ * @param events a signed or unsigned mask; not needed for `EPOLL_CTL_DEL`
  */
 export function epoll_ctl(epfd: number, op: number, fd: number, events?: number): number {
   const native = epollCalls('epoll_ctl');
@@ -77,10 +77,11 @@ export function epoll_ctl(epfd: number, op: number, fd: number, events?: number)
 }
 
 /**
- * Waits until something happens at one of the descriptors that it was told of. An empty array: nothing did. Linux only.
+ * Waits until something happens at one of the registered descriptors. An empty array: nothing happened in time. Linux
+ * only.
  *
- * @param maxevents so many at most, 1024 at most
- * @param timeout in ms; below zero without end
+ * @param maxevents the most events to return, 1 to 1024
+ * @param timeout in milliseconds; no limit if negative
  */
 export function epoll_wait(epfd: number, maxevents: number, timeout = -1): EpollEvent[] {
   const native = epollCalls('epoll_wait');

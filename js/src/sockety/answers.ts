@@ -1,17 +1,19 @@
-/** Who waits for answers to what was sent. Owns their order and how long they wait. */
+/** The requests that wait for answers. Owns their order and time limits. */
 
 import { nothing } from '../log/quiet.js';
-import type { Response } from './message.js';
 import { SocketyError } from './sockety-errors.js';
 
 /** See the module. Ids are the bytes of a UUID. */
-export class Answers {
-  /** By `keyOf` their ids, the first of each: those behind it came later, or have another id with the same key. */
-  readonly #waiters = new Map<number, Waiter>();
+export class Answers<Answer> {
+  /**
+   * The first waiter of each key, by `keyOf` its id. Later waiters, and those of other ids with the same key, are
+   * linked behind it.
+   */
+  readonly #waiters = new Map<number, Waiter<Answer>>();
 
-  /** The next answer to this. */
-  next(id: string, timeoutMs: number | undefined): Promise<Response | number> {
-    const waiter = new Waiter(id);
+  /** Waits for the next answer to the message with this id. */
+  next(id: string, timeoutMs: number | undefined): Promise<Answer> {
+    const waiter = new Waiter<Answer>(id);
     if (timeoutMs !== undefined) {
       waiter.timer = setTimeout(() => {
         this.#forget(waiter);
@@ -29,50 +31,50 @@ export class Answers {
     return waiter.promise;
   }
 
-  /** An answer came: whoever waited longest gets it. False: nobody waits. */
-  settle(id: string, answer: Response | number): boolean {
+  /** Gives an answer to the request that has waited longest. False: none waits. */
+  settle(id: string, answer: Answer): boolean {
     let waiter = this.#waiters.get(keyOf(id));
     while (waiter !== undefined && waiter.id !== id) waiter = waiter.behind;
     return waiter !== undefined && this.#give(waiter, answer);
   }
 
-  /** As `settle`, for the id whose bytes lie at a place. Makes no text of them. */
-  settleAt(bytes: Buffer, at: number, answer: number): boolean {
+  /** As `settle`, for the id whose bytes are at a place in a buffer. Makes no string of them. */
+  settleAt(bytes: Buffer, at: number, answer: Answer): boolean {
     let waiter = this.#waiters.get(keyAt(bytes, at));
     while (waiter !== undefined && !isAt(waiter.id, bytes, at)) waiter = waiter.behind;
     return waiter !== undefined && this.#give(waiter, answer);
   }
 
-  #give(waiter: Waiter, answer: Response | number): true {
+  #give(waiter: Waiter<Answer>, answer: Answer): true {
     this.#forget(waiter);
     if (waiter.timer !== undefined) clearTimeout(waiter.timer);
     waiter.resolve(answer);
     return true;
   }
 
-  /** No answer will come to this. */
+  /** Rejects the requests of this id: no answer will come. */
   fail(id: string, error: Error): void {
     for (let waiter = this.#waiters.get(keyOf(id)); waiter !== undefined; waiter = waiter.behind) {
       if (waiter.id === id) this.#fail(waiter, error);
     }
   }
 
-  /** No answer will come any more. */
+  /** Rejects all requests: no answer will come any more. */
   failAll(error: Error): void {
     for (const first of [...this.#waiters.values()]) {
-      for (let waiter: Waiter | undefined = first; waiter !== undefined; waiter = waiter.behind) {
+      for (let waiter: Waiter<Answer> | undefined = first; waiter !== undefined; waiter = waiter.behind) {
         this.#fail(waiter, error);
       }
     }
   }
 
-  #fail(waiter: Waiter, error: Error): void {
+  #fail(waiter: Waiter<Answer>, error: Error): void {
     this.#forget(waiter);
     clearTimeout(waiter.timer);
     waiter.fail(error);
   }
 
-  #forget(waiter: Waiter): void {
+  #forget(waiter: Waiter<Answer>): void {
     const key = keyOf(waiter.id);
     const first = this.#waiters.get(key);
     if (first !== waiter) {
@@ -87,14 +89,14 @@ export class Answers {
   }
 }
 
-class Waiter {
+class Waiter<Answer> {
   readonly id: string;
-  readonly promise: Promise<Response | number>;
-  resolve: (answer: Response | number) => void = nothing;
+  readonly promise: Promise<Answer>;
+  resolve: (answer: Answer) => void = nothing;
   #reject: (error: Error) => void = nothing;
   timer: NodeJS.Timeout | undefined = undefined;
-  /** Who waits for the answer behind this one's. */
-  behind: Waiter | undefined = undefined;
+  /** The next waiter in the list. */
+  behind: Waiter<Answer> | undefined = undefined;
 
   constructor(id: string) {
     this.id = id;
@@ -104,14 +106,14 @@ class Waiter {
     });
   }
 
-  /** That is told to whoever waits, and to nobody else. */
+  /** Rejects the promise. If nothing waits for it, that is not an unhandled rejection. */
   fail(error: Error): void {
     this.promise.catch(nothing);
     this.#reject(error);
   }
 }
 
-/** The first four bytes of an id as a number, which maps find sooner than a text. */
+/** The first four bytes of an id as a number, which maps find faster than a string. */
 function keyOf(id: string): number {
   return id.charCodeAt(0) | (id.charCodeAt(1) << 8) | (id.charCodeAt(2) << 16) | (id.charCodeAt(3) << 24);
 }

@@ -1,6 +1,6 @@
-/** Objects that can be called, as drafts and message handlers are. */
+/** Objects that can be called, such as drafts and message handlers. */
 
-/** A function that has the prototype of its class, so that its members are there and `instanceof` holds. */
+/** A function with the prototype of its class, so that it has the class's members and `instanceof` works. */
 class CallableObject {
   constructor(call: () => unknown) {
     // biome-ignore lint/correctness/noConstructorReturn: the object is the function
@@ -10,7 +10,7 @@ class CallableObject {
 
 Object.setPrototypeOf(CallableObject.prototype, Function.prototype);
 
-/** The base of classes whose objects can be called. It is given what a call does. */
+/** The base of classes whose objects can be called. Its argument is the function that a call runs. */
 export const Callable = CallableObject as unknown as new <Call extends (...given: never[]) => unknown>(
   call: Call,
 ) => Call;

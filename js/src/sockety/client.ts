@@ -1,10 +1,10 @@
-/** Connecting to a server of Sockety. Owns a connection until its socket is there, and how long that may take. */
+/** Connects to Sockety servers. Owns a connection until it has a socket, and the time limit for that. */
 
 import { promises as dns } from 'node:dns';
 import { isIP } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 
-import type { DialFailed } from '../addon/binding.js';
+import type { DialFailed } from '../addon/native-interface.js';
 import { nothing } from '../log/quiet.js';
 import { Connection } from './sockety-connection.js';
 import { SocketyError } from './sockety-errors.js';
@@ -18,7 +18,7 @@ import {
 } from './sockety-options.js';
 
 /**
- * Connects to a server. What goes wrong comes as an `error` event.
+ * Connects to a server. Failures are reported by an `error` event.
  *
  * @throws {TypeError} naming what is wrong with the arguments
  */
@@ -30,7 +30,7 @@ export function connect(...given: unknown[]): Connection {
 }
 
 /**
- * Connects to a server, and speaks TLS with it. What goes wrong comes as an `error` event.
+ * Connects to a server with TLS. Failures are reported by an `error` event.
  *
  * @throws {TypeError} naming what is wrong with the arguments
  */
@@ -51,7 +51,7 @@ class Dialling {
   readonly connection: Connection;
   readonly #plan: ClientPlan;
   readonly #shared = Shared.get();
-  /** What hangs up. */
+  /** The id that closes the connection. */
   #id: number | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -93,7 +93,7 @@ class Dialling {
     this.#id = this.#shared.dial({ ...terms.config, ...place, clientTls }, owner, failed);
   }
 
-  /** Where the server is, as the native side takes it. */
+  /** The address of the server in the form of the native side. */
   async #place(): Promise<Record<string, unknown>> {
     const { to } = this.#plan;
     if ('path' in to) return { path: to.path };
@@ -107,7 +107,7 @@ class Dialling {
 
   readonly #abort = (): void => {
     const reason: unknown = this.#plan.signal?.reason;
-    // whoever listens does so by then
+    // by the next tick, the application has added its listeners
     process.nextTick(() => this.#fail(reason instanceof Error ? reason : new Error(String(reason))));
   };
 
@@ -131,7 +131,7 @@ class Dialling {
   }
 }
 
-/** Why a server was not reached, as Node.js says it where the system said so. */
+/** The error for a server that was not reached. If the system reported the error, it is in the form of Node.js. */
 function errorOf(failure: DialFailed, { to }: ClientPlan): Error {
   const { errno, message, isTls, isLate, address, port } = failure;
   const place =

@@ -1,11 +1,11 @@
 /**
- * What belongs to a message beside its head: data, files and a stream, as they come. Owns what came and was not read, and how
- * much more may come.
+ * The contents of a message: data, files and a stream, which arrive after its head. Owns what has arrived and was not
+ * read, and how much more may arrive.
  */
 
 import { Readable } from 'node:stream';
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { nothing, quiet } from '../log/quiet.js';
 import { ENOUGH, FIRST_CREDIT, WINDOW } from '../worker/incoming.js';
 import { TURN_ABORTED } from '../worker/kinds.generated.js';
@@ -14,43 +14,43 @@ import type { DiskSaves } from './disk-saves.js';
 import { type Savable, type Saver, save } from './saving.js';
 import { SocketyError } from './sockety-errors.js';
 
-/** Where contents come from: a transfer of the native side. */
+/** The source of contents: a transfer of the native side. */
 export interface Origin {
   readonly worker: NativeWorker;
   readonly transfers: Transfers;
   readonly saves: DiskSaves;
-  /** So many bytes more are kept until somebody reads them, or fewer. */
+  /** Changes the number of bytes that are kept until they are read. The argument may be negative. */
   kept(bytes: number): void;
 }
 
-/** One of a message's contents, kept until somebody reads it. */
+/** One of a message's contents. It is kept until it is read. */
 export class Content implements TransferEnd, Savable {
   readonly #origin: Origin;
-  /** 0: it is all here, or not known yet. */
+  /** The id of the transfer. 0: everything has arrived, or the id is not known yet. */
   #transfer = 0;
   #pieces: Buffer[] = [];
-  /** Bytes in them, but not of what came with the head. */
+  /** The bytes in `#pieces`, except those that arrived with the head. */
   #kept = 0;
-  /** Bytes that were read and not yet asked for again. */
+  /** Bytes that were read and not requested again yet. */
   #owed = WINDOW - FIRST_CREDIT;
   #ended = false;
   #error: Error | undefined;
-  /** Nobody wants it. */
+  /** Whether it was dropped: it will not be read. */
   #dropped = false;
   #reader: ContentStream | undefined;
-  /** Somebody has read something of it. */
+  /** Whether some of it was read. */
   #isRead = false;
-  /** It is written to a file instead of being read. */
+  /** Writes it to a file, in place of a reader. */
   #saver: Saver | undefined;
   readonly #whenEnded: () => void;
 
-  /** `whenEnded` is called once, when nothing more comes. */
+  /** `whenEnded` is called once, when nothing more will arrive. */
   constructor(origin: Origin, whenEnded: () => void) {
     this.#origin = origin;
     this.#whenEnded = whenEnded;
   }
 
-  /** Bytes that are all of it. */
+  /** Contents that have arrived completely. */
   static whole(origin: Origin, bytes: Buffer): Content {
     const content = new Content(origin, nothing);
     if (bytes.length > 0) content.#pieces.push(bytes);
@@ -58,7 +58,7 @@ export class Content implements TransferEnd, Savable {
     return content;
   }
 
-  /** It comes by this transfer. */
+  /** It arrives by this transfer. */
   comes(transfer: number): void {
     this.#transfer = transfer;
     if (this.#dropped) {
@@ -95,7 +95,7 @@ export class Content implements TransferEnd, Savable {
     this.#reader?.came(bytes);
   }
 
-  /** Whether all of it was taken. */
+  /** Whether it has ended and everything was taken. */
   get isOver(): boolean {
     return this.#ended && this.#pieces.length === 0;
   }
@@ -111,7 +111,7 @@ export class Content implements TransferEnd, Savable {
     this.#reader?.came(piece.length);
   }
 
-  /** The next piece, for its reader; undefined: none is here. As much more may come. */
+  /** Takes the next piece. Undefined: there is none. As many bytes are requested. */
   take(): Buffer | undefined {
     const piece = this.#pieces.shift();
     const bytes = piece?.length ?? 0;
@@ -125,7 +125,7 @@ export class Content implements TransferEnd, Savable {
     if (turn === TURN_ABORTED) this.fail(new SocketyError('ERR_SOCKETY_CLOSED', CUT));
   }
 
-  /** The rest does not come. */
+  /** Ends it with an error: the rest will not arrive. */
   fail(error: Error): void {
     if (this.#ended) return;
     this.#end();
@@ -134,14 +134,14 @@ export class Content implements TransferEnd, Savable {
     this.#reader?.destroy(error);
   }
 
-  /** Nobody wants what of it is still to come, nor what waits. */
+  /** Discards what has arrived and what is still to arrive. */
   drop(): void {
     if (this.#dropped) return;
-    // what came with the head costs nothing more, and may be read late
+    // data that arrived with the head has no further cost, and may be read late
     if (this.#ended && this.#transfer === 0 && this.#reader === undefined) return;
     this.#dropped = true;
     const error = new SocketyError('ERR_SOCKETY_ABORTED', DROPPED);
-    // who has all of it still gets it
+    // a reader still gets contents that are complete
     if (!this.isOver) this.#reader?.destroy(error);
     this.#letGo();
     if (this.#ended) return;
@@ -150,12 +150,12 @@ export class Content implements TransferEnd, Savable {
     if (this.#transfer !== 0) this.#origin.worker.endAnswer(this.#transfer, false);
   }
 
-  /** Drops it, unless somebody reads it. */
+  /** Drops it unless it has a reader. */
   dropUnread(): void {
     if (this.#reader === undefined) this.drop();
   }
 
-  /** Somebody reads it from now on. */
+  /** Sets its reader. */
   open(reader: ContentStream): void {
     this.#reader = reader;
     if (this.#error !== undefined) reader.destroy(this.#error);
@@ -163,10 +163,10 @@ export class Content implements TransferEnd, Savable {
     else reader.came(this.#pieces.reduce((sum, piece) => sum + piece.length, 0));
   }
 
-  /** So many bytes were read: as many may come. */
+  /** Counts bytes that were read, and requests as many when that is worth a call. */
   #took(bytes: number): void {
     this.#owed += bytes;
-    // it may still be written elsewhere, from where it came to
+    // until it is read, it may still be saved by the native side
     if (!this.#isRead) return;
     if (this.#owed < ENOUGH || this.#ended || this.#transfer === 0) return;
     this.#origin.worker.pull(this.#transfer, this.#owed);
@@ -193,19 +193,19 @@ export class Content implements TransferEnd, Savable {
   }
 }
 
-/** A part of a message's contents, as a stream of Node: each chunk is a `Buffer`, whose borders mean nothing. */
+/** A part of a message's contents as a stream of Node.js. Each chunk is a `Buffer`; the boundaries have no meaning. */
 class ContentStream extends Readable {
-  /** Bytes that have come. */
+  /** Bytes that have arrived. */
   receivedSize = 0;
   readonly #content: Content;
-  /** Somebody waits for the next piece. */
+  /** Whether the stream waits for the next piece. */
   #isWanted = false;
 
   /** @internal */
   constructor(content: Content) {
     super({ objectMode: true, highWaterMark: 1 });
     this.#content = content;
-    // that it breaks off is nobody's failure where nobody reads it
+    // an error of a stream that is not read must not end the process
     this.on('error', nothing);
     content.open(this);
   }
@@ -215,13 +215,13 @@ class ContentStream extends Readable {
     return save(this.#content, this, target);
   }
 
-  /** So many bytes more of it came, or its end. */
+  /** Reports that bytes, or the end, have arrived. */
   came(bytes: number): void {
     this.receivedSize += bytes;
     if (this.#isWanted) this.#give();
   }
 
-  /** As in every stream of Node.js: more is wanted. */
+  /** Called by Node.js when more is wanted. */
   override _read(): void {
     this.#isWanted = true;
     this.#give();
@@ -234,19 +234,19 @@ class ContentStream extends Readable {
     this.push(piece ?? null);
   }
 
-  /** As in every stream of Node.js: nothing more is wanted. */
+  /** Called by Node.js when nothing more is wanted. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     this.#content.drop();
     callback(error);
   }
 }
 
-/** What a message streams: `message.stream`. */
+/** The stream of a message: `message.stream`. */
 export class MessageStream extends ContentStream {}
 
-/** A part of a message whose size is known. */
+/** A part of a message with a known size. */
 class SizedStream extends ContentStream {
-  /** Bytes that were announced. */
+  /** The announced size in bytes. */
   readonly size: number;
 
   /** @internal */
@@ -255,23 +255,23 @@ class SizedStream extends ContentStream {
     this.size = size;
   }
 
-  /** Bytes that have not come yet. */
+  /** Bytes that have not arrived yet. */
   get bytesLeft(): number {
     return this.size - (this.receivedSize ?? 0);
   }
 
-  /** Whether all of it has come. */
+  /** Whether everything has arrived. */
   get loaded(): boolean {
     return this.bytesLeft === 0;
   }
 }
 
-/** A message's data: `message.data`. */
+/** The data of a message: `message.data`. */
 export class MessageDataStream extends SizedStream {}
 
 /** A file of a message. */
 export class MessageFileStream extends SizedStream {
-  /** As its sender wrote it: not a safe path. */
+  /** The name that the sender gave. It is not safe as a path. */
   readonly name: string;
 
   /** @internal */
@@ -281,22 +281,22 @@ export class MessageFileStream extends SizedStream {
   }
 
   /**
-   * Writes it to a file that is there whole or not at all: it gets its name when everything has come, and replaces what stood
-   * there. Use it instead of reading: but for its first 64 KiB the bytes do not enter JavaScript. `bytesLeft` and `loaded` say
-   * how far it is. A file that could not be saved cannot be saved elsewhere, nor read.
+   * Saves the file. It appears under its name when all of it has arrived, replacing an existing file, or not at all.
+   * Use this method instead of reading: except for the first 64 KiB, the bytes do not enter JavaScript. `bytesLeft` and
+   * `loaded` show the progress. After a failure, the file can be neither saved again nor read.
    *
    * @throws {TypeError} (as a rejection) naming what is wrong with the path
-   * @throws (as a rejection) SocketyError ERR_SOCKETY_READ where it is being read or saved already, ERR_SOCKETY_ABORTED or
-   *   ERR_SOCKETY_CLOSED where not all of it came, or what the file system fails with
+   * @throws (as a rejection) SocketyError ERR_SOCKETY_READ if it is being read or saved already, ERR_SOCKETY_ABORTED or
+   *   ERR_SOCKETY_CLOSED if not all of it arrived, or the error of the file system
    */
   saveTo(path: string | URL): Promise<void> {
     return quiet(this.saveContent(path));
   }
 
-  /** The last component of `name`, without control characters: never empty, `.` or `..`. */
+  /** The last component of `name` without control characters. Never empty, `.` or `..`. */
   get safeName(): string {
     const last = this.name.split(/[\\/]/).at(-1) ?? '';
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what has to go
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression removes control characters
     const safe = last.replace(/[\u0000-\u001f\u007f-\u009f]/g, '');
     return safe === '' || safe === '.' || safe === '..' ? 'file' : safe;
   }

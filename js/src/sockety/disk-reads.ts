@@ -1,13 +1,13 @@
-/** Files of the file system that the native side reads and sends. Owns who waits for that. */
+/** Files that the native side reads and sends. Owns the promises that wait for that. */
 
 import { writeLong } from './record-fields.js';
 import { systemError } from './system-error.js';
 
 /** See the module. Each connection has one. */
 export class DiskReads {
-  /** Tells the native side: the fields, and the path in UTF-8. */
+  /** Sends an instruction to the native side: its fields, and the path in UTF-8. */
   readonly #tell: (fields: Buffer, path: Buffer) => void;
-  /** By their transfers. */
+  /** By the ids of their transfers. */
   readonly #waiting = new Map<number, Waiting>();
 
   constructor(tell: (fields: Buffer, path: Buffer) => void) {
@@ -15,9 +15,9 @@ export class DiskReads {
   }
 
   /**
-   * Sends so many bytes of a file by a transfer, which is over then.
+   * Sends so many bytes of a file by a transfer, which ends with that.
    *
-   * @throws (as a rejection) what the file system fails with
+   * @throws (as a rejection) the error of the file system
    */
   send(transfer: number, size: number, path: string): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -26,7 +26,7 @@ export class DiskReads {
     });
   }
 
-  /** It was sent, or could not be: `problem` says why. */
+  /** Handles the result. `problem` is the error, or empty. */
   sent(transfer: number, problem: string): void {
     const waiting = this.#waiting.get(transfer);
     this.#waiting.delete(transfer);
@@ -36,14 +36,14 @@ export class DiskReads {
     else reject(systemError(problem, 'read', path));
   }
 
-  /** The native side could not be told. */
+  /** Handles an instruction that could not be delivered. */
   refused(transfer: number, error: Error): void {
     const waiting = this.#waiting.get(transfer);
     this.#waiting.delete(transfer);
     waiting?.reject(error);
   }
 
-  /** Nobody wants it any more. */
+  /** Forgets a transfer. */
   forget(transfer: number): void {
     this.#waiting.delete(transfer);
   }
@@ -55,7 +55,7 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** Writes the fields of the operation: the transfer, and how many bytes. */
+/** Encodes the fields: the transfer, and the number of bytes. */
 function writeDiskFile(transfer: number, size: number): Buffer {
   const fields = Buffer.allocUnsafe(16);
   const at = writeLong(fields, transfer, 0);

@@ -1,15 +1,15 @@
-/** Files that the native side writes to the file system. Owns who is told of each. */
+/** Files that the native side writes. Owns the callbacks of each. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { writeLong } from './record-fields.js';
 import { systemError } from './system-error.js';
 import { Turns } from './turns.js';
 
 /** See the module. Each connection has one. */
 export class DiskSaves {
-  /** Tells the native side: the fields, and the path in UTF-8. */
+  /** Sends an instruction to the native side: its fields, and the path in UTF-8. */
   readonly #tell: (fields: Buffer, path: Buffer) => void;
-  /** By their transfers. */
+  /** By the ids of their transfers. */
   readonly #saves = new Map<number, Begun>();
   readonly #turns = new Turns(AT_ONCE);
   /** What removes a file where this thread is ended before it has its name. */
@@ -20,12 +20,12 @@ export class DiskSaves {
     this.guard = guard;
   }
 
-  /** Does something with the file system, of which only so much is done at the same time. */
+  /** Runs work with the file system. Only a limited number of such tasks run at the same time. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#turns.run(work);
   }
 
-  /** Writes what of a transfer did not come here behind what did. */
+  /** Lets the native side append to a file what has not arrived here of a transfer. */
   begin(transfer: number, path: string, save: DiskSave): void {
     const begun = { path: Buffer.from(path), save };
     this.#saves.set(transfer, begun);
@@ -38,7 +38,7 @@ export class DiskSaves {
     this.#tell(fields, path);
   }
 
-  /** So many bytes more were written. */
+  /** Handles the report that more bytes were written. */
   saved(transfer: number, bytes: number, isLast: boolean, problem: string): void {
     const save = this.#saves.get(transfer)?.save;
     if (isLast) this.#saves.delete(transfer);
@@ -46,41 +46,43 @@ export class DiskSaves {
     else save?.failed(systemError(problem, 'write', save.target));
   }
 
-  /** The native side could not be told, because it has too much to do: it is told again. */
+  /**
+   * Handles an instruction that could not be delivered because the native side has too much to do: it is sent again.
+   */
   refused(transfer: number): void {
     setTimeout(() => {
       const begun = this.#saves.get(transfer);
-      // it may have failed meanwhile
+      // the transfer may have failed meanwhile
       if (begun !== undefined) this.#begin(transfer, begun);
     }, AGAIN_MS);
   }
 
-  /** Nobody wants to be told any more. */
+  /** Forgets a transfer. */
   forget(transfer: number): void {
     this.#saves.delete(transfer);
   }
 }
 
-/** The worker of this thread, as far as it removes files. */
+/** The functions of the thread's worker that remove files. */
 export type FileGuard = Pick<NativeWorker, 'guardFile' | 'releaseFile'>;
 
-/** Whom one belongs to. */
+/** The owner of a file that the native side writes. */
 export interface DiskSave {
-  /** The path that its file gets in the end. */
+  /** The path that the file gets in the end. */
   readonly target: string;
   saved(bytes: number, isLast: boolean): void;
   failed(error: Error): void;
 }
 
-/** One that the native side is told of. */
+/** A file that the native side was told to write. */
 interface Begun {
-  /** Of the new file. */
+  /** The path of the temporary file. */
   readonly path: Buffer;
   readonly save: DiskSave;
 }
 
-/** Files that are open here at the same time. */
+/** How many files are open here at the same time. */
 const AT_ONCE = 8;
 
-/** Time until the native side is told again. */
+/** Time until an instruction is sent again, in milliseconds. */
 const AGAIN_MS = 10;

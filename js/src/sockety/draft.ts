@@ -1,4 +1,4 @@
-/** Descriptions of messages and responses: what each call has to give, and what is the same in all of them. */
+/** Descriptions of messages and responses: what is the same in all of them, and what each call provides. */
 
 import { Callable } from './callable.js';
 import { FileTransfer } from './file-transfer.js';
@@ -8,18 +8,21 @@ import { Producer, type ProducerContents, type ResponseFactory } from './produce
 import { SocketyError } from './sockety-errors.js';
 import type { UUID } from './uuid.js';
 
-/** What a call of a draft gives. */
+/** The argument of a call of a draft. */
 export interface DraftInput {
-  /** Where the draft says `.data()` or `.msgpack()`. More than 64 KiB are read as they are sent, and not to be changed until then. */
+  /**
+   * The data, for a draft with `.data()` or `.msgpack()`. More than 64 KiB are read while they are sent, and must not
+   * be changed until then.
+   */
   data?: unknown;
-  /** Where it says `.files()`. */
+  /** The files, for a draft with `.files()`. */
   files?: readonly FileTransfer[];
 }
 
-/** What makes the contents of a call. */
+/** Makes the contents of one call. */
 type Prepared = (input: DraftInput | undefined) => ProducerContents;
 
-/** What drafts of messages and of responses have in common. The methods change the draft, and return it. */
+/** What drafts of messages and of responses have in common. The methods change the draft and return it. */
 abstract class BaseDraft<Made> extends Callable<(input?: DraftInput) => Made> {
   #data: Part<Buffer> = ABSENT;
   #files: Part<readonly FileTransfer[]> = ABSENT;
@@ -27,15 +30,15 @@ abstract class BaseDraft<Made> extends Callable<(input?: DraftInput) => Made> {
   #hasStream = false;
   #prepared: Prepared | undefined;
 
-  /** It has nothing yet. */
+  /** Starts without any contents. */
   constructor() {
     super((input?: DraftInput) => this.optimize()(input));
   }
 
-  /** What a call does, prepared: the same function until the draft is changed. */
+  /** Returns the function that a call runs. It stays the same until the draft is changed. */
   abstract optimize(): (input?: DraftInput) => Made;
 
-  /** It has data: `content`, which is not to be changed any more, or what each call gives as `data`. */
+  /** Adds data: `content`, which must not be changed afterwards, or the `data` of each call. */
   data(content?: Uint8Array | string): this {
     this.#pack = bytesOf;
     return this.#changed(() => {
@@ -43,7 +46,7 @@ abstract class BaseDraft<Made> extends Callable<(input?: DraftInput) => Made> {
     });
   }
 
-  /** It has data in MessagePack: that of `value`, or of what each call gives as `data`. */
+  /** Adds data in MessagePack: `value`, or the `data` of each call. */
   msgpack(value?: unknown): this {
     this.#pack = packed;
     return this.#changed(() => {
@@ -51,21 +54,21 @@ abstract class BaseDraft<Made> extends Callable<(input?: DraftInput) => Made> {
     });
   }
 
-  /** It has files: these, or those that each call gives as `files`. */
+  /** Adds files: these, or the `files` of each call. */
   files(list?: readonly FileTransfer[]): this {
     return this.#changed(() => {
       this.#files = list === undefined ? ASKED : { is: 'fixed', value: filesOf(list) };
     });
   }
 
-  /** It has a stream: `request.stream` is written to. */
+  /** Adds a stream, to be written to `request.stream`. */
   stream(): this {
     return this.#changed(() => {
       this.#hasStream = true;
     });
   }
 
-  /** @internal What calls need, prepared until the next change. */
+  /** @internal Prepares what calls need, until the next change. */
   protected prepare(): Prepared {
     if (this.#prepared === undefined) {
       const [data, files, hasStream, pack] = [this.#data, this.#files, this.#hasStream, this.#pack];
@@ -89,9 +92,9 @@ abstract class BaseDraft<Made> extends Callable<(input?: DraftInput) => Made> {
 }
 
 /**
- * A description of a message: `Draft.for('ping').data()`. Called, it makes what `send` takes: `ping({ data: 'x' })`.
+ * A description of a message: `Draft.for('ping').data()`. A call makes the argument of `send`: `ping({ data: 'x' })`.
  *
- * Passing the draft itself to `send` is an Error.
+ * Passing the draft itself to `send` is an error.
  */
 export class Draft extends BaseDraft<Producer> {
   readonly #action: Buffer;
@@ -105,12 +108,12 @@ export class Draft extends BaseDraft<Producer> {
       throw new SocketyError('ERR_SOCKETY_INVALID', "The 'action name' value is too big");
   }
 
-  /** As `new Draft(action)`. */
+  /** The same as `new Draft(action)`. */
   static for(action: string): Draft {
     return new Draft(action);
   }
 
-  /** What a call does, prepared: the same function until the draft is changed. */
+  /** Returns the function that a call runs. It stays the same until the draft is changed. */
   override optimize(): (input?: DraftInput) => Producer {
     const prepared = this.prepare();
     if (this.#optimized?.prepared !== prepared) {
@@ -123,9 +126,9 @@ export class Draft extends BaseDraft<Producer> {
   #optimized: { prepared: Prepared; call: (input?: DraftInput) => Producer } | undefined;
 }
 
-/** A description of a response: `message.respond(pong({ data: 'x' }))`, where `pong` is one with `.data()`. */
+/** A description of a response: `message.respond(pong({ data: 'x' }))`, where `pong` is a draft with `.data()`. */
 export class ResponseDraft extends BaseDraft<ResponseFactory> {
-  /** What a call does, prepared: the same function until the draft is changed. */
+  /** Returns the function that a call runs. It stays the same until the draft is changed. */
   override optimize(): (input?: DraftInput) => ResponseFactory {
     const prepared = this.prepare();
     if (this.#optimized?.prepared !== prepared) {
@@ -142,7 +145,7 @@ export class ResponseDraft extends BaseDraft<ResponseFactory> {
 }
 
 /**
- * Whether something can be sent.
+ * Checks that a value can be sent.
  *
  * @throws {TypeError} also for drafts that were not called
  */
@@ -155,7 +158,7 @@ export function checkProducer(producer: unknown): asserts producer is Producer {
   throw new TypeError("argument 'producer' must be the result of calling a Draft");
 }
 
-/** A part of a message: always the same, given by each call, or not there. */
+/** A part of a message: fixed, provided by each call, or missing. */
 type Part<T> = { readonly is: 'fixed'; readonly value: T | undefined } | { readonly is: 'asked' };
 
 const ABSENT = { is: 'fixed', value: undefined } as const;

@@ -1,17 +1,17 @@
-/** The answers of two bytes that have names. */
+/** The fast replies that have names. */
 
-/** Codes of fast replies. Any number from 0 to 4095 is one; these have names. */
+/** Codes of fast replies. Every number from 0 to 4095 is a valid code; these have names. */
 export enum FastReply {
-  /** Done. */
+  /** The request was accepted. */
   Accept = 0,
-  /** Not done. */
+  /** The request was rejected. */
   Reject = 1,
-  /** Nobody knows the action. */
+  /** The action is not known. */
   NotImplemented = 2,
-  /** The sender may not ask for it. */
+  /** The sender is not allowed to do this. */
   Unauthorized = 3,
-  /** The message says nothing that is understood. */
+  /** The message is not valid. */
   BadRequest = 4,
-  /** It failed. */
+  /** The request failed. */
   InternalError = 5,
 }

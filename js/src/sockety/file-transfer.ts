@@ -1,4 +1,4 @@
-/** A file that is sent with a message. Owns where its bytes come from. */
+/** A file that is sent with a message. Owns the source of its bytes. */
 
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
@@ -8,9 +8,9 @@ import { SocketyError } from './sockety-errors.js';
 
 /** See the module. */
 export class FileTransfer {
-  /** What the other side is told that it is called. */
+  /** The name that the other side gets. */
   readonly name: string;
-  /** In bytes. */
+  /** The size in bytes. */
   readonly size: number;
   readonly #source: Source;
   #used = false;
@@ -21,14 +21,15 @@ export class FileTransfer {
     this.#source = source;
   }
 
-  /** From memory. May be sent any number of times. */
+  /** Makes a file of bytes in memory. It may be sent any number of times. */
   static buffer(buffer: Uint8Array, name: string): FileTransfer {
     if (!(buffer instanceof Uint8Array)) throw new TypeError("argument 'buffer' must be a Uint8Array");
     return new FileTransfer(checked(name), buffer.length, { kind: 'buffer', buffer });
   }
 
   /**
-   * From the file system: its size is taken now, and so many bytes are read whenever it is sent. They do not enter JavaScript.
+   * Makes a file of a file in the file system. Its size is read now, and as many bytes are sent each time. They do not
+   * enter JavaScript.
    *
    * @throws (as a rejection) as `fs.stat`
    */
@@ -39,8 +40,9 @@ export class FileTransfer {
   }
 
   /**
-   * From a stream that gives so many bytes. May be sent once: `send` and `pass` throw a SocketyError ERR_SOCKETY_USED then. It is
-   * destroyed where its message cannot be sent to the end.
+   * Makes a file of a stream that yields `size` bytes. It may be sent once; after that, `send` and `pass` throw a
+   * SocketyError ERR_SOCKETY_USED. The stream is destroyed
+   * if its message cannot be sent completely.
    *
    * @throws {TypeError} naming what is wrong with the arguments
    */
@@ -49,18 +51,18 @@ export class FileTransfer {
     if (!Number.isSafeInteger(size) || size < 0 || size > LARGEST) {
       throw new TypeError(`argument 'size' must be a whole number of at most ${LARGEST}`);
     }
-    // what it fails with is told to whoever sends it
+    // errors of the stream are reported by the request that sends it
     if (typeof stream.on === 'function') stream.on('error', nothing);
     return new FileTransfer(checked(name), size, { kind: 'stream', stream });
   }
 
-  /** @internal The path, if the native side reads it. */
+  /** @internal The path, if the native side reads the file. */
   static pathOf(file: FileTransfer): string | undefined {
     const source = file.#source;
     return source.kind === 'fs' ? source.path : undefined;
   }
 
-  /** @internal They are about to be sent: throws where one was sent before and may be sent once. */
+  /** @internal Marks files as sent. Throws if one of them was sent before and may be sent only once. */
   static use(files: readonly FileTransfer[]): void {
     const once = files.filter((file) => file.#source.kind === 'stream');
     if (once.some((file, index) => file.#used || once.indexOf(file) < index)) {
@@ -69,7 +71,7 @@ export class FileTransfer {
     for (const file of once) file.#used = true;
   }
 
-  /** @internal They are not sent, or not to their end: what may be sent once is of no use any more, and may hold a descriptor. */
+  /** @internal Destroys the streams of files that are not sent completely: they cannot be sent again, and may hold descriptors. */
   static abandon(files: readonly FileTransfer[]): void {
     for (const file of files) {
       const source = file.#source;
@@ -77,7 +79,7 @@ export class FileTransfer {
     }
   }
 
-  /** @internal Its bytes, piece by piece, if the native side does not. */
+  /** @internal The bytes in pieces, for a file that the native side does not read. */
   static open(file: FileTransfer): Iterable<Uint8Array> | AsyncIterable<Uint8Array> {
     const source = file.#source;
     if (source.kind === 'fs') return [];
@@ -98,7 +100,7 @@ function checked(name: string): string {
   return name;
 }
 
-/** Bytes, piece by piece. */
+/** Splits bytes into pieces. */
 export function* slices(bytes: Uint8Array, length = PIECE_BYTES): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
 }
@@ -110,7 +112,7 @@ function isIterable(value: unknown): boolean {
 
 const LONGEST_NAME = 0xffff;
 
-/** What six bytes can say. */
+/** The largest number in six bytes. */
 const LARGEST = 2 ** 48 - 1;
 
 const PIECE_BYTES = 64 * 1024;

@@ -1,21 +1,24 @@
-/** Data that a draft sends again and again. Owns which native side has a copy of it. */
+/** Data that a draft sends repeatedly. Owns which native workers have a copy of it. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 
 /**
- * See the module. The native side has it from the second message on, until this is garbage: most drafts are made for one message, and
- * to keep what they have would only cost memory.
+ * See the module. The native side keeps the data from the second message on, until this object is garbage: most drafts
+ * are used for one message, and keeping their data would only cost memory.
  */
 export class FixedData {
   readonly #bytes: Buffer;
-  /** By whom it was sent: its number there, or that it was sent once. */
+  /** The number of the copy of each worker, or that the data was sent once. */
   readonly #numbers = new WeakMap<NativeWorker, number>();
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
   }
 
-  /** Whether it is kept, so that it goes in one piece. To be asked once for each message. */
+  /**
+   * Whether the native side keeps the data, so that it is sent in one piece. Must be asked exactly once for each
+   * message.
+   */
   isKept(worker: NativeWorker): boolean {
     const known = this.#numbers.get(worker);
     if (known === undefined) {
@@ -30,12 +33,12 @@ export class FixedData {
     return true;
   }
 
-  /** Its number for `tellShared`, where it is kept. */
+  /** The number of the copy for `tellShared`. */
   numberOf(worker: NativeWorker): number {
     return this.#numbers.get(worker) ?? SENT_ONCE;
   }
 
-  /** Whether it is worth it: shorter data is copied sooner, and longer data is sent in parts. */
+  /** Whether a copy is worthwhile: shorter data is copied faster, and longer data is sent in parts. */
   static isWorthIt({ length }: Buffer): boolean {
     return length > COPIED_BYTES && length <= ONE_PACKET;
   }
@@ -45,7 +48,7 @@ const KEPT = new FinalizationRegistry<{ worker: WeakRef<NativeWorker>; number: n
   worker.deref()?.forgetBytes(number);
 });
 
-/** No number of what is kept. */
+/** Not a valid number of a copy. */
 const SENT_ONCE = -1;
 
 const COPIED_BYTES = 64 * 1024;

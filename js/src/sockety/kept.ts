@@ -1,6 +1,6 @@
-/** Contents of one connection that wait for somebody who reads them. Owns how many bytes, and that no more is read meanwhile. */
+/** Counts the bytes of one connection's contents that wait to be read, and stops reading the connection at a limit. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { STOP } from '../worker/connection.js';
 
 /** See the module. */
@@ -16,7 +16,7 @@ export class Kept {
     this.#socketId = socketId;
   }
 
-  /** So many bytes more wait, or fewer. */
+  /** Changes the number of bytes that wait. The argument may be negative. */
   add(bytes: number): void {
     this.#bytes += bytes;
     if (!this.#isHeld && this.#bytes > MOST_BYTES) {
@@ -28,11 +28,11 @@ export class Kept {
     }
   }
 
-  /** The connection is over. */
+  /** Ends the count: the connection is closed. */
   end(): void {
     this.#isOver = true;
   }
 }
 
-/** Above it nothing more of the connection is read. */
+/** At more bytes than this, the connection is not read. */
 const MOST_BYTES = 16 * 1024 * 1024;

@@ -1,41 +1,44 @@
-/** What is done with messages, by their actions. Owns the order of its handlers. */
+/** Calls handlers for messages by their actions. Owns the order of the handlers. */
 
 import { DONE } from '../log/quiet.js';
 import { Callable } from './callable.js';
-import type { Message } from './message.js';
+import type { Message } from './sockety-connection.js';
 import { SocketyError } from './sockety-errors.js';
 
-/** A handler: a number that it returns is sent as a fast reply, if the message expects an answer and has none yet. */
+/** The result of a handler. A number is sent as a fast reply if the message expects an answer and has none yet. */
 type Result = unknown;
 
-/** See the module. Called with a message, it runs all handlers that fit, one after the other: a match does not stop the rest. */
+/**
+ * See the module. Called with a message, it runs all matching handlers, one after the other: a match does not stop the
+ * rest.
+ */
 export class MessageHandler extends Callable<(message: Message) => Promise<void>> {
   readonly #steps: Step[] = [];
   #optimized: ((message: Message) => Promise<void>) | undefined;
 
-  /** It handles nothing yet. */
+  /** Starts without any handlers. */
   constructor() {
     super((message: Message) => this.optimize()(message));
   }
 
-  /** Always called; `error` is what an earlier handler threw last, or null. */
+  /** Adds a handler that is always called. `error` is the last error of an earlier handler, or null. */
   use(handler: (message: Message, error: unknown) => Result): this {
     return this.#add((message, failed) => handler(message, look(failed)));
   }
 
-  /** Called if the message has this action and nothing failed before. */
+  /** Adds a handler for messages with this action. It is called if no earlier handler failed. */
   action(name: string, handler: (message: Message) => Result): this {
     return this.#add((message, failed) =>
       failed === undefined && message.action === name ? handler(message) : undefined,
     );
   }
 
-  /** Called if a handler failed before. */
+  /** Adds a handler that is called if an earlier handler failed. */
   error(handler: (message: Message, error: unknown) => Result): this {
     return this.#add((message, failed) => (failed === undefined ? undefined : handler(message, look(failed))));
   }
 
-  /** What a call does, prepared: the same function until a handler is added. */
+  /** Returns the function that a call runs. It stays the same until a handler is added. */
   optimize(): (message: Message) => Promise<void> {
     if (this.#optimized === undefined) {
       const steps = [...this.#steps];
@@ -51,7 +54,7 @@ export class MessageHandler extends Callable<(message: Message) => Promise<void>
   }
 }
 
-/** What a handler threw, and whether another one was shown it. */
+/** An error of a handler, and whether a later handler has got it. */
 interface Failure {
   readonly error: unknown;
   isSeen: boolean;
@@ -65,7 +68,7 @@ function look(failed: Failure | undefined): unknown {
   return failed.error;
 }
 
-/** As long as no handler returns a promise, nothing waits. */
+/** Runs the handlers. It waits only for handlers that return a promise. */
 function run(steps: readonly Step[], message: Message): Promise<void> {
   message.handled = runFrom(steps, 0, message, undefined);
   return message.handled;
@@ -99,7 +102,7 @@ function runFrom(steps: readonly Step[], first: number, message: Message, before
   return DONE;
 }
 
-/** What is wrong with a number that is no code. */
+/** Sends a fast reply. Returns the error for a number that is not a code. */
 function answer(message: Message, code: number): Failure | undefined {
   if (!message.expectsResponse || message.responded) return undefined;
   const isCode = Number.isInteger(code) && code >= 0 && code <= MOST_CODE;
@@ -110,7 +113,7 @@ function answer(message: Message, code: number): Failure | undefined {
 
 function finish(message: Message, failed: Failure | undefined): void {
   message.settle();
-  // a client that left is nobody's failure
+  // a client that left is not an error of a handler
   if (failed?.isSeen === false && !message.connection.closed) {
     const { error } = failed;
     message.connection.failed(error instanceof Error ? error : new Error(String(error)));
@@ -121,5 +124,5 @@ function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && typeof (value as PromiseLike<unknown>).then === 'function';
 }
 
-/** What twelve bits can say. */
+/** The largest number in twelve bits. */
 const MOST_CODE = 4095;

@@ -1,10 +1,10 @@
-/** MessagePack, by `msgpackr`, which is loaded when it is first used. Owns the dialect. */
+/** MessagePack, by the library `msgpackr`, which is loaded on demand. Sets the options of the encoding. */
 
 import type { Packr } from 'msgpackr';
 
 let made: Packr | undefined;
 
-/** Packs and unpacks: objects become maps, and maps become objects again. */
+/** The encoder and decoder. Objects are encoded as maps, and maps are decoded as objects. */
 export function packer(): Packr {
   if (made === undefined) {
     const msgpackr: typeof import('msgpackr') = require('msgpackr');

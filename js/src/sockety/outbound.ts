@@ -1,4 +1,6 @@
-/** What is sent on one connection: whole, in parts, and what is written of it. Knows no answers. */
+/**
+ * Sends on one connection, whole messages or messages in parts, and knows which were written. Does not know answers.
+ */
 
 import { DONE, quiet } from '../log/quiet.js';
 import {
@@ -36,7 +38,7 @@ export class Outbound {
   readonly #reads: DiskReads;
   /** Called with the id of a message for which there is no room. */
   readonly #tooMuch: (id: string) => void;
-  /** Messages that are sent in parts, by their ids. */
+  /** Messages that are being sent in parts, by their ids. */
   readonly #sendings = new Map<string, Sending>();
 
   constructor(link: Link, origin: Origin, tooMuch: (id: string) => void) {
@@ -55,14 +57,14 @@ export class Outbound {
     this.#written = new Written(note, () => this.#whole.firstHeld);
   }
 
-  /** Whether a message is sent at once, in one piece. To be asked once for each. */
+  /** Whether a message is sent in one piece. Must be asked exactly once for each message. */
   isWhole({ data, fixed, files, hasStream }: Producer): boolean {
     if (files.length > 0 || hasStream) return false;
     if (data === undefined || data.length <= WHOLE_BYTES) return true;
     return fixed?.isKept(this.#link.worker) ?? false;
   }
 
-  /** Sends a message that `isWhole`. Returns its number, by which it is written. */
+  /** Sends a message that `isWhole`. Returns its number, for `whenWritten`. */
   sendWhole(producer: Producer, id: string, expectsResponse: boolean): number {
     const number = this.#written.count();
     const fieldBytes = sendBytes(producer.action);
@@ -96,12 +98,12 @@ export class Outbound {
     }
   }
 
-  /** Does something in its turn. `id` is told of where too much waits. */
+  /** Queues an instruction. If the queue is full, the message `id` fails. */
   #hold(id: string, held: Held): void {
     if (!this.#whole.hold(held)) this.#tooMuch(id);
   }
 
-  /** Sends any other. */
+  /** Sends a message in parts. */
   sendParts(producer: Producer, id: string, expectsResponse: boolean): Parts {
     const { action, data, parentId, files, hasStream } = producer;
     FileTransfer.use(files);
@@ -130,7 +132,7 @@ export class Outbound {
     await this.whenWritten(this.#written.count(), id, undefined);
   }
 
-  /** Answers something with a number from 0 to 4095. */
+  /** Answers a message with a number from 0 to 4095. */
   fastReply(id: string, code: number): void {
     const { tells, socketId } = this.#link;
     const at = tells.place(socketId, OPERATION_SOCKETY_FAST_REPLY, FAST_REPLY_BYTES, 0);
@@ -139,18 +141,18 @@ export class Outbound {
     this.#written.count();
   }
 
-  /** Sends a sign of life. Returns its number. */
+  /** Sends a heartbeat. Returns its number. */
   heartbeat(): number {
     this.#tell(OPERATION_SOCKETY_HEARTBEAT, ONCE);
     return this.#written.count();
   }
 
-  /** Ends the connection, whatever waits. */
+  /** Ends the connection at once. */
   cut(): void {
     this.#tell(OPERATION_SOCKETY_CUT, NO_FIELDS);
   }
 
-  /** Resolves when everything that was sent so far is written, or cannot be. */
+  /** Resolves when everything that was sent so far is written or has failed. */
   async allWritten(): Promise<void> {
     await Promise.allSettled([...this.#sendings.values()].map((sending) => sending.done));
     await this.whenWritten(this.#written.count(), '', undefined).catch(() => undefined);
@@ -160,19 +162,19 @@ export class Outbound {
     return this.#written.has(number, id);
   }
 
-  /** Why something could not be sent; undefined: it was, or may be. */
+  /** The error of a message that could not be sent. Undefined: it was sent, or may still be. */
   failureOf(id: string): Error | undefined {
     return this.#written.failureOf(id);
   }
 
-  /** Resolves with `value` when what has this number is written. */
+  /** Resolves with `value` when the message with this number is written. */
   whenWritten<T>(number: number, id: string, value: T): Promise<T> {
     return this.#written.wait(number, id, value);
   }
 
-  // What the native side tells.
+  // What the native side reports.
 
-  /** So many bytes may wait for the peer. */
+  /** Sets how many bytes may wait for the peer. */
   limit(outboxBytes: number): void {
     this.#pace.limit(outboxBytes);
     this.#whole.limit(outboxBytes);
@@ -186,23 +188,23 @@ export class Outbound {
     else for (const transfer of transfers) this.#link.worker.endAnswer(transfer, false);
   }
 
-  /** A message could not be sent, or not to its end. */
+  /** A message could not be sent, or not completely. */
   refused(id: string, error: Error): void {
     this.#sendings.get(id)?.fail(error);
     this.#written.fail(id, error);
   }
 
-  /** A file of the file system was sent by a transfer, or could not be. */
+  /** The native side has sent a file, or failed to. */
   fileSent(transfer: number, problem: string): void {
     this.#reads.sent(transfer, problem);
   }
 
-  /** The native side could not be told of one. */
+  /** The native side could not be told to send a file. */
   fileRefused(transfer: number, error: Error): void {
     this.#reads.refused(transfer, error);
   }
 
-  /** What the last note was about is written. */
+  /** Everything before the last note is written. */
   noted(): void {
     this.#written.noted();
     this.#whole.noted();
@@ -213,7 +215,7 @@ export class Outbound {
     this.#written.refused();
   }
 
-  /** The connection is over. */
+  /** The connection is closed. */
   end(error: Error): void {
     for (const sending of [...this.#sendings.values()]) sending.fail(error);
     this.#sendings.clear();
@@ -221,13 +223,13 @@ export class Outbound {
     this.#written.end(error);
   }
 
-  /** In the order of what handlers `send`. */
+  /** Sends an instruction, in order with what handlers `send`. */
   #tell(operation: number, fields: Buffer): void {
     this.#link.tells.tell(this.#link.socketId, operation, fields);
   }
 }
 
-/** The same, with data of its own where others may change it. */
+/** The same message with a copy of data that the application may change. */
 function keeping(producer: Producer): Producer {
   const { action, data, fixed, parentId } = producer;
   if (data === undefined || fixed !== undefined) return producer;
@@ -237,5 +239,5 @@ function keeping(producer: Producer): Producer {
 const NO_FIELDS = Buffer.alloc(0);
 const ONCE = Buffer.from([1, 0, 0, 0]);
 
-/** Longer data goes in parts, as fast as the peer takes it, unless it is kept. */
+/** Longer data is sent in parts, as fast as the peer takes it, unless the native side keeps it. */
 const WHOLE_BYTES = 64 * 1024;

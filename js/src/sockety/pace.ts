@@ -1,40 +1,43 @@
-/** How fast a connection's contents are written, all together: as fast as the peer takes them. Knows no contents. */
+/** Limits how fast all contents of a connection are written, to what the peer takes. Does not know the contents. */
 
 import type { Outgoing } from '../worker/outgoing.js';
 
 /** See the module. Each connection has one. */
 export class Pace {
-  /** Asks the native side to tell of room, by a transfer. */
+  /** Asks the native side to report when there is room for a transfer. */
   readonly #ask: (transfer: number) => void;
-  /** Bytes after which there has to be room again. */
+  /** Bytes after which a report of room is awaited. */
   #window = WINDOW;
-  /** Bytes written since there was room. */
+  /** Bytes written since the last report of room. */
   #written = 0;
-  /** The transfer by which was asked; 0: none. */
+  /** The transfer for which the report was requested. 0: none. */
   #asked = 0;
   #waiters: (() => void)[] = [];
-  /** Settles when nobody sends data in parts. */
+  /** Settles when no data is being sent in parts. */
   #data: Promise<unknown> = Promise.resolve();
 
   constructor(ask: (transfer: number) => void) {
     this.#ask = ask;
   }
 
-  /** So many bytes may wait for the peer: fewer than that go at once. */
+  /** Sets how many bytes may wait for the peer. Fewer bytes than that are written at once. */
   limit(outboxBytes: number): void {
     this.#window = Math.min(WINDOW, outboxBytes / 2);
   }
 
-  /** Writes a piece of a transfer once it is its turn. `isOver` says that nobody wants it any more. */
+  /** Writes a piece of a transfer when it is its turn. `isOver`: whether the transfer has ended meanwhile. */
   async write(transfer: number, body: Outgoing, piece: Uint8Array, isOver: () => boolean): Promise<void> {
     while (this.#written >= this.#window && !isOver()) await this.#room(transfer);
     if (isOver()) return;
     this.#written += piece.length;
-    // not waited for here: with its last byte a message is over, and of that nothing more is told
+    // not awaited: after its last byte, a message is over, and nothing more is reported of it
     body.write(piece);
   }
 
-  /** Runs what sends data, after all others: each collects a packet of up to a MiB on the native side. */
+  /**
+   * Runs a task that sends data after all other such tasks, because the native side collects packets of up to 1 MiB for
+   * each.
+   */
   alone<T>(send: () => Promise<T>): Promise<T> {
     const result = this.#data.then(send);
     this.#data = result.catch(() => undefined);
@@ -47,7 +50,7 @@ export class Pace {
     this.#wake();
   }
 
-  /** Nothing more will be told of a transfer. */
+  /** A transfer has ended, and nothing more will be reported of it. */
   over(transfer: number): void {
     if (transfer === this.#asked) this.#wake();
   }
@@ -69,5 +72,5 @@ export class Pace {
   }
 }
 
-/** Bytes after which there has to be room again, at most. */
+/** The most bytes after which a report of room is awaited. */
 const WINDOW = 512 * 1024;

@@ -1,22 +1,22 @@
-/** What a draft makes: a message or a response, ready to be sent any number of times. Sends nothing itself. */
+/** What calling a draft makes: a message or a response that can be sent any number of times. Sends nothing itself. */
 
 import type { FileTransfer } from './file-transfer.js';
 import type { FixedData } from './fixed-data.js';
 import type { UUID } from './uuid.js';
 
-/** What `send` and `pass` take. Made by calling a `Draft`; each time it is sent it gets a new id. */
+/** The argument of `send` and `pass`, made by calling a `Draft`. It gets a new id each time it is sent. */
 export class Producer {
-  /** UTF-8; of a response: empty. */
+  /** The action in UTF-8. Empty for a response. */
   readonly action: Buffer;
-  /** Of a response: what it answers. */
+  /** The id of the message that a response answers. Undefined for a message. */
   readonly parentId: UUID | undefined;
-  /** Undefined: it has none. */
+  /** The data. Undefined: there is none. */
   readonly data: Buffer | undefined;
-  /** @internal The same data, where the native side keeps it. */
+  /** @internal The same data, if the native side may keep a copy. */
   readonly fixed: FixedData | undefined;
-  /** In the order in which the other side sees them. */
+  /** The files, in the order in which the other side gets them. */
   readonly files: readonly FileTransfer[];
-  /** Whether its sender writes a stream. */
+  /** Whether the sender writes a stream. */
   readonly hasStream: boolean;
 
   /** @internal */
@@ -30,7 +30,7 @@ export class Producer {
   }
 }
 
-/** What belongs to a message beside its action. */
+/** The contents of a message. */
 export interface ProducerContents {
   readonly data: Buffer | undefined;
   readonly fixed: FixedData | undefined;
@@ -38,9 +38,9 @@ export interface ProducerContents {
   readonly hasStream: boolean;
 }
 
-/** Producers that are sent one after the other: what `series` makes. */
+/** Several producers that are sent one after the other. `series` makes it. */
 export class Series {
-  /** In the order in which they are sent. */
+  /** The producers in the order in which they are sent. */
   readonly producers: readonly (Producer | Series | Heartbeat)[];
 
   /** @internal */
@@ -50,9 +50,10 @@ export class Series {
 }
 
 /**
- * What `pass` takes to send several things one after the other, of which none expects an answer.
+ * Combines several messages, of which none expects an answer, into one argument of `pass`. They are sent one after the
+ * other.
  *
- * @throws {TypeError} for something that is no producer
+ * @throws {TypeError} for an argument that is not a producer
  */
 export function series(...producers: (Producer | Series | Heartbeat)[]): Series {
   for (const [index, one] of producers.entries()) {
@@ -62,16 +63,16 @@ export function series(...producers: (Producer | Series | Heartbeat)[]): Series 
   return new Series([...producers]);
 }
 
-/** The kind of `heartbeat`. */
+/** The type of `heartbeat`. */
 export class Heartbeat {
   /** @internal */
   readonly isHeartbeat = true;
 }
 
-/** A sign of life, for `pass`. Connections send theirs by themselves. */
+/** A heartbeat, for `pass`. Connections send heartbeats on their own. */
 export const heartbeat = new Heartbeat();
 
-/** What `message.respond` takes. Made by calling a `ResponseDraft`. */
+/** The argument of `message.respond`, made by calling a `ResponseDraft`. */
 export type ResponseFactory = (parentId: UUID) => Producer;
 
 const NO_FILES: readonly FileTransfer[] = [];

@@ -1,48 +1,51 @@
 /**
- * The fields of what passes between a Sockety session of the native side and this thread, as
- * `crates/gateway/src/adapter/sockety/fields.rs` lays them out. Reads and writes them, nothing else.
+ * Encodes and decodes the fields of events and instructions between a Sockety session of the native side and this
+ * thread, as `crates/gateway/src/adapter/sockety/fields.rs` lays them out.
  */
 
 import type { RecordBuffer, SocketEvent } from '../worker/record.js';
 
-/** What a message or a response announces. */
+/** The head of a message or a response. */
 export interface Head {
-  /** Whether it answers something. */
+  /** Whether it is a response. */
   readonly isResponse: boolean;
   readonly expectsResponse: boolean;
-  /** Counts those of its connection, from 1. */
+  /** Counts the messages of its connection, from 1. */
   readonly number: number;
-  /** The bytes of its id, and of the one that it answers, a character for each; of a message, the second are zeros. */
+  /**
+   * The bytes of its id, and of the id that it answers, one character for each byte. In a message, the second are
+   * zeros.
+   */
   readonly id: string;
   readonly parentId: string;
   readonly dataSize: number;
   readonly totalFilesSize: number;
-  /** The transfers of its data, where that is not the payload, and of its stream; 0: there is none. */
+  /** The transfers of its data, if that is not the payload, and of its stream. 0: there is none. */
   readonly data: number;
   readonly stream: number;
-  /** Of a response: empty. */
+  /** Empty for a response. */
   readonly action: string;
   readonly files: readonly FileHead[];
 }
 
-/** Whether anything belongs to it beside what it says of itself. */
+/** Whether a message has contents. */
 export function hasContents({ dataSize, data, stream, files }: Head): boolean {
   return dataSize > 0 || data !== 0 || stream !== 0 || files.length > 0;
 }
 
-/** What is announced of a file. */
+/** The announced name and size of a file. */
 export interface FileHead {
   readonly name: string;
   readonly size: number;
 }
 
-/** Reads the fields of a message's event. */
+/** Decodes the event of a message. */
 export function readHead({ words, buffer, start }: SocketEvent): Head {
   const at = start >>> 2;
   const flags = word(words, at);
   const files = word(words, at + 1);
   const actionEnd = start + ACTION_AT + word(words, at + 20);
-  // one call for all that is read as text
+  // one call decodes everything that is read as text
   const text = buffer.latin1Slice(start + 16, actionEnd);
   return {
     isResponse: (flags & RESPONSE) !== 0,
@@ -69,66 +72,66 @@ function readFiles(fields: RecordBuffer, start: number, count: number): readonly
   return files;
 }
 
-/** Reads the fields of a file's event: its message's number, its transfer, its place in the list. */
+/** Decodes the event of a file: its message's number, its transfer, and its index. */
 export function readFile(fields: Buffer): { number: number; transfer: number; index: number } {
   return { number: readLong(fields, 0), transfer: readLong(fields, 8), index: fields.readUInt32LE(16) };
 }
 
-/** Reads the code of a fast reply. */
+/** Decodes the code of a fast reply. */
 export function readFastReply({ words, start }: SocketEvent): number {
   return word(words, start >>> 2);
 }
 
-/** Where in its event's buffer the bytes of the id lie that a fast reply answers. */
+/** The position of the id in the event of a fast reply. */
 export function idOfFastReply({ start }: SocketEvent): number {
   return start + 4;
 }
 
-/** Reads the bytes of an id. */
+/** Decodes the bytes of an id. */
 export function readId(buffer: RecordBuffer, at: number): string {
   return buffer.latin1Slice(at, at + 16);
 }
 
-/** Reads what was refused: the bytes of its id. */
+/** Decodes the id of a message that could not be sent. */
 export function readRefused(fields: RecordBuffer): string {
   return fields.latin1Slice(4, 20);
 }
 
-/** Reads what has begun: the bytes of its id, and the transfers of its contents. */
+/** Decodes the event of a message that has begun: the bytes of its id, and the transfers of its contents. */
 export function readBegan(fields: RecordBuffer): { id: string; transfers: number[] } {
   const transfers: number[] = [];
   for (let at = 16; at + 8 <= fields.length; at += 8) transfers.push(readLong(fields, at));
   return { id: fields.latin1Slice(0, 16), transfers };
 }
 
-/** Reads a number of eight bytes. */
+/** Decodes a number of eight bytes. */
 export function readLong(fields: Buffer, at: number): number {
   return fields.readUInt32LE(at + 4) * 2 ** 32 + fields.readUInt32LE(at);
 }
 
-/** What a message or a response that is sent says of itself. */
+/** The head of a message or a response that is sent. */
 export interface Outgoing {
-  /** The bytes of its id, a character for each. */
+  /** The bytes of its id, one character for each. */
   readonly id: string;
-  /** Of a response: those of what it answers. */
+  /** The bytes of the id that it answers. Undefined for a message. */
   readonly parentId: string | undefined;
   readonly expectsResponse: boolean;
-  /** Of a response: empty. UTF-8. */
+  /** The action in UTF-8. Empty for a response. */
   readonly action: Buffer;
 }
 
-/** Bytes of the fields of a message that is sent whole. */
+/** The size of the fields of a message that is sent whole. */
 export function sendBytes(action: Buffer): number {
   return SEND_BYTES + action.length;
 }
 
-/** Writes them. */
+/** Encodes these fields. */
 export function writeSend(fields: RecordBuffer, at: number, outgoing: Outgoing): void {
   writeStart(fields, at, outgoing, false);
   fields.set(outgoing.action, at + SEND_BYTES);
 }
 
-/** Writes the fields of a message whose contents follow. */
+/** Encodes the fields of a message whose contents follow. */
 export function writeBegin(
   outgoing: Outgoing,
   hasStream: boolean,
@@ -150,16 +153,16 @@ export function writeBegin(
   return fields;
 }
 
-/** Bytes of the fields of a fast reply. */
+/** The size of the fields of a fast reply. */
 export const FAST_REPLY_BYTES = 20;
 
-/** Writes them. */
+/** Encodes these fields. */
 export function writeFastReply(fields: RecordBuffer, at: number, code: number, id: string): void {
   fields.writeUInt32LE(code, at);
   writeId(fields, at + 4, id);
 }
 
-/** A native call would cost more than sixteen bytes do. */
+/** Encodes the bytes of an id. A native call would cost more than a loop over sixteen bytes. */
 function writeId(fields: RecordBuffer, at: number, id: string): void {
   for (let index = 0; index < 16; index++) fields[at + index] = id.charCodeAt(index);
 }
@@ -175,11 +178,11 @@ function writeStart(
   if (hasStream) flags |= HAS_STREAM;
   fields.writeUInt32LE(flags, at);
   writeId(fields, at + 4, id);
-  // without one these bytes say nothing
+  // without a parent, the flags say that these bytes have no meaning
   if (parentId !== undefined) writeId(fields, at + 20, parentId);
 }
 
-/** Writes a number of eight bytes; returns the place behind it. */
+/** Encodes a number of eight bytes. Returns the position after it. */
 export function writeLong(fields: Buffer, value: number, at: number): number {
   fields.writeUInt32LE(value % 2 ** 32, at);
   return fields.writeUInt32LE(Math.floor(value / 2 ** 32), at + 4);
@@ -195,16 +198,16 @@ function writeText(fields: Buffer, text: Buffer, at: number): number {
 const RESPONSE = 1;
 const EXPECTS_RESPONSE = 1 << 1;
 const HAS_STREAM = 1 << 2;
-/** The action is not all ASCII. */
+/** The action is not only ASCII. */
 const WIDE = 1 << 3;
 
-/** Where a message's action begins; its length stands before it. */
+/** The position of a message's action. Its length comes before it. */
 const ACTION_AT = 84;
 
-/** Flags and two ids. */
+/** The size of the flags and two ids. */
 const SEND_BYTES = 36;
 
-/** A number of eight bytes at a place in words. */
+/** A number of eight bytes at a position in words. */
 function long(words: Uint32Array, at: number): number {
   const high = word(words, at + 1);
   return high === 0 ? word(words, at) : high * 2 ** 32 + word(words, at);

@@ -1,4 +1,4 @@
-/** Writing what comes to a file that is there whole or not at all. Knows no messages. */
+/** Saves contents to a file that appears completely or not at all. Does not know messages. */
 
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
@@ -8,32 +8,33 @@ import { fileURLToPath } from 'node:url';
 import { nothing } from '../log/quiet.js';
 import type { DiskSave, DiskSaves } from './disk-saves.js';
 
-/** Something that can be written to a file instead of being read. */
+/** Contents that can be saved to a file instead of being read. */
 export interface Savable {
-  /** Who writes what of it does not come here. */
+  /** Files that the native side writes. */
   readonly saves: DiskSaves;
-  /** What came, and comes, goes to `saver`. Otherwise, returns why not. */
+  /** Passes everything that has arrived and will arrive to `saver`. Returns the error if that is not possible. */
   saveWith(saver: Saver): Error | undefined;
-  /** So many bytes more wait to be written here, or fewer. */
+  /** Changes the number of bytes that wait to be written here. The argument may be negative. */
   keep(bytes: number): void;
-  /** So many bytes were written elsewhere, and whether that was the last of it. */
+  /** Reports bytes that the native side has written, and whether they were the last. */
   savedElsewhere(bytes: number, isLast: boolean): void;
 }
 
-/** What is told of what comes. */
+/** Gets the pieces of contents that are saved. */
 export interface Saver {
-  /** It comes by this transfer. */
+  /** The rest arrives by this transfer. */
   begin(transfer: number): void;
   piece(piece: Buffer, isLast: boolean): void;
   failed(error: Error): void;
 }
 
 /**
- * Writes a content into a new file in the folder of `target`, which takes its name when all of it is written. The native side writes
- * what has not come here. `stream`, which reads the content, is destroyed behind it.
+ * Writes contents into a temporary file in the folder of `target`, and renames it when everything is written. The
+ * native side writes what has not arrived here. `stream`, which reads the contents, is destroyed afterwards.
  *
  * @throws {TypeError} (as a rejection) naming what is wrong with the path
- * @throws (as a rejection) what the content or the file system fails with; the new file is removed, and what stood there stays
+ * @throws (as a rejection) the error of the contents or of the file system; the temporary file is removed, and an
+ *   existing file stays
  */
 export async function save(content: Savable, stream: Readable, target: unknown): Promise<void> {
   const saving = new Saving(content, pathOf(target));
@@ -42,7 +43,7 @@ export async function save(content: Savable, stream: Readable, target: unknown):
   try {
     await saving.done;
   } finally {
-    // nothing more of it is wanted
+    // the contents are not needed any more
     stream.destroy();
   }
 }
@@ -56,27 +57,28 @@ function pathOf(target: unknown): string {
 }
 
 /**
- * One file on its way. What came here before the native side took over is written here. In each turn everything is done that can be
- * done by then: a file that is all here is created, written and gets its name in one. No descriptor stays open between turns.
+ * One file that is being saved. Pieces that arrived before the native side took over are written here. Each turn does
+ * everything that is possible at its time: a file that has arrived completely is created, written and renamed in one
+ * turn. No descriptor stays open between turns.
  */
 class Saving implements Saver, DiskSave {
   readonly done: Promise<void>;
   readonly #content: Savable;
   readonly target: string;
   readonly #temporary: string;
-  /** By which it comes; 0: all of it is here. */
+  /** The transfer of the contents. 0: everything has arrived. */
   #transfer = 0;
-  /** What is to be written here. */
+  /** Pieces to write here. */
   #pieces: Buffer[] = [];
-  /** Where the next of it goes. */
+  /** The position of the next piece. */
   #at = 0;
-  /** The native side knows of the file. */
+  /** Whether the native side knows the file. */
   #isTold = false;
-  /** The file may be there. */
+  /** Whether the temporary file may exist. */
   #isCreated = false;
-  /** All of it came, or was written elsewhere. */
+  /** Whether everything has arrived or was written by the native side. */
   #isComplete = false;
-  /** The turn that it waits for or has; undefined: none. */
+  /** The current or pending turn. Undefined: none. */
   #turn: Promise<void> | undefined;
   #isOver = false;
   #resolve: () => void = nothing;
@@ -85,7 +87,7 @@ class Saving implements Saver, DiskSave {
   constructor(content: Savable, target: string) {
     this.#content = content;
     this.target = target;
-    // short, as the target's name may be as long as names can be
+    // a short name, because the target's name may have the maximum length
     this.#temporary = join(dirname(target), `.${randomUUID()}.part`);
     this.done = new Promise((settle, reject) => {
       this.#resolve = settle;
@@ -119,7 +121,9 @@ class Saving implements Saver, DiskSave {
     this.#fail(error);
   }
 
-  /** From now on it waits for the file system alone, so that input can wait for it. */
+  /**
+   * Marks the contents as complete. From now on only the file system is awaited, so that further input can wait for it.
+   */
   #complete(): void {
     this.#isComplete = true;
     this.#content.keep(FILE_COST);
@@ -132,19 +136,19 @@ class Saving implements Saver, DiskSave {
     turn.then(
       () => {
         this.#turn = undefined;
-        // what came too late for that turn
+        // continue with what arrived too late for that turn
         if (this.#pieces.length > 0 || this.#isComplete) this.#goOn();
       },
       (error: unknown) => {
         this.#turn = undefined;
         if (!this.#isTakenAway(error)) this.#fail(error);
-        // whoever took it away also says why the rest does not come
+        // the code that removed the file also reports why the rest does not arrive
         else setTimeout(() => this.#fail(error), REASON_MS);
       },
     );
   }
 
-  /** Whether the native side has removed the new file, as it does where nothing more comes. */
+  /** Whether the native side has removed the temporary file, as it does when nothing more arrives. */
   #isTakenAway(error: unknown): boolean {
     const { code, path } = error as NodeJS.ErrnoException;
     return this.#isTold && code === 'ENOENT' && path === this.#temporary;
@@ -165,7 +169,7 @@ class Saving implements Saver, DiskSave {
       }
     }
     if (!this.#isComplete || this.#pieces.length > 0 || this.#isOver) return;
-    // whoever makes it fail from here on is too late
+    // later failures have no effect
     this.#isOver = true;
     try {
       await rename(this.#temporary, this.target);
@@ -178,11 +182,11 @@ class Saving implements Saver, DiskSave {
     this.#resolve();
   }
 
-  /** Creates it when the first of it has come: it may be one of many that were announced. */
+  /** Creates the file when its first piece has arrived, because a message may announce many files. */
   async #open(): Promise<FileHandle> {
     if (this.#isCreated) return open(this.#temporary, 'r+');
     await refuseFolder(this.target);
-    // told before the file is there: where this thread is ended, the native side removes it
+    // tell the native side before the file exists, so that it removes the file if this thread ends
     if (this.#transfer !== 0 && !this.#isComplete && !this.#isOver) {
       this.#content.saves.begin(this.#transfer, this.#temporary, this);
       this.#isTold = true;
@@ -193,7 +197,7 @@ class Saving implements Saver, DiskSave {
     try {
       return await open(this.#temporary, 'wx');
     } catch (error) {
-      // the native side was first
+      // the native side has created it already
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       return open(this.#temporary, 'r+');
     }
@@ -211,7 +215,7 @@ class Saving implements Saver, DiskSave {
     if (this.#isOver) return;
     this.#isOver = true;
     let reason = error;
-    // where the file could not be created here either, that says more
+    // if this side could not create the file either, its error says more
     Promise.resolve(this.#turn)
       .catch((own: unknown) => {
         if (!this.#isTakenAway(own)) reason = own;
@@ -228,7 +232,7 @@ class Saving implements Saver, DiskSave {
   }
 }
 
-/** To take its name would fail once everything is written. */
+/** Refuses a folder as the target. Renaming to it would fail only after everything was written. */
 async function refuseFolder(path: string): Promise<void> {
   const there = await stat(path).catch(nothing);
   if (there?.isDirectory() !== true) return;
@@ -236,8 +240,8 @@ async function refuseFolder(path: string): Promise<void> {
   throw Object.assign(new Error(message), { code: 'EISDIR', errno: -21, syscall: 'open', path });
 }
 
-/** Time until what a file fails with is told if nobody says why it was taken away. */
+/** Time until a failure is reported if no reason for it follows, in milliseconds. */
 const REASON_MS = 1000;
 
-/** What a file that waits for the file system costs beside its bytes: many are short. */
+/** The memory that counts for each waiting file in addition to its bytes, because many files are short. */
 const FILE_COST = 4096;

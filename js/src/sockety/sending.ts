@@ -1,6 +1,6 @@
 /**
- * A message that is sent in parts: its data, its files and its stream, each as fast as the peer takes it. Owns how far each is;
- * the native side knows what may be sent when.
+ * A message that is sent in parts: its data, its files and its stream, each as fast as the peer takes it. Owns the
+ * progress of each. The native side decides which packet is sent when.
  */
 
 import { Writable } from 'node:stream';
@@ -16,9 +16,9 @@ import { closed, SocketyError } from './sockety-errors.js';
 
 /** See the module. */
 export class Sending {
-  /** What the application streams; null: nothing. */
+  /** The stream for the application to write to. Null: the message has none. */
   readonly stream: Writable | null;
-  /** Settles when everything was handed to the native side. */
+  /** Settles when everything was passed to the native side. */
   readonly done: Promise<void>;
   readonly #origin: Origin;
   readonly #pace: Pace;
@@ -26,13 +26,13 @@ export class Sending {
   readonly #producer: Producer;
   readonly #hasData: boolean;
   readonly #open = new Map<Outgoing, number>();
-  /** What the stream is written to, once the message has begun. */
+  /** The body that the stream is written to, once the message has begun. */
   readonly #begun: Promise<Outgoing | undefined>;
   #begin: (stream: Outgoing | undefined) => void = () => undefined;
   #settle: { resolve: () => void; reject: (error: unknown) => void } | undefined;
   #over = false;
 
-  /** `mayStream`: the application may write to the stream; if not, it is ended at once. */
+  /** `mayStream`: the application may write to the stream. If not, the stream is ended at once. */
   constructor(origin: Origin, pace: Pace, reads: DiskReads, producer: Producer, mayStream: boolean) {
     this.#origin = origin;
     this.#pace = pace;
@@ -50,7 +50,7 @@ export class Sending {
     if (!mayStream) this.stream?.end();
   }
 
-  /** It has begun: its contents go by these transfers, in the order of the native side. */
+  /** The message has begun: its contents are sent by these transfers, in the order of the native side. */
   begin(transfers: readonly number[]): void {
     const rest = [...transfers];
     const bodies = rest.map((transfer) => this.#body(transfer));
@@ -69,7 +69,7 @@ export class Sending {
     );
   }
 
-  /** The rest is not sent. */
+  /** Gives up the rest of the message. */
   fail(error: unknown): void {
     if (this.#over) return;
     this.#finish(error);
@@ -121,7 +121,7 @@ export class Sending {
     }
   }
 
-  /** The native side reads it, and ends the body. */
+  /** Lets the native side read a file and end its body. */
   async #read(body: Outgoing, size: number, path: string): Promise<void> {
     const transfer = this.#open.get(body);
     if (transfer === undefined) return;
@@ -151,7 +151,7 @@ export class Sending {
     return this.#pace.write(transfer, body, piece, () => this.#over || !this.#open.has(body));
   }
 
-  /** Until the application has ended the stream. */
+  /** Resolves when the application has ended the stream. */
   #whole(body: Outgoing): Promise<void> {
     const { stream } = this;
     if (stream === null) return Promise.resolve();
@@ -179,13 +179,13 @@ export class Sending {
         this.#begun.then(() => callback(), callback);
       },
     });
-    // that it cannot go on is nobody's failure where nobody listens: `sent` says so
+    // an error of a stream without listeners must not end the process; the promise of `sent` reports it
     stream.on('error', () => undefined);
     return stream;
   }
 }
 
-/** Bytes of a packet of data: what the native side has whole it need not collect. */
+/** The size of a packet of data. The native side need not collect data that it gets in one piece. */
 const PACKET_BYTES = 1024 * 1024;
 
 function destroyed(): SocketyError {

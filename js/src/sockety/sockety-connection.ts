@@ -1,4 +1,9 @@
-/** One connection that speaks Sockety: what is sent on it, what is waited for, and what came. Owns no socket. */
+/**
+ * One Sockety connection: sends messages, waits for answers, and reports what arrives. Owns no socket.
+ *
+ * Over 400 lines because `Message`, `Response`, `Request` and the events are here, too. These types name each other: a
+ * message has its connection, `send` returns a request, and that is answered by a response.
+ */
 
 import { EventEmitter } from 'node:events';
 import { DONE, nothing, quiet } from '../log/quiet.js';
@@ -11,13 +16,13 @@ import {
 import type { PeerInfo } from '../worker/peer.js';
 import type { RecordBuffer, SocketEvent } from '../worker/record.js';
 import { Answers } from './answers.js';
-import type { ConnectionEvents } from './connection-events.js';
 import type { Origin } from './contents.js';
 import { DiskSaves } from './disk-saves.js';
 import { checkProducer } from './draft.js';
 import { Kept } from './kept.js';
 import type { Link } from './link.js';
-import { Contents, Message, Response } from './message.js';
+import { Received } from './message.js';
+import { Contents } from './message-contents.js';
 import { Outbound } from './outbound.js';
 import { Heartbeat, type Producer, Series } from './producer.js';
 import {
@@ -31,36 +36,61 @@ import {
   readRefused,
 } from './record-fields.js';
 import { closed, notSent, SocketyError } from './sockety-errors.js';
-import { Request } from './sockety-request.js';
+import { SentRequest } from './sockety-request.js';
 import { UUID } from './uuid.js';
 import { Waiters } from './waiters.js';
 
-/** Who has a connection. */
+/** The owner of a connection. */
 export interface Keeper {
-  /** Gives up one that has no socket yet. */
+  /** Gives up a connection that has no socket yet. */
   hangUp?(): void;
-  /** It is over, however it ended. */
+  /** The connection has ended, for whatever reason. */
   ended?(): void;
+}
+
+/** The events of a `Connection`. */
+export interface ConnectionEvents {
+  /** The header of the other side has arrived, so that `send` can be used. */
+  connect: [];
+  /**
+   * A message has begun. Only on connections of servers and clients; in a worker, messages go to
+   * `handleSocketyMessage`.
+   */
+  message: [message: Message];
+  /** A response has begun. Also emitted for responses that a request waits for. */
+  response: [response: Response];
+  /** A fast reply has arrived. Also emitted for replies that a request waits for. */
+  fastReply: [id: UUID, code: number];
+  /** The other side is going to disconnect soon. */
+  goAway: [];
+  /** A heartbeat has arrived. */
+  heartbeat: [];
+  /** The other side was silent for too long. `close` follows. */
+  timeout: [];
+  /** An error of the connection, after which `close` follows, or of a handler. Without a listener it is ignored. */
+  error: [error: Error];
+  /** The connection has ended, for whatever reason. */
+  close: [];
 }
 
 /** See the module. */
 export class Connection extends EventEmitter<ConnectionEvents> {
-  /** There is none before its socket is there. */
+  /** Undefined until the connection has a socket. */
   #link: Link | undefined;
   #peer: PeerInfo | undefined;
-  readonly #answers = new Answers();
+  readonly #answers = new Answers<Response | number>();
   #origin: Origin | undefined;
   #outbound: Outbound | undefined;
   #kept: Kept | undefined;
-  /** Messages whose contents are still coming, by their numbers. */
+  /** Messages whose contents have not arrived completely, by their numbers. */
   readonly #open = new Map<number, Contents>();
   #isReady = false;
   readonly #whenReady = new Waiters();
   readonly #whenClosed = new Waiters();
   #closed = false;
-  /** It is closed, or will be as soon as everything is written. */
+  /** Whether it is closed, or will be as soon as everything is written. */
   #isClosing = false;
-  /** The other side sends nothing more. */
+  /** Whether the other side sends nothing more. */
   #ended = false;
 
   readonly #keeper: Keeper;
@@ -71,32 +101,32 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     this.#keeper = keeper;
   }
 
-  /** The id of its socket, as handlers get it; 0 while there is none. */
+  /** The id of its socket, as handlers get it. 0 while it has none. */
   get socketId(): number {
     return this.#link?.socketId ?? 0;
   }
 
-  /** The address of the other side; undefined on a unix socket, and before it is reached. */
+  /** The address of the other side. Undefined on a unix socket, and before the connection is established. */
   get remoteAddress(): string | undefined {
     return this.#peer?.remoteAddress;
   }
 
-  /** Its port; undefined on a unix socket, and before it is reached. */
+  /** The port of the other side. Undefined on a unix socket, and before the connection is established. */
   get remotePort(): number | undefined {
     return this.#peer?.remotePort;
   }
 
-  /** Whether it speaks TLS. */
+  /** Whether the connection uses TLS. */
   get encrypted(): boolean {
     return this.#peer?.encrypted ?? false;
   }
 
-  /** Whether it has ended. */
+  /** Whether the connection has ended. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** @internal Whether anything may still come. */
+  /** @internal Whether the other side sends nothing more. */
   get hasEnded(): boolean {
     return this.#ended;
   }
@@ -107,9 +137,9 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   }
 
   /**
-   * Resolves when the header of the other side has come.
+   * Resolves when the header of the other side has arrived.
    *
-   * @throws {SocketyError} (as a rejection) ERR_SOCKETY_CLOSED, or why it could not be connected
+   * @throws {SocketyError} (as a rejection) ERR_SOCKETY_CLOSED, or the error because of which it could not connect
    */
   ready(): Promise<this> {
     if (this.#isClosing) {
@@ -120,7 +150,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   }
 
   /**
-   * Sends a message or a response, and says that an answer is expected. Never waits.
+   * Sends a message or a response that expects an answer. Never waits.
    *
    * @throws {SocketyError} ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_READY
    */
@@ -134,11 +164,11 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   }
 
   /**
-   * Sends a message or a response that expects no answer; a stream of it is ended at once. Resolves when its last byte was
-   * handed to the kernel, which does not mean that the other side has it.
+   * Sends a message or a response that expects no answer. A stream in it is ended at once. Resolves when its last byte
+   * was handed to the kernel, which does not mean that the other side has received it.
    *
-   * @throws {SocketyError} ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_READY; as a rejection also ERR_SOCKETY_NOT_SENT, and what a file
-   *   failed with
+   * @throws {SocketyError} ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_READY; as a rejection also ERR_SOCKETY_NOT_SENT, and the
+   *   error of a file
    */
   pass(producer: Producer | Series | Heartbeat): Promise<void> {
     if (producer instanceof Series) {
@@ -157,8 +187,8 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   }
 
   /**
-   * Sends nothing more, and ends it when everything that was sent is written; the other side is told before. With `force` it ends
-   * at once. Resolves when it has ended.
+   * Closes the connection when everything that was sent is written, and announces that to the other side. Nothing more
+   * can be sent. With `force` it closes at once. Resolves when the connection has ended.
    */
   close(force = false): Promise<void> {
     if (this.#closed) return Promise.resolve();
@@ -182,16 +212,16 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     if (!this.#closed) link.gateway.close(link.socketId, NORMAL);
   }
 
-  /** @internal Answers a message or a response, by the bytes of its id, with a number from 0 to 4095. */
+  /** @internal Answers the message or response with this id, given as bytes, with a number from 0 to 4095. */
   fastReply(id: string, code: number): Promise<void> {
     if (this.#isClosing || this.#outbound === undefined) return quiet(Promise.reject(closed()));
     this.#outbound.fastReply(id, code);
     return DONE;
   }
 
-  // What the native side tells.
+  // What the native side reports.
 
-  /** @internal Its socket is there. */
+  /** @internal The connection has a socket. */
   opened(link: Link, peer?: PeerInfo): this {
     this.#link = link;
     this.#peer = peer;
@@ -204,7 +234,10 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return this;
   }
 
-  /** @internal The header of the other side has come. So many bytes may wait for it. `tell` tells others before it is an event. */
+  /**
+   * @internal The header of the other side has arrived. `outboxBytes` may wait for it. `tell` is called before the
+   *   event is emitted.
+   */
   becomesReady(outboxBytes: number, tell: () => void = nothing): void {
     if (this.#isReady || this.#closed) return;
     this.#isReady = true;
@@ -229,7 +262,10 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return contents;
   }
 
-  /** @internal A response has begun: whoever waits for it gets it, or else whoever listens. False: nobody does. */
+  /**
+   * @internal A response has begun. It goes to the request that waits for it, and to listeners. Returns false if there
+   *   is neither.
+   */
   responded(response: Response): boolean {
     const waited = this.#answers.settle(UUID.bytesOf(response.parentId), response);
     const heard = this.listenerCount('response') > 0 && this.emit('response', response);
@@ -243,7 +279,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     else contents.file(index, transfer);
   }
 
-  /** @internal The sender of a message gave it up. */
+  /** @internal The sender aborted a message. */
   aborted(number: number): void {
     const contents = this.#open.get(number);
     this.#open.delete(number);
@@ -263,17 +299,17 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     this.#outbound?.began(fields);
   }
 
-  /** @internal A file of the file system was sent, all of it, or could not be. */
+  /** @internal The native side has sent a file, or failed to. */
   fileSent(transfer: number, problem: string): void {
     this.#outbound?.fileSent(transfer, problem);
   }
 
-  /** @internal More of a file was written to the file system, or could not be. */
+  /** @internal The native side has written more of a file, or failed to. */
   fileSaved(fields: Buffer, problem: string): void {
     this.#origin?.saves.saved(readLong(fields, 0), readLong(fields, 8), fields[16] === 1, problem);
   }
 
-  /** @internal The native side could not be told something: too much waits, or the socket is gone. */
+  /** @internal An instruction could not be delivered: the native side has too much to do, or the socket is closed. */
   untold(operation: number, fields: RecordBuffer): void {
     if (operation === OPERATION_SOCKETY_NOTE) this.#outbound?.noteRefused();
     else if (operation === OPERATION_SOCKETY_CUT) this.#link?.gateway.close(this.#link.socketId, NORMAL);
@@ -282,18 +318,21 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     else if (fields.length >= FAST_REPLY_BYTES) this.refused(readRefused(fields));
   }
 
-  /** @internal A message, by the bytes of its id, could not be sent, or not to its end. */
+  /** @internal The message with this id, given as bytes, could not be sent, or not completely. */
   refused(id: string, error: Error = notSent()): void {
     this.#answers.fail(id, error);
     this.#outbound?.refused(id, error);
   }
 
-  /** @internal Everything that was sent before the last note is written. */
+  /** @internal Everything before the last note is written. */
   noted(): void {
     this.#outbound?.noted();
   }
 
-  /** @internal The other side sends nothing more: no answers, and where that `isCut`, not the rest of what has begun. */
+  /**
+   * @internal The other side sends nothing more, so no answers will arrive. If the input was cut off, open contents
+   *   will not be completed either.
+   */
   inputEnded(isCut: boolean): void {
     this.#ended = true;
     const error = closed();
@@ -301,17 +340,17 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     if (isCut) for (const contents of [...this.#open.values()]) contents.fail(error);
   }
 
-  /** @internal So many signs of life came. */
+  /** @internal So many heartbeats have arrived. */
   heartbeats(count: number): void {
     for (let index = 0; index < count && this.listenerCount('heartbeat') > 0; index++) this.emit('heartbeat');
   }
 
-  /** @internal Something went wrong; without a listener nothing happens. */
+  /** @internal Emits `error` if it has a listener. */
   failed(error: Error): void {
     if (this.listenerCount('error') > 0) this.emit('error', error);
   }
 
-  /** @internal Its socket is gone, or none came of it; `why`, if it is a failure. */
+  /** @internal The socket is closed, or the connection could not get one. `why`: the error, if there is one. */
   ended(why: Error | undefined): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -324,7 +363,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     for (const contents of [...this.#open.values()]) contents.fail(error);
     this.#open.clear();
     this.#outbound?.end(error);
-    // before listeners are called, which may throw
+    // before calling listeners, which may throw
     this.#keeper.ended?.();
     this.#whenClosed.resolve();
     try {
@@ -335,7 +374,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
   }
 
   /**
-   * Whether something may be sent.
+   * Checks that something may be sent.
    *
    * @throws {SocketyError} ERR_SOCKETY_CLOSED, ERR_SOCKETY_NOT_READY
    */
@@ -347,7 +386,7 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return this.#outbound;
   }
 
-  // What requests ask.
+  // What requests ask for.
 
   /** @internal */
   isWritten(number: number, id: string): boolean {
@@ -368,6 +407,35 @@ export class Connection extends EventEmitter<ConnectionEvents> {
     return failure === undefined ? this.#answers.next(id, timeoutMs) : quiet(Promise.reject(failure));
   }
 }
+
+/** A received message. */
+export class Message extends Received<Connection, Request> {
+  /** The action, which tells the receiver what to do with the message. */
+  readonly action: string;
+
+  constructor(connection: Connection, head: Head, contents: Contents) {
+    super(connection, head, contents);
+    this.action = head.action;
+  }
+}
+
+/** A received response. */
+export class Response extends Received<Connection, Request> {
+  readonly #parentId: string;
+
+  constructor(connection: Connection, head: Head, contents: Contents) {
+    super(connection, head, contents);
+    this.#parentId = head.parentId;
+  }
+
+  /** The id of the message that it answers. */
+  get parentId(): UUID {
+    return UUID.ofBytes(this.#parentId);
+  }
+}
+
+/** A message or a response that was sent with `send`. It tells when that is written, and waits for answers. */
+export class Request extends SentRequest<Response | number> {}
 
 /** RFC 6455 7.4.1. */
 const NORMAL = 1000;

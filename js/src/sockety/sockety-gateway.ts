@@ -1,29 +1,28 @@
 /**
- * The gateway that Sockety's servers and clients of the process share, as this thread has it. Owns which connection of this thread
- * belongs to whom.
+ * The gateway that the Sockety servers and clients of the process share, in this thread. Owns which server or client a
+ * connection of this thread belongs to.
  */
 
-import type { DialFailed } from '../addon/binding.js';
+import type { DialFailed } from '../addon/native-interface.js';
 import { OwnGateway } from '../gateway/own-gateway.js';
 import { nothing } from '../log/quiet.js';
 import type { PeerInfo } from '../worker/peer.js';
-import type { Message } from './message.js';
-import { Connection } from './sockety-connection.js';
+import { Connection, type Message } from './sockety-connection.js';
 import { type ConnectionOwner, setConnectionOwner } from './sockety-worker.js';
 
-/** A server, or one connection that was dialled: whose connections go by its terms. */
+/** The owner of connections: a server, or one connection that was dialled. */
 export interface TermsOwner {
-  /** The most data that is collected for `dataBuffer`, in bytes. */
+  /** The most data that `dataBuffer` collects, in bytes. */
   readonly maxDataSize: number;
-  /** A connection's socket is there. */
+  /** Makes the connection of a socket that is open. */
   connectionOf(peer: PeerInfo): Connection;
-  /** The header of its peer has come. */
+  /** The header of the peer has arrived. */
   ready(connection: Connection): void;
 }
 
-/** See the module. One for each thread, made when it is needed. */
+/** See the module. Each thread has one, created on demand. */
 export class Shared extends OwnGateway<TermsOwner> implements ConnectionOwner {
-  /** That of this thread. */
+  /** The one of this thread. */
   static get(): Shared {
     ofThisThread ??= new Shared();
     return ofThisThread;
@@ -31,23 +30,23 @@ export class Shared extends OwnGateway<TermsOwner> implements ConnectionOwner {
 
   private constructor() {
     super('sockety');
-    // what messages call is the owner's affair
+    // messages are passed to the owner, so the handler does nothing
     this.startWith({ handlers: { handleSocketyMessage: nothing } });
     setConnectionOwner(this.native, this);
   }
 
-  /** Connects; the connection goes by these terms. */
+  /** Connects to a peer. The connection belongs to `owner`. */
   dial(config: Record<string, unknown>, owner: TermsOwner, failed: (failure: DialFailed) => void): number {
     const id = this.supervisor.dial(config, failed);
     this.owners.set(id, owner);
     return id;
   }
 
-  // What comes of the native side.
+  // What the native side reports.
 
   connectionOf(terms: number, peer: PeerInfo): Connection {
     const owner = this.owners.get(terms);
-    // they were stopped meanwhile, and it ends
+    // the server or client was closed meanwhile, and the connection ends with it
     if (owner === undefined) return new Connection();
     const connection = owner.connectionOf(peer);
     this.#ownerOf.set(connection, owner);
@@ -63,7 +62,7 @@ export class Shared extends OwnGateway<TermsOwner> implements ConnectionOwner {
   }
 
   message(message: Message): undefined {
-    // nobody will read it
+    // there is no listener that could read it
     if (!message.connection.emit('message', message)) message.discard();
     return undefined;
   }

@@ -1,4 +1,7 @@
-/** The options of servers and clients: their types, and the parsers that report every problem at once. Opens nothing. */
+/**
+ * The options of servers and clients: their types, and the parsers, which report every problem at once. Opens no
+ * connection.
+ */
 
 import type { NetConnectOpts } from 'node:net';
 import { rootCertificates } from 'node:tls';
@@ -8,46 +11,48 @@ import { loadTls, readTls, type TlsIdentity, type TlsPlan, type TlsSource } from
 import { SocketyError } from './sockety-errors.js';
 import { MOST_DATA } from './sockety-worker.js';
 
-/** Options of a connection, whoever made it. */
+/** Options of every connection. */
 export interface ConnectionOptions {
-  /** Messages that may be received at the same time: 1 to 4096. Default 4096. */
+  /** How many messages may be received at the same time: 1 to 4096. Default 4096. */
   maxReceivedChannels?: number;
-  /** Messages that are sent at the same time, at most: 1 to 4096. Default 4096. */
+  /** How many messages are sent at the same time: 1 to 4096. Default 4096. */
   maxWritableChannels?: number;
   /**
-   * Milliseconds of silence of the other side after which the connection is closed; after three quarters of it without anything
-   * to send a heartbeat is sent. 0 turns both off. Default 60,000.
+   * After how many milliseconds without input the connection is closed. A heartbeat is sent after three quarters of
+   * that time without output. 0 turns both off. Default 60,000.
    */
   timeout?: number;
-  /** Milliseconds until the header of the other side has come; 0: for ever. Default 10,000. */
+  /** How many milliseconds the header of the other side may take; 0 is unlimited. Default 10,000. */
   connectTimeout?: number;
   /**
-   * Whether a channel on which a message of ours was given up is used again. Where the other side is sockety-js, that ends its
-   * process; Millrace frees such channels. Default false: only once the other side has given up one of its own, as sockety-js never
-   * does.
+   * Whether a channel on which this side aborted a message is used again. If the other side is sockety-js, that ends
+   * its process; Millrace frees such channels. Default false: the channel is used again only after the other side has
+   * aborted a message itself, which sockety-js never does.
    */
   reuseAbortedChannels?: boolean;
-  /** Whether files may have other sizes than were announced. Default false: that closes the connection. */
+  /**
+   * Whether the size of a file may differ from the announced size. Default false: such a file closes the connection.
+   */
   allowFilesSizeMismatch?: boolean;
-  /** Bytes of a message without its contents: its action, sizes and file names. Default 1 MiB. */
+  /** The size limit of a message's head, in bytes: its action, sizes and file names. Default 1 MiB. */
   maxHeaderSize?: number;
-  /** Files of one message. Default 10,000. */
+  /** The most files of one message. Default 10,000. */
   maxFiles?: number;
-  /** Bytes that `dataBuffer` and `msgpack` collect. Default 16 MiB. */
+  /** The most bytes that `dataBuffer` and `msgpack` collect. Default 16 MiB. */
   maxDataSize?: number;
-  /** Bytes of contents that wait natively for somebody who reads them. Default 16 MiB. */
+  /** The most bytes of contents that wait to be read on the native side. Default 16 MiB. */
   maxBufferedBytes?: number;
   /** Whether the other side is told before the connection is closed. Default true. */
   sendGoAway?: boolean;
-  /** Whether small writes go at once. Default true. */
+  /** Whether small writes are sent at once (`TCP_NODELAY`). Default true. */
   noDelay?: boolean;
-  /** Whether the system asks a silent peer whether it still lives. Default true. */
+  /** Whether the system checks that a silent peer is still there (TCP keep-alive). Default true. */
   keepAlive?: boolean;
-  /** Taken for the sake of the original, and of no effect. */
+  /** Accepted for compatibility with sockety-js. Has no effect. */
   immediateFlushBytes?: number;
-  /** Taken for the sake of the original, and of no effect. */
+  /** Accepted for compatibility with sockety-js. Has no effect. */
   maxInlineUtf8Bytes?: number;
-  /** Taken for the sake of the original, and of no effect. */
+  /** Accepted for compatibility with sockety-js. Has no effect. */
   maxInlineBufferBytes?: number;
 }
 
@@ -56,61 +61,64 @@ export type ServerOptions = ConnectionOptions;
 
 /** Options of `createSecureServer`. */
 export interface SecureServerOptions extends ServerOptions, Partial<TlsIdentity> {
-  /** Certificates by the name that a client asks for: `'a.example'`, or `'*.example'`. */
+  /** Certificates by the name that a client asks for: `'a.example'` or `'*.example'`. */
   names?: Record<string, TlsIdentity>;
   /** Whether clients are asked for a certificate. Default false. */
   requestCert?: boolean;
-  /** Whether clients without a certificate are refused, if they are asked for one. Default true. Bad ones always are. */
+  /**
+   * Whether clients without a certificate are refused, with `requestCert`. Default true. Invalid certificates are
+   * always refused.
+   */
   rejectUnauthorized?: boolean;
-  /** The authorities that clients' certificates must come from. Default: those that the runtime brings. */
+  /** The authorities that must have signed client certificates. Default: the runtime's own list. */
   ca?: TlsSource | TlsSource[];
-  /** What may be spoken, the best first. Default: nothing is agreed upon. */
+  /** The ALPN protocols, the preferred first. Default: no protocol is negotiated. */
   ALPNProtocols?: string[];
 }
 
 /** Options of `server.listen`. */
 export interface ListenOptions {
-  /** Default 0: a free one. */
+  /** The port. Default 0, which picks a free one. */
   port?: number;
-  /** A name or an address. Default: every interface. */
+  /** A host name or an address. Default: every interface. */
   host?: string;
-  /** A unix socket, in place of port and host. */
+  /** The path of a unix socket, in place of port and host. */
   path?: string;
-  /** Connections that the system holds until they are accepted. Default 4,096. */
+  /** How many connections the system queues until they are accepted. Default 4,096. */
   backlog?: number;
-  /** Closes the server. */
+  /** A signal that closes the server. */
   signal?: AbortSignal;
 }
 
 /** Options of `connect`. */
 export interface ConnectOptions extends ConnectionOptions {
-  /** Required, unless there is a `path`. */
+  /** The port. Required unless there is a `path`. */
   port?: number;
-  /** A name or an address. Default `'localhost'`. */
+  /** A host name or an address. Default `'localhost'`. */
   host?: string;
-  /** A unix socket, in place of port and host. */
+  /** The path of a unix socket, in place of port and host. */
   path?: string;
-  /** 4 or 6: only addresses of that kind. Default 0: of both. */
+  /** 4 or 6: only addresses of that family. Default 0: both. */
   family?: NonNullable<Extract<NetConnectOpts, { port: number }>['family']>;
-  /** The address to connect from. */
+  /** The local address to connect from. */
   localAddress?: string;
-  /** Gives the connection up, or closes it. */
+  /** A signal that gives up the attempt, or closes the connection. */
   signal?: AbortSignal;
 }
 
 /** Options of `secureConnect`. */
 export interface SecureConnectOptions extends ConnectOptions, Partial<TlsIdentity> {
-  /** The authorities that the server's certificate must come from. Default: those that the runtime brings. */
+  /** The authorities that must have signed the server's certificate. Default: the runtime's own list. */
   ca?: TlsSource | TlsSource[];
-  /** The name that the server's certificate is to have. Default: `host`. */
+  /** The name that the server's certificate must have. Default: `host`. */
   servername?: string;
-  /** Whether a server with another certificate is refused. Default true. */
+  /** Whether a server with an invalid certificate is refused. Default true. */
   rejectUnauthorized?: boolean;
-  /** What may be spoken, the best first. Default: nothing is agreed upon. */
+  /** The ALPN protocols, the preferred first. Default: no protocol is negotiated. */
   ALPNProtocols?: string[];
 }
 
-/** What connections go by, as the native side takes it, and what only JavaScript knows. */
+/** The options of connections in the form of the native side, and those that only JavaScript uses. */
 export interface Terms {
   readonly config: Record<string, unknown>;
   readonly maxDataSize: number;
@@ -120,7 +128,7 @@ export interface Terms {
 /** Checked options of a server. */
 export interface ServerPlan {
   readonly terms: Terms;
-  /** Undefined: plain. */
+  /** Undefined: no TLS. */
   readonly tls: { readonly plan: TlsPlan; readonly alpn: readonly string[] } | undefined;
 }
 
@@ -131,11 +139,11 @@ export interface ClientPlan {
     | { readonly path: string }
     | { readonly host: string; readonly port: number; readonly family: 0 | 4 | 6; readonly local: string | undefined };
   readonly signal: AbortSignal | undefined;
-  /** Undefined: plain. */
+  /** Undefined: no TLS. */
   readonly tls: ClientTlsPlan | undefined;
 }
 
-/** TLS towards a server. */
+/** The TLS options of a client. */
 export interface ClientTlsPlan {
   readonly plan: TlsPlan;
   readonly serverName: string;
@@ -144,10 +152,10 @@ export interface ClientTlsPlan {
 }
 
 /**
- * Checks the options of `createServer`, or, where it `isSecure`, of `createSecureServer`.
+ * Checks the options of `createServer` or, if `isSecure`, of `createSecureServer`.
  *
  * @throws {TypeError} naming every problem
- * @throws {Error} for a number of channels that cannot be
+ * @throws {Error} for an invalid number of channels
  */
 export function parseServer(value: unknown, isSecure: boolean): ServerPlan {
   const problems: string[] = [];
@@ -169,10 +177,10 @@ export function parseServer(value: unknown, isSecure: boolean): ServerPlan {
 }
 
 /**
- * Checks the arguments of `connect`, or, where it `isSecure`, of `secureConnect`.
+ * Checks the arguments of `connect` or, if `isSecure`, of `secureConnect`.
  *
  * @throws {TypeError} naming every problem
- * @throws {Error} for a number of channels that cannot be
+ * @throws {Error} for an invalid number of channels
  */
 export function parseConnect(given: readonly unknown[], isSecure: boolean): ClientPlan {
   const problems: string[] = [];
@@ -195,7 +203,7 @@ export function parseConnect(given: readonly unknown[], isSecure: boolean): Clie
   return { terms, to, signal, tls: { plan, serverName: name, acceptAny, alpn } };
 }
 
-/** What `server.listen` was given, but for a callback. */
+/** The arguments of `server.listen`, without a callback. */
 export interface ListenPlan {
   readonly to: { readonly path: string } | { readonly host: string | undefined; readonly port: number };
   readonly backlog: number | undefined;
@@ -229,7 +237,7 @@ function readListen(given: readonly unknown[], problems: string[]): Fields {
   return isPath(first) ? { path: first, backlog: second } : { port: first, backlog: second };
 }
 
-/** The TLS of a client as the native side takes it, files read. */
+/** The TLS options of a client in the form of the native side, with the contents of its files. */
 export async function loadClientTls(tls: ClientTlsPlan): Promise<Record<string, unknown>> {
   const { cert, key, ca } = await loadTls(tls.plan);
   return { serverName: tls.serverName, acceptAny: tls.acceptAny, alpn: tls.alpn, cert, key, ca };
@@ -273,7 +281,7 @@ function refuse(problems: readonly string[]): void {
   if (problems.length > 0) throw new TypeError(problems.join('; '));
 }
 
-/** `waits`: the native side watches over the header of the other side. */
+/** `waits`: the native side enforces the time limit for the header of the other side. */
 function readTerms(options: Fields, waits: boolean, problems: string[]): Terms {
   const number = (name: string, range: { least: number; most: number }) =>
     readNumber(options[name], `options.${name}`, range, problems);
@@ -297,7 +305,7 @@ function readTerms(options: Fields, waits: boolean, problems: string[]): Terms {
     keepAlive: flag('keepAlive'),
   };
   return {
-    // nobody subscribes these connections, so that all channels are for their messages
+    // these connections have no subscriptions, so all channels are free for their messages
     config: { protocol: 'sockety', options: defined({ ...own, publications: false }), limits: defined(limits) },
     maxDataSize: number('maxDataSize', SIZES) ?? MOST_DATA,
     connectTimeout,
@@ -354,7 +362,7 @@ function readTarget(options: Fields, problems: string[]): ClientPlan['to'] {
   return { host, port, family: family as 0 | 4 | 6, local };
 }
 
-/** What a client shows and checks, in the terms of a listener. */
+/** The certificates of a client, and the authorities that it trusts, in the form of a listener's options. */
 function readClientTls(options: Fields, problems: string[]): TlsPlan {
   const { cert, key } = options;
   const shows = cert !== undefined || key !== undefined;
@@ -367,7 +375,7 @@ function authorities({ ca }: Fields): unknown {
   return ca ?? rootCertificates.join('\n');
 }
 
-/** Port and host, or a path, where they come as arguments of their own, and the options. */
+/** Splits the arguments into an address, which is a port and host or a path, and the options. */
 function splitAddress(given: readonly unknown[], name: string): { address: Fields; rest: unknown } {
   const [first, second, third] = given;
   if (first === undefined) throw new TypeError(`${name} needs options, a port or a path`);
@@ -386,13 +394,13 @@ function splitAddress(given: readonly unknown[], name: string): { address: Field
     : { address: { port: first }, rest: isOptions ? second : third };
 }
 
-/** Arguments behind the first ones, which would do nothing. */
+/** Refuses further arguments, which would have no effect. */
 function refuseMore(given: readonly unknown[], known: number, name: string): void {
   const more = given.slice(known).find((value) => value !== undefined);
   if (more !== undefined) throw new TypeError(`${name} takes no further argument here, but was given ${shown(more)}`);
 }
 
-/** As in Node.js, a text that is no number is a path. */
+/** As in Node.js, a string that is not a number is a path. */
 function isPath(value: unknown): value is string {
   return typeof value === 'string' && !/^[0-9]+$/.test(value);
 }

@@ -1,4 +1,4 @@
-/** A server of Sockety: what it listens on, and its connections. Owns no gateway. */
+/** A Sockety server: its listener and its connections. Owns no gateway. */
 
 import { EventEmitter } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -19,22 +19,22 @@ import {
   type ServerPlan,
 } from './sockety-options.js';
 
-/** What a server tells, and with what. */
+/** The events of a server. */
 export interface ServerEvents {
-  /** The header of a client has come. */
+  /** The header of a client has arrived. */
   connection: [connection: Connection];
-  /** It listens. */
+  /** The server listens. */
   listening: [];
-  /** It cannot listen; without a listener only `listen` says so. */
+  /** The server cannot listen. Without a listener for this event, only the promise of `listen` reports it. */
   error: [error: Error];
-  /** It does not listen any more, and its last connection has ended. */
+  /** The server no longer listens, and its last connection has ended. */
   close: [];
 }
 
 /**
- * Makes a server, which does not listen yet.
+ * Creates a server, which does not listen yet.
  *
- * @param onConnection listens to `connection`
+ * @param onConnection a listener for the event `connection`
  * @throws {TypeError} naming what is wrong with the options
  */
 export function createServer(options?: ServerOptions, onConnection?: (connection: Connection) => void): Server;
@@ -44,9 +44,9 @@ export function createServer(...given: unknown[]): Server {
 }
 
 /**
- * Makes a server that speaks TLS, which does not listen yet.
+ * Creates a server with TLS, which does not listen yet.
  *
- * @param onConnection listens to `connection`
+ * @param onConnection a listener for the event `connection`
  * @throws {TypeError} naming what is wrong with the options
  */
 export function createSecureServer(
@@ -68,12 +68,12 @@ function made([first, second]: readonly unknown[], isSecure: boolean): Server {
 
 /** See the module. */
 export class Server extends EventEmitter<ServerEvents> {
-  /** Connections at most; more are closed as they come. Undefined: as many as the gateway takes. */
+  /** The most connections. Further ones are closed at once. Undefined: the gateway's limit. */
   maxConnections: number | undefined;
   readonly #plan: ServerPlan;
   readonly #shared = Shared.get();
   readonly #clients = new Set<Connection>();
-  /** All of them, also those whose header has not come. */
+  /** All connections, including those whose header has not arrived. */
   readonly #connections = new Set<Connection>();
   readonly #owner: TermsOwner;
   #isRef = true;
@@ -97,22 +97,22 @@ export class Server extends EventEmitter<ServerEvents> {
     };
   }
 
-  /** Its connections whose headers have come, in that order. */
+  /** The connections whose header has arrived, in the order of arrival. */
   get clients(): Connection[] {
     return [...this.#clients];
   }
 
-  /** Whether it listens. */
+  /** Whether the server listens. */
   get listening(): boolean {
     return this.#state === 'listening';
   }
 
   /**
-   * Listens, and resolves when it does. A callback as the last argument is called then, too.
+   * Listens. Resolves when the server listens, and calls a callback that is the last argument.
    *
    * @throws {TypeError} naming what is wrong with the arguments
    * @throws (as a rejection) SocketyError ERR_SOCKETY_LISTENING, MillraceError ERR_MILLRACE_ADDRESS_IN_USE,
-   *   ERR_MILLRACE_BIND_FAILED, ERR_MILLRACE_INVALID_TLS, or why the host has no address
+   *   ERR_MILLRACE_BIND_FAILED, ERR_MILLRACE_INVALID_TLS, or the error because of which the host has no address
    */
   listen(port?: number, host?: string, backlog?: number, callback?: () => void): Promise<this>;
   listen(port?: number, backlog?: number, callback?: () => void): Promise<this>;
@@ -171,7 +171,7 @@ export class Server extends EventEmitter<ServerEvents> {
     return tls && { ...(await loadTls(tls.plan)), http2: false, alpn: tls.alpn };
   }
 
-  /** What it listens on, as `net.Server.address()` says it: a path for a unix socket; null: it does not. */
+  /** The address in the form of `net.Server.address()`: a path for a unix socket. Null if the server does not listen. */
   address(): AddressInfo | string | null {
     const address = this.#listener?.address;
     if (address === undefined) return null;
@@ -180,7 +180,7 @@ export class Server extends EventEmitter<ServerEvents> {
   }
 
   /**
-   * Accepts no more connections; those that it has stay. Resolves when the last one has ended.
+   * Stops accepting connections. Open connections stay. Resolves when the last of them has ended.
    *
    * @throws {SocketyError} (as a rejection) ERR_SOCKETY_NOT_LISTENING
    */
@@ -206,7 +206,7 @@ export class Server extends EventEmitter<ServerEvents> {
     return this;
   }
 
-  /** Stops listening and closes its connections, for `await using`. Does nothing where it does not listen. */
+  /** Stops listening and closes the connections, for `await using`. Does nothing if the server does not listen. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#state !== 'listening') return;
     const closed = this.close();
@@ -215,10 +215,10 @@ export class Server extends EventEmitter<ServerEvents> {
   }
 
   /**
-   * Sends to all `clients`, each message with an id of its own; `filter` chooses among them. Resolves when the last one is handed
-   * to the kernel.
+   * Sends to all `clients`, or to those that `filter` selects. Each message has an id of its own. Resolves when the last
+   * message was handed to the kernel.
    *
-   * @throws (as a rejection) the first failure
+   * @throws (as a rejection) the first error
    */
   async broadcast(
     producer: Producer | Series | Heartbeat,
@@ -227,17 +227,17 @@ export class Server extends EventEmitter<ServerEvents> {
     await Promise.all(this.clients.filter(filter).map(async (connection) => connection.pass(producer)));
   }
 
-  /** How many connections it has, also those whose header has not come. */
+  /** The number of connections, including those whose header has not arrived. */
   getConnections(): Promise<number> {
     return Promise.resolve(this.#connections.size);
   }
 
-  /** It keeps the process running while it listens, as it does from the beginning. */
+  /** Keeps the process running while the server listens. This is the default. */
   ref(): this {
     return this.#setRef(true);
   }
 
-  /** It does not keep the process running; connections do. */
+  /** The server no longer keeps the process running. Its connections still do. */
   unref(): this {
     return this.#setRef(false);
   }
@@ -268,7 +268,7 @@ export class Server extends EventEmitter<ServerEvents> {
   }
 }
 
-/** One that ends as soon as it has its socket, and that nobody is told of. */
+/** A connection that is not reported and ends as soon as it has a socket. */
 function refused(): Connection {
   const connection = new Connection();
   process.nextTick(() => connection.close(true));

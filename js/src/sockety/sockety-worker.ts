@@ -1,6 +1,9 @@
-/** Sockety in a worker: its sockets' events, and the handler that messages call. Owns the connections of one thread. */
+/**
+ * Sockety in a worker: handles the events of its sockets, and calls the handler for messages. Owns the connections of
+ * one thread.
+ */
 
-import type { NativeGateway } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import { DONE } from '../log/quiet.js';
 import type { ProtocolEvent, ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
 import {
@@ -22,31 +25,30 @@ import {
 } from '../worker/kinds.generated.js';
 import { type PeerInfo, readOpened } from '../worker/peer.js';
 import { Tells } from '../worker/tells.js';
-import { type Message, Response } from './message.js';
 import { readFile, readHead, readLong, readRefused } from './record-fields.js';
-import { Connection } from './sockety-connection.js';
+import { Connection, type Message, Response } from './sockety-connection.js';
 import { errorOfEnd, noChannel, notSent, SocketyError } from './sockety-errors.js';
 
-/** Whom the connections of a gateway belong to: the handlers of a worker module, or servers and clients. */
+/** The owner of a gateway's connections: the handlers of a worker module, or servers and clients. */
 export interface ConnectionOwner {
-  /** A connection's socket is there, by the terms of the listener, or of the call, with this id. */
+  /** Makes the connection of an open socket. `terms` is the id of its listener, or of the call that dialled. */
   connectionOf(terms: number, peer: PeerInfo): Connection;
-  /** The most data that is collected for `dataBuffer` on it, in bytes. */
+  /** The most data that `dataBuffer` collects on such a connection, in bytes. */
   maxDataSize(terms: number): number;
-  /** The header of its peer has come. */
+  /** The header of the peer has arrived. */
   ready(connection: Connection): void;
-  /** What a message calls returns a promise if it is not done. */
+  /** Handles a message. Returns a promise if that is not done at once. */
   message(message: Message, event: ProtocolEvent): unknown;
 }
 
-/** The connections of this gateway belong to somebody else than the handlers of its worker. */
+/** Sets an owner other than the handlers of the gateway's worker. */
 export function setConnectionOwner(gateway: NativeGateway, owner: ConnectionOwner): void {
   OWNERS.set(gateway, owner);
 }
 
 const OWNERS = new WeakMap<NativeGateway, ConnectionOwner>();
 
-/** What is done with the events of Sockety in a thread. */
+/** Makes the code that handles the events of Sockety in a thread. */
 export function socketyWorker(host: ProtocolHost): ProtocolWorker {
   const owner = OWNERS.get(host.gateway) ?? new Handlers(host);
   const connections = new Map<number, Connection>();
@@ -60,7 +62,7 @@ export function socketyWorker(host: ProtocolHost): ProtocolWorker {
     connections.set(socketId, connection);
     connection.opened(link, peer);
   };
-  /** Calls nothing for a socket whose connection is over, or was another worker's. */
+  /** Ignores events of a socket whose connection has ended or belonged to another worker. */
   const known =
     (call: (connection: Connection, event: ProtocolEvent) => unknown) =>
     (event: ProtocolEvent): unknown => {
@@ -117,7 +119,7 @@ function received(owner: ConnectionOwner, connection: Connection, event: Protoco
   return owner.message(message, event);
 }
 
-/** Connections whose messages call the handler of a worker module. */
+/** Connections whose messages go to the handler of a worker module. */
 class Handlers implements ConnectionOwner {
   readonly #host: ProtocolHost;
 
@@ -146,12 +148,12 @@ class Handlers implements ConnectionOwner {
   }
 }
 
-/** What nobody asked for when its handler is done is dropped. */
+/** Waits for the handler, and then drops contents that were not requested. */
 async function whenDone(message: Message, result: void | Promise<void>): Promise<void> {
   try {
     await result;
   } catch (error) {
-    // that a client left, or changed its mind, is nobody's failure
+    // a client that left, or aborted its message, is not an error of the handler
     if (!(error instanceof SocketyError && isOfClient(message, error))) throw error;
   } finally {
     message.settle();
@@ -164,5 +166,5 @@ function isOfClient(message: Message, { code }: SocketyError): boolean {
     : code === 'ERR_SOCKETY_ABORTED' && message.wasAborted;
 }
 
-/** Bytes of data that are collected at most. */
+/** The most bytes of data that are collected. */
 export const MOST_DATA = 16 * 1024 * 1024;

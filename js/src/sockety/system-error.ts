@@ -1,9 +1,9 @@
-/** Errors of the file system that the native side met, as Node.js makes them. */
+/** Errors of the file system that the native side reports, in the form of Node.js. */
 
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 
-/** `problem`: the error's number or name, a space, and what it says. */
+/** `problem`: the error's number or name, a space, and its text. */
 export function systemError(problem: string, syscall: string, path: string): NodeJS.ErrnoException {
   const at = problem.indexOf(' ');
   const told = problem.slice(0, at);

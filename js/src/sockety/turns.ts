@@ -1,4 +1,4 @@
-/** Work of which only so much is done at the same time. Owns what waits. */
+/** Runs tasks of which only a limited number may run at the same time. Owns those that wait. */
 
 /** See the module. */
 export class Turns {
@@ -10,14 +10,14 @@ export class Turns {
     this.#most = most;
   }
 
-  /** Does something as soon as it is its turn. */
+  /** Runs a task when it is its turn. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#most) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running += 1;
     try {
       return await work();
     } finally {
-      // the next one has this one's place
+      // the next task takes over this one's turn
       const next = this.#waiting.shift();
       if (next === undefined) this.#running -= 1;
       else next();

@@ -1,4 +1,4 @@
-/** Whoever waits for one thing, which comes or fails for all of them. */
+/** Promises that wait for the same event and settle together. */
 
 /** See the module. */
 export class Waiters {

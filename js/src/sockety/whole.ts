@@ -1,20 +1,20 @@
 /**
- * How many whole messages of a connection the native side has: as many as it takes without refusing any. Owns what waits until
- * some of them are written.
+ * Limits how many whole messages of a connection the native side has, so that it refuses none. Owns the messages that
+ * wait until some of these are written.
  */
 
 /** See the module. */
 export class Whole {
-  /** Asks the native side to say when what it has is written. */
+  /** Asks the native side to report when what it has is written. */
   readonly #ask: () => void;
-  /** Bytes that it has at once. */
+  /** The most bytes that the native side may have. */
   #ahead = AHEAD;
-  /** Bytes that it has, as far as is known. */
+  /** The bytes that it has, as far as is known. */
   #told = 0;
-  /** Those of them that the note under way is about. */
+  /** The bytes among these that a pending note covers. */
   #noted = 0;
   #queue: Held[] = [];
-  /** Where the queue begins. */
+  /** The index of the first item in the queue. */
   #first = 0;
   #queued = 0;
 
@@ -22,12 +22,12 @@ export class Whole {
     this.#ask = ask;
   }
 
-  /** So many bytes may wait for the peer: fewer than that are told at once. */
+  /** Sets how many bytes may wait for the peer. Fewer bytes than that are passed on at once. */
   limit(outboxBytes: number): void {
     this.#ahead = Math.min(AHEAD, outboxBytes / 2);
   }
 
-  /** Whether so many bytes may be told now; they are if so. */
+  /** Whether so many bytes may be passed on now. If so, they are counted. */
   mayTell(bytes: number): boolean {
     const told = this.#told + bytes;
     if (told > this.#ahead && this.#told > 0) return false;
@@ -35,18 +35,18 @@ export class Whole {
     return true;
   }
 
-  /** So many bytes are told, whatever waits. */
+  /** Counts bytes that are passed on regardless of the limit. */
   told(bytes: number): void {
     this.#told += bytes;
     if (this.#told > this.#ahead / 2) this.#ask();
   }
 
-  /** Whether something waits here, behind which everything has to wait. */
+  /** Whether messages wait here. Later ones then have to wait, too. */
   get isHolding(): boolean {
     return this.#queue.length > 0;
   }
 
-  /** Something waits. False: too much does. */
+  /** Queues an instruction. False: the queue is full. */
   hold(held: Held): boolean {
     if (this.#queued + held.bytes > MOST_QUEUED) return false;
     this.#queue.push(held);
@@ -55,17 +55,17 @@ export class Whole {
     return true;
   }
 
-  /** The number of the first that waits: those below it are told. */
+  /** The number of the first message that waits. Those with lower numbers were passed on. */
   get firstHeld(): number {
     return this.#queue[this.#first]?.number ?? Number.POSITIVE_INFINITY;
   }
 
-  /** A note is on its way. */
+  /** A note is being sent. */
   noting(): void {
     this.#noted = this.#told;
   }
 
-  /** What it was about is written. */
+  /** Everything that the note covers is written. */
   noted(): void {
     this.#told -= this.#noted;
     this.#noted = 0;
@@ -80,11 +80,11 @@ export class Whole {
       this.#queue = this.#queue.slice(this.#first);
       this.#first = 0;
     }
-    // what was asked for while a note was under way
+    // request the note that was asked for while another was pending
     if (this.isHolding || this.#told > this.#ahead / 2) this.#ask();
   }
 
-  /** Nothing that waits will be told. */
+  /** Drops the queue: nothing in it will be sent. */
   end(): void {
     this.#queue = [];
     this.#first = 0;
@@ -92,17 +92,17 @@ export class Whole {
   }
 }
 
-/** What waits. */
+/** An instruction that waits. */
 export interface Held {
-  /** By which it will be written. */
+  /** The message's number, by which it is known to be written. */
   readonly number: number;
-  /** Of a message that the native side has not begun; 0 for others. */
+  /** The bytes of a message that is sent whole. 0 for others. */
   readonly bytes: number;
   tell(): void;
 }
 
-/** Bytes that the native side has at once, at most. */
+/** The most bytes that the native side has. */
 const AHEAD = 2 * 1024 * 1024;
 
-/** Bytes that wait here at most. They are the application's. */
+/** The most bytes that wait here. They belong to the application. */
 const MOST_QUEUED = 64 * 1024 * 1024;

@@ -1,36 +1,38 @@
-/** Which of the things that were sent are written, that is, handed to the kernel. Owns who waits for that. */
+/** Knows which messages were written, that is, handed to the kernel. Owns the promises that wait for that. */
 
 import { nothing, quiet } from '../log/quiet.js';
 
-/** See the module. What is sent is counted; the native side is asked by notes, one at a time. */
+/** See the module. Messages are counted. The native side reports by notes, one at a time. */
 export class Written {
   readonly #note: () => void;
   #sent = 0;
   #written = 0;
-  /** What the note that is under way is about; 0: none is. */
+  /** The number of the last message that the pending note covers. 0: no note is pending. */
   #noted = 0;
-  /** A note follows at the end of this tick. */
+  /** Whether a note will be sent at the end of this tick. */
   #isDue = false;
   #waiters: Waiter<unknown>[] = [];
-  /** Why they will never be written, by their ids: the last that failed, for those who ask later. */
+  /**
+   * The errors of messages that will never be written, by their ids. The most recent ones are kept for later requests.
+   */
   readonly #failed = new Map<string, Error>();
 
-  /** The number of the first that the native side does not have. */
+  /** The number of the first message that the native side does not have. */
   readonly #firstHeld: () => number;
 
-  /** `note` asks the native side to say when everything that was sent before is written. */
+  /** `note` asks the native side to report when everything that was sent before is written. */
   constructor(note: () => void, firstHeld: () => number) {
     this.#note = note;
     this.#firstHeld = firstHeld;
   }
 
-  /** Something was sent: its number. */
+  /** Counts a message. Returns its number. */
   count(): number {
     this.#sent += 1;
     return this.#sent;
   }
 
-  /** Whether something is written, as far as is known; asks. `id` names it for `fail`. */
+  /** Whether a message is written, as far as is known; requests a note. `id` identifies it for `fail`. */
   has(number: number, id: string): boolean {
     if (this.failureOf(id) !== undefined) return false;
     if (number <= this.#written) return true;
@@ -38,7 +40,7 @@ export class Written {
     return false;
   }
 
-  /** Resolves with `value` when something is written. `id` names it for `fail`. */
+  /** Resolves with `value` when a message is written. `id` identifies it for `fail`. */
   wait<T>(number: number, id: string, value: T): Promise<T> {
     const failure = this.failureOf(id);
     if (failure !== undefined) return quiet(Promise.reject(failure));
@@ -49,7 +51,7 @@ export class Written {
     return waiter.promise;
   }
 
-  /** What the note was about is written. */
+  /** Everything that the note covers is written. */
   noted(): void {
     this.#written = this.#noted;
     this.#noted = 0;
@@ -63,18 +65,18 @@ export class Written {
     if (later.length > 0) this.ask();
   }
 
-  /** The note could not be sent, because the native side has too much to do: it is sent again. */
+  /** The note could not be sent because the native side has too much to do: it is sent again. */
   refused(): void {
     this.#noted = 0;
     setTimeout(() => this.ask(), AGAIN_MS);
   }
 
-  /** Why something will never be written; undefined: it may be. */
+  /** The error of a message that will never be written. Undefined: it may be. */
   failureOf(id: string): Error | undefined {
     return this.#failed.size === 0 ? undefined : this.#failed.get(id);
   }
 
-  /** Something will never be written. */
+  /** Marks a message as failed: it will never be written. */
   fail(id: string, error: Error): void {
     this.#failed.set(id, error);
     if (this.#failed.size > MOST_FAILED) {
@@ -96,7 +98,7 @@ export class Written {
     for (const waiter of rejected) waiter.fail(error);
   }
 
-  /** A note follows, unless one is under way. */
+  /** Requests a note, unless one is pending. */
   ask(): void {
     if (this.#noted > 0 || this.#isDue) return;
     this.#isDue = true;
@@ -125,18 +127,18 @@ class Waiter<T> {
     });
   }
 
-  /** That is told to whoever waits, and to nobody else. */
+  /** Rejects the promise. If nothing waits for it, that is not an unhandled rejection. */
   fail(error: Error): void {
     this.promise.catch(nothing);
     this.#reject(error);
   }
 }
 
-/** Failures that are kept. */
+/** The most errors that are kept. */
 const MOST_FAILED = 4096;
 
-/** Time until a note is sent again. */
+/** Time until a note is sent again, in milliseconds. */
 const AGAIN_MS = 10;
 
-/** No note is sent any more. */
+/** A value that prevents further notes. */
 const ENDED = Number.MAX_SAFE_INTEGER;

@@ -1,64 +1,64 @@
-/** What sockets and multiplexers of the splice client tell, as types only. */
+/** The events of the splice client's sockets and multiplexers. Types only. */
 
-/** What is used of a `CloseEvent`. */
+/** The members of `CloseEvent` that the client sets. */
 export interface SpliceCloseDetails extends Event {
-  /** The code that the target closed with; 1005 if it gave none, 1006 if the end was unclean. */
+  /** The code that the target closed with. 1005 if it gave none, 1006 if the end was not clean. */
   readonly code: number;
-  /** The reason that it gave. */
+  /** The reason that the target gave. */
   readonly reason: string;
-  /** Whether the target ended the connection as it should. */
+  /** Whether the target closed the connection properly. */
   readonly wasClean: boolean;
 }
 
-/** `CloseEvent`, where the platform's types have it. */
+/** `CloseEvent`, if the platform's types have it. */
 export type SpliceCloseEvent =
   typeof globalThis extends Record<'CloseEvent', new (...given: never) => infer Instance>
     ? Instance
     : SpliceCloseDetails;
 
-/** Says why, where the multiplexer did. */
+/** An error, with the multiplexer's reason if it gave one. */
 export interface SpliceErrorEvent extends Event {
   /** The multiplexer's code: 4005 to 4007 say that the target was refused or not reached. */
   readonly code?: number;
-  /** The multiplexer's words, for people. */
+  /** The multiplexer's message, for people. */
   readonly message?: string;
 }
 
-/** What a socket tells. */
+/** The events of a socket. */
 export interface SpliceSocketEvents {
-  /** It can send. */
+  /** The socket can send. */
   open: Event;
-  /** A message came: its `data` is a string, or what `binaryType` says. */
+  /** A message arrived. Its `data` is a string, or of the type in `binaryType`. */
   message: MessageEvent;
-  /** It failed; `close` follows. */
+  /** The socket failed. `close` follows. */
   error: SpliceErrorEvent;
-  /** It is over. */
+  /** The socket is closed. */
   close: SpliceCloseEvent;
-  /** The connection to the multiplexer was lost and is made again; another `open` follows, or `close`. */
+  /** The connection to the multiplexer was lost and is being made again. Another `open` or `close` follows. */
   reconnecting: Event;
 }
 
-/** What the connection to a multiplexer tells. */
+/** The events of the connection to a multiplexer. */
 export interface SpliceEvents {
-  /** It is up. Again after each loss. */
+  /** The connection is up, also after each loss. */
   open: Event;
-  /** It failed; `close` follows. */
+  /** The connection failed. `close` follows. */
   error: Event;
-  /** It was lost, or is closed. */
+  /** The connection was lost or closed. */
   close: SpliceCloseEvent;
-  /** The multiplexer warns, for example with 4004 of a message to a target that is gone. */
+  /** A warning of the multiplexer, for example 4004 for a message to a target that no longer exists. */
   warn: SpliceErrorEvent;
 }
 
-/** An `EventTarget` whose events have types. */
+/** An `EventTarget` with typed events. */
 export interface TypedEventTarget<Events> extends EventTarget {
-  /** Adds a listener, as that of `EventTarget`. */
+  /** Adds a listener, as in `EventTarget`. */
   addEventListener<K extends keyof Events>(type: K, listener: (event: Events[K]) => unknown, options?: Listening): void;
-  /** Adds a listener of any event. */
+  /** Adds a listener for any event. */
   addEventListener(...given: Parameters<EventTarget['addEventListener']>): void;
-  /** Removes a listener, as that of `EventTarget`. */
+  /** Removes a listener, as in `EventTarget`. */
   removeEventListener<K extends keyof Events>(type: K, listener: (event: Events[K]) => unknown): void;
-  /** Removes a listener of any event. */
+  /** Removes a listener for any event. */
   removeEventListener(...given: Parameters<EventTarget['removeEventListener']>): void;
 }
 

@@ -1,51 +1,51 @@
-/** What the splice client is given, as types only. */
+/** The options of the splice client. Types only. */
 
-/** Pauses before a connection is made again, in milliseconds. */
+/** The delays before a lost connection is made again, in milliseconds. */
 export interface ReconnectOptions {
-  /** The first; each further one is twice as long. 500 by default. */
+  /** The first delay. It doubles with each attempt. Default 500. */
   min?: number;
-  /** The longest. 30,000 by default. */
+  /** The longest delay. Default 30,000. */
   max?: number;
 }
 
-/** What is used of a `WebSocket`. */
+/** The members of `WebSocket` that the client uses. */
 export interface WebSocketLike {
-  /** Is set to `arraybuffer`. */
+  /** The client sets it to `'arraybuffer'`. */
   binaryType: string;
-  /** Bytes that were sent and have not left. */
+  /** Bytes that were sent and have not left yet. */
   readonly bufferedAmount: number;
-  /** 0 to 3. */
+  /** The state, 0 to 3. */
   readonly readyState: number;
   /** Sends a message. */
   send(data: never): void;
-  /** Closes it. */
+  /** Closes the connection. */
   close(code?: number, reason?: string): void;
   /** Adds a listener. */
   addEventListener(type: 'open' | 'message' | 'error' | 'close', listener: (event: unknown) => void): void;
 }
 
-/** A class like `WebSocket`. */
+/** A class with the interface of `WebSocket`. */
 export type WebSocketClass = new (url: string, protocols?: string | string[]) => WebSocketLike;
 
 /** Options of `connect`. */
 export interface ConnectOptions {
-  /** Subprotocols to offer to the multiplexer itself. */
+  /** The subprotocols to offer to the multiplexer itself. */
   protocols?: string | string[];
   /**
-   * Whether a lost connection is made again, and the sockets that were open are opened again. By chance, up to half of each pause is
-   * left out, so that many clients do not come back at once.
+   * Whether a lost connection is made again, and its sockets opened again. Each delay is shortened at random by up to a
+   * half, so that many clients do not connect at the same time.
    */
   reconnect?: boolean | ReconnectOptions;
-  /** The class to connect with, where there is no global `WebSocket`, as in Node.js 20, or another is wanted. */
+  /** The class to connect with, if there is no global `WebSocket`, as in Node.js 20, or to use another one. */
   WebSocket?: WebSocketClass;
 }
 
 /** Options of a multiplexer's `open`. */
 export interface OpenOptions {
-  /** Subprotocols to offer to the target. */
+  /** The subprotocols to offer to the target. */
   protocols?: string | string[];
-  /** Headers for the handshake with the target, which no browser could set. */
+  /** Headers for the handshake with the target. The client's own `WebSocket` could not send them from a browser. */
   headers?: Record<string, string>;
-  /** Milliseconds that the multiplexer may take to reach the target, at most its own bound. */
+  /** How many milliseconds the multiplexer may take to reach the target. Its own limit still applies. */
   timeout?: number;
 }

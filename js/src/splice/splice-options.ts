@@ -1,63 +1,76 @@
-/** The options of `createSplice`: their types, and the parser that makes options of `start` of them. Starts nothing. */
+/**
+ * The options of `createSplice`: their types, and the parser that turns them into options of `start`. Starts no server.
+ */
 
 import type { MillraceError } from '../errors.js';
 import type { StopOptions } from '../gateway/signals.js';
-import type { LogLine } from '../log/log.js';
+import type { LogLine } from '../log/log-line.js';
 import { choice, type Fields, NOTHING, readObject, shown } from '../options/fields.js';
 import { GATEWAY_RANGES, type HttpLimits, SPLICE_RANGES, type SpliceLimits } from '../options/limits.generated.js';
 import type { GatewayLimits, ListenerLimits } from '../options/limits.js';
 import { readProxy } from '../options/proxy.js';
 import { isAddress, type ListenerOptions, readStartOptions, throwAll } from '../options/start-options.js';
 import type { TlsOptions } from '../options/tls.js';
-import { isLocal, type SpliceOptions, splice } from '../protocols/splice-protocol.js';
+import type { SpliceOptions } from '../protocols/splice-listener.js';
+import { isLocal, splice } from '../protocols/splice-protocol.js';
 import { type Duration, readDuration, readSize, type Size } from './units.js';
 
 /** Limits of a listener that speaks splice. */
 export type SpliceListenerLimits = ListenerLimits & HttpLimits & SpliceLimits;
 
-/** Options of splice, but for those that need workers. */
+/** Options of splice, without those that need workers. */
 export type SpliceTerms = Omit<SpliceOptions, 'protocol' | 'localTargets'>;
 
 /** An address to listen on, with options of its own. */
 export interface SpliceListener extends SpliceTerms, Omit<ListenerOptions<SpliceListenerLimits>, 'tls'> {
-  /** There is no other. */
+  /** Always `'splice'`. */
   protocol?: 'splice';
-  /** As in `SpliceServerOptions`, for this listener; `false` is plain. */
+  /** As in `SpliceServerOptions`, for this listener. `false` turns TLS off. */
   tls?: SpliceTlsOptions | false;
 }
 
-/** TLS on a listener. With `ca`, and unless `clientCertificates` says otherwise, clients without a certificate of it are refused. */
+/**
+ * TLS on a listener. With `ca`, clients without a certificate that it has signed are refused, unless
+ * `clientCertificates` is `'optional'`.
+ */
 export type SpliceTlsOptions = TlsOptions;
 
-/** Options of `createSplice`. Those of a listener are for all listeners that do not have their own. */
+/** Options of `createSplice`. Options that a listener can have, too, apply to all listeners without their own. */
 export interface SpliceServerOptions extends SpliceTerms {
-  /** Where to listen, as in `start`: an address, an address with options of its own, or several. */
+  /**
+   * The addresses to listen on, as in `start`: an address, an object with an address and options, or an array of these.
+   */
   bind: string | SpliceListener | (string | SpliceListener)[];
-  /** TLS on every listener that does not say otherwise: `wss:`. Default: plain. */
+  /** TLS (`wss:`) on every listener that has no `tls` of its own. Default: no TLS. */
   tls?: SpliceTlsOptions;
-  /** The longest control message, without its index: `limits.controlBytes`. Default `'5MB'`. */
+  /** The longest control message, without its index. Sets `limits.controlBytes`. Default `'5MB'`. */
   frameSizeLimit?: Size;
-  /** Time without progress of a blocked write, to clients and to targets: `limits.writeTimeoutMs`. Default `'5s'`. */
+  /** How long a write to a client or a target may make no progress. Sets `limits.writeTimeoutMs`. Default `'5s'`. */
   writeTimeout?: Duration;
-  /** Time in which a target must be reached, its handshake included: `limits.dialTimeoutMs`. Default `'10s'`. */
+  /**
+   * How long connecting to a target may take, including its handshake. Sets `limits.dialTimeoutMs`. Default `'10s'`.
+   */
   dialTimeout?: Duration;
-  /** Bounds. A `frameSizeLimit` above 16 MiB is that of `messageBytes`, too, where this is not given. */
+  /** Limits. A `frameSizeLimit` above 16 MiB is also the default of `messageBytes`. */
   limits?: SpliceListenerLimits & GatewayLimits;
-  /** Proxies whose `X-Forwarded-For` or `Forwarded` is believed, as in `start`. */
+  /** Proxies whose `X-Forwarded-For` or `Forwarded` header is trusted, as in `start`. */
   trustProxy?: string[];
-  /** Whether every connection begins with a header of the PROXY protocol, as on a listener of `start`. */
+  /** Whether every connection begins with a PROXY protocol header, as on a listener of `start`. */
   proxyProtocol?: boolean;
-  /** Whether other processes may listen on the same TCP port, if they ask for it, too. Not on Windows. Default false. */
+  /**
+   * Whether other processes that also set this option may listen on the same TCP port. Not available on Windows.
+   * Default false.
+   */
   reusePort?: boolean;
-  /** I/O threads, 1 to 64. Default: the available parallelism. */
+  /** The number of I/O threads, 1 to 64. Default: the available parallelism. */
   ioThreads?: number;
-  /** Whether writes to many connections go to the kernel together, by io_uring. Default true. */
+  /** Whether writes to many connections go to the kernel in one call, by io_uring. Default true. */
   ioUring?: boolean;
-  /** Whether SIGINT and SIGTERM stop it, as in `start`. Default false. */
+  /** Whether SIGINT and SIGTERM stop the server, as in `start`. Default false. */
   stopOnSignals?: boolean | StopOptions;
-  /** Told about errors that have nobody to be thrown to. Default: they are printed to the standard error output. */
+  /** Called with errors that no caller can catch. Default: they are printed to the standard error output. */
   onError?(error: MillraceError): void;
-  /** Given the lines of the log, as in `start`. */
+  /** Called with each line of the log, as in `start`. */
   onLog?(line: LogLine): void;
   /** What is logged, as in `start`. */
   logLevel?: string;
@@ -74,14 +87,14 @@ export function parseSpliceOptions(options: unknown): object {
   const root = readObject(options, 'options', KEYS, problems);
   if (root === NOTHING) throwAll(problems);
   const shared = picked(root, LISTENER_KEYS);
-  // what is wrong with these is told once, not for each listener
+  // report problems of these options once, not for each listener
   splice.read(shared, 'options', undefined, { http: {} }, problems);
   readProxy(root, 'options', {}, problems);
   const rest = {
     ...picked(root, START_KEYS),
     tls: requiring(root['tls']),
     limits: readLimits(root, problems),
-    // no worker has anything to do with a session
+    // sessions need no worker
     handlers: {},
   };
   checkHosts(root, 'options', problems);
@@ -93,7 +106,7 @@ export function parseSpliceOptions(options: unknown): object {
     checkHosts(own, at, problems);
     const whole = typeof own === 'object' && own !== null ? { ...shared, ...own } : own;
     checkListener(whole, at, problems);
-    // an address alone has no path of its own in what is told
+    // problems of an address that is not in an object have no path within it
     return { own: typeof entry === 'string' ? entry : own, whole };
   });
   const bindOf = (which: 'own' | 'whole'): unknown => {
@@ -105,7 +118,7 @@ export function parseSpliceOptions(options: unknown): object {
   return { ...rest, bind: bindOf('whole') };
 }
 
-/** TLS in which an authority of clients is for no clients but its own. */
+/** TLS options in which `ca` implies that client certificates are required. */
 export function requiring(tls: unknown): unknown {
   const { ca, clientCertificates } = (tls ?? {}) as Fields;
   return ca === undefined || clientCertificates !== undefined
@@ -113,12 +126,12 @@ export function requiring(tls: unknown): unknown {
     : { ...(tls as Fields), clientCertificates: 'required' };
 }
 
-/** What is given of these. */
+/** The given fields among these names. */
 function picked(fields: Fields, names: readonly string[]): Fields {
   return Object.fromEntries(names.map((name) => [name, fields[name]]).filter(([, value]) => value !== undefined));
 }
 
-/** A listener as `start` has it; anything else stays as it is. */
+/** A listener in the form of `start`. A value that is neither a string nor an object is returned unchanged. */
 function listenerOf(entry: unknown): unknown {
   if (typeof entry === 'string') return { address: entry, protocol: splice.name };
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return entry;
@@ -127,7 +140,7 @@ function listenerOf(entry: unknown): unknown {
   return { protocol: splice.name, ...given, ...(tls !== undefined && { tls: requiring(tls) }) };
 }
 
-/** The limits, those that have names of their own among them. */
+/** The limits, including those that have options of their own. */
 function readLimits(root: Fields, problems: string[]): unknown {
   const { limits = {} } = root;
   const own: Record<string, number> = {};
@@ -141,13 +154,13 @@ function readLimits(root: Fields, problems: string[]): unknown {
   }
   if (typeof limits !== 'object' || limits === null || Array.isArray(limits)) return limits;
   const { controlBytes = 0 } = own;
-  // control messages are messages
+  // control messages are messages, too
   if (controlBytes > MESSAGE_BYTES && (limits as Fields)['messageBytes'] === undefined)
     own['messageBytes'] = controlBytes;
   return { ...limits, ...own };
 }
 
-/** Who may be reached by whom: a listener that others can reach must not reach everybody by mistake. */
+/** Checks that a listener that other machines can reach does not let everybody reach every host by mistake. */
 function checkListener(listener: unknown, at: string, problems: string[]): void {
   if (typeof listener !== 'object' || listener === null) return;
   const { address, protocol, allowedHostnames, anyTarget, localTargets } = listener as Fields;
@@ -159,11 +172,11 @@ function checkListener(listener: unknown, at: string, problems: string[]): void 
   if (typeof address !== 'string' || !isAddress(address) || isLocal(address)) return;
   if (isListed || anyTarget === true) return;
   problems.push(
-    `${at} is ${shown(address)}, which is no loopback address: it needs allowedHostnames, or anyTarget: true to let everybody reach any host (createSplice has no handleSpliceConnect)`,
+    `${at} is ${shown(address)}, which is not a loopback address: it needs allowedHostnames, or anyTarget: true to let everybody reach any host (createSplice has no handleSpliceConnect)`,
   );
 }
 
-/** A text without a name, an empty variable of the environment perhaps, does not mean that every host is allowed. */
+/** Refuses texts without a host name. An empty environment variable, for example, must not allow every host. */
 function checkHosts(fields: unknown, at: string, problems: string[]): void {
   if (typeof fields !== 'object' || fields === null) return;
   const { allowedHostnames } = fields as Fields;
@@ -172,12 +185,12 @@ function checkHosts(fields: unknown, at: string, problems: string[]): void {
   if (blank !== undefined) problems.push(`${at}.allowedHostnames must name a host in every text, not ${shown(blank)}`);
 }
 
-/** The names in a text of an allowlist. */
+/** The host names in a text of the allowlist. */
 export function hostsOf(text: string): string[] {
   return text.split(/[\s,]+/).filter((name) => name !== '');
 }
 
-/** Options with names of the original, the limits they are, and its defaults. */
+/** Options with names of wsplice: the limits that they set, and the defaults of wsplice. */
 const NAMED_LIMITS = {
   frameSizeLimit: { limit: 'controlBytes', read: readSize, range: SPLICE_RANGES.controlBytes, usual: 5 * 1024 * 1024 },
   writeTimeout: { limit: 'writeTimeoutMs', read: readDuration, range: GATEWAY_RANGES.writeTimeoutMs, usual: 5_000 },

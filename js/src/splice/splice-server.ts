@@ -1,30 +1,32 @@
-/** `createSplice`: a gateway of its own that does nothing but splice. Owns its life; relays nothing: the native side does. */
+/**
+ * `createSplice`: a gateway of its own that only does splice. Owns the life of that gateway. The native side relays the
+ * messages.
+ */
 
 import { binding } from '../addon/binding.js';
-import { Gateway } from '../gateway/gateway.js';
+import { Gateway, type StartOptions } from '../gateway/gateway.js';
 import type { StopOptions } from '../gateway/signals.js';
 import type { Stats } from '../gateway/stats.js';
-import type { StartOptions } from '../options/start-options.js';
 import type { TlsOptions } from '../options/tls.js';
 import { parseSpliceOptions, requiring, type SpliceServerOptions, type SpliceTlsOptions } from './splice-options.js';
 
-/** What `createSplice` resolves to. */
+/** The result of `createSplice`. */
 export interface SpliceServer {
-  /** What was bound, in the order of `bind`: `"127.0.0.1:34567"` with the real port, or `"unix:/path"`. */
+  /** The bound addresses in the order of `bind`: `"127.0.0.1:34567"` with the real port, or `"unix:/path"`. */
   readonly addresses: string[];
   /**
-   * Stops accepting, tells clients and targets (1001), lets what is queued be sent for at most `drain` milliseconds (default
-   * 5,000), closes. Later calls return the first one's promise.
+   * Stops accepting, tells clients and targets (1001), gives queued data at most `drain` milliseconds (default 5,000)
+   * to be sent, and closes the connections. Later calls return the promise of the first one.
    */
   stop(options?: StopOptions): Promise<void>;
-  /** As `stopped` of a server of `start`. */
+  /** The same as `stopped` of a server of `start`. */
   readonly stopped: Promise<void>;
-  /** As `stopOnSignals` of a server of `start`. */
+  /** The same as `stopOnSignals` of a server of `start`. */
   stopOnSignals(options?: StopOptions): void;
-  /** `stop()`, for `await using`. */
+  /** The same as `stop()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
   /**
-   * Takes renewed certificates, as `reloadTls` of a server of `start` does. Sessions that are up stay.
+   * Loads renewed certificates, as `reloadTls` of a server of `start` does. Open sessions stay.
    *
    * @throws {TypeError} (as a rejection) naming what is wrong with `tls`
    * @throws {MillraceError} (as a rejection) ERR_MILLRACE_INVALID_TLS if something cannot be read or used: the old ones stay
@@ -35,11 +37,12 @@ export interface SpliceServer {
 }
 
 /**
- * Starts a splice multiplexer: clients open one WebSocket to it, and through that WebSockets to many servers. No JavaScript runs
- * for what it relays. Resolves when it listens; the process keeps running until it is stopped.
+ * Starts a splice multiplexer: clients open one WebSocket to it, and through that WebSockets to many servers. No
+ * JavaScript runs for relayed messages. Resolves when the server listens. The process keeps running until the server is
+ * stopped.
  *
- * @throws {TypeError} (as a rejection) naming every option that is wrong; nothing was started. One of them: an address that others
- *   can reach, without `allowedHostnames` and without `anyTarget: true`
+ * @throws {TypeError} (as a rejection) naming every option that is wrong; nothing was started. Among others, it names
+ *   an address that other machines can reach if there is neither `allowedHostnames` nor `anyTarget: true`
  * @throws {MillraceError} (as a rejection) ERR_MILLRACE_ADDRESS_IN_USE, ERR_MILLRACE_BIND_FAILED, ERR_MILLRACE_INVALID_TLS,
  *   ERR_MILLRACE_INVALID_OPTION
  * @example

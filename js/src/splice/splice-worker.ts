@@ -1,10 +1,10 @@
-/** Splice in a worker: asks the module's handler whether a client gets the target that it wants. Owns nothing. */
+/** Splice in a worker: asks the module's handler whether a client gets the target that it asks for. Has no state. */
 
 import type { ProtocolEvent, ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
-import type { SpliceAnswer } from '../protocols/splice-protocol.js';
+import type { SpliceAnswer } from '../protocols/splice-listener.js';
 import { EVENT_SPLICE_CONNECT, OPERATION_SPLICE_ANSWER } from '../worker/kinds.generated.js';
 
-/** What is done with the events of splice in a thread. */
+/** Makes the code that handles the events of splice in a thread. */
 export function spliceWorker(host: ProtocolHost): ProtocolWorker {
   return {
     events: { [EVENT_SPLICE_CONNECT]: (event) => connect(host, event) },
@@ -47,7 +47,7 @@ function connect({ module, worker }: ProtocolHost, event: ProtocolEvent): unknow
   return undefined;
 }
 
-/** By their names in lower case. */
+/** The headers by name in lower case. */
 function headersOf(texts: string[]): Record<string, string> {
   const headers: Record<string, string> = {};
   for (let at = 0; at + 1 < texts.length; at += 2)
@@ -55,7 +55,7 @@ function headersOf(texts: string[]): Record<string, string> {
   return headers;
 }
 
-/** As the native side reads it. What a handshake cannot have is refused there. */
+/** An answer in the form of the native side, which refuses what a handshake cannot have. */
 function written(url: unknown, headers: unknown): string {
   if (typeof url !== 'string') throw new TypeError('handleSpliceConnect: url must be a string');
   if (typeof headers !== 'object' || headers === null) {
@@ -68,7 +68,7 @@ function written(url: unknown, headers: unknown): string {
   return texts.join('\0');
 }
 
-/** The number of the call, and the verdict. */
+/** The bytes of the call's number and the verdict. */
 const FIELDS_BYTES = 9;
 const VERDICT_AT = 8;
 

@@ -1,33 +1,33 @@
-/** Durations and sizes as command lines have them, `'5s'` and `'5MB'`. Owns their texts; knows no option. */
+/** Durations and sizes in the notation of command lines, such as `'5s'` and `'5MB'`. Knows no option. */
 
 import { shown } from '../options/fields.js';
-import type { Range } from '../options/limits.js';
+import type { Range } from '../options/limit-values.js';
 
 /**
- * A duration in milliseconds, or such as `'5s'`, `'1m30s'` or `'250ms'`: numbers, with a point if need be, each with one of the
- * units ns, us, ms, s, m and h.
+ * A duration: milliseconds, or a text such as `'5s'`, `'1m30s'`, `'1.5h'` or `'250ms'`. A text consists of decimal
+ * numbers, each with one of the units ns, us, ms, s, m and h.
  */
 export type Duration = number | string;
 
 /**
- * A size in bytes, or such as `'5MB'` or `'512KiB'`: numbers, with a point if need be, each with one of the units B, KB, MB, GB,
- * TB, KiB, MiB, GiB and TiB. All of them are powers of two: 1 KB is 1024 bytes.
+ * A size: bytes, or a text such as `'5MB'` or `'512KiB'`. A text consists of decimal numbers, each with one of the
+ * units B, KB, MB, GB, TB, KiB, MiB, GiB and TiB. All units are powers of two: 1 KB is 1024 bytes.
  */
 export type Size = number | string;
 
-/** The milliseconds of a text, a part of one counted whole; undefined: it is no duration. */
+/** Converts a text to milliseconds, rounded up. Undefined: the text is not a duration. */
 export function millisecondsOf(text: string): number | undefined {
   const nanoseconds = text === '0' ? 0 : sumOf(text, NANOSECONDS);
   return nanoseconds === undefined ? undefined : Math.ceil(nanoseconds / 1e6);
 }
 
-/** The bytes of a text, without a part of one; undefined: it is no size. */
+/** Converts a text to bytes, rounded down. Undefined: the text is not a size. */
 export function bytesOf(text: string): number | undefined {
   const bytes = /^\d{1,15}$/.test(text) ? Number(text) : sumOf(text.toUpperCase(), BYTES);
   return bytes === undefined ? undefined : Math.floor(bytes);
 }
 
-/** Checks a duration. */
+/** Reads an option that is a duration. */
 export function readDuration(value: unknown, at: string, range: Range, problems: string[]): number | undefined {
   return readMeasure(value, millisecondsOf, range, (range) => {
     const most = `${range.least} to ${range.most} milliseconds`;
@@ -35,7 +35,7 @@ export function readDuration(value: unknown, at: string, range: Range, problems:
   });
 }
 
-/** Checks a size. */
+/** Reads an option that is a size. */
 export function readSize(value: unknown, at: string, range: Range, problems: string[]): number | undefined {
   return readMeasure(value, bytesOf, range, (range) => {
     const most = `${range.least} to ${range.most} bytes`;
@@ -58,7 +58,7 @@ function readMeasure(
   return undefined;
 }
 
-/** The sum of numbers with units. */
+/** The sum of the numbers in a text, times their units. */
 function sumOf(text: string, units: ReadonlyMap<string, number>): number | undefined {
   if (text.length === 0 || text.length > LONGEST) return undefined;
   let sum = 0;
@@ -74,7 +74,7 @@ function sumOf(text: string, units: ReadonlyMap<string, number>): number | undef
 
 const LONGEST = 64;
 
-/** Both signs for micro are in use. */
+/** Both signs for micro are accepted. */
 const NANOSECONDS: ReadonlyMap<string, number> = new Map([
   ['ns', 1],
   ['us', 1e3],

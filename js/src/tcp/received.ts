@@ -1,35 +1,36 @@
 /**
- * What has come on a connection and is not taken yet. It is kept as bytes until somebody asks for text: so each of them is taken
- * once, and a character whose bytes come in pieces is one character. Knows no connection.
+ * The data that a connection has received and the application has not taken yet. It is kept as bytes until the
+ * application asks for text, so that each byte is taken once and a character may arrive in several pieces. Does not
+ * know connections.
  */
 
 /** See the module. */
 export class Received {
   #text = '';
-  /** What has come behind the text. */
+  /** Bytes that were received after the text. */
   #chunks: Buffer[] = [];
   #chunkBytes = 0;
   #hasEnded = false;
 
-  /** What is not taken: characters (UTF-16 units) of what was made text, bytes of the rest. */
+  /** The amount of data that was not taken: UTF-16 units of text, and bytes of the rest. */
   get size(): number {
     return this.#text.length + this.#chunkBytes;
   }
 
-  /** More has come, in a view that others may use again. */
+  /** Adds received data. Its memory is a view that may be used again. */
   push(data: Buffer): void {
-    // a small part would keep all that it is a part of
+    // copy a small view, which would otherwise keep the whole memory alive
     const chunk = data.length * 2 < data.buffer.byteLength ? Buffer.from(data) : data;
     this.#chunks.push(chunk);
     this.#chunkBytes += chunk.length;
   }
 
-  /** Nothing more comes: what is left of a character is none. */
+  /** The input has ended: an incomplete character becomes U+FFFD. */
   end(): void {
     this.#hasEnded = true;
   }
 
-  /** All of it as text, but for the beginning of a character whose rest may still come. */
+  /** All data as text, except an incomplete character at the end. */
   get text(): string {
     if (this.#chunkBytes > 0) {
       const bytes = this.bytes;
@@ -41,12 +42,12 @@ export class Received {
   }
 
   set text(text: string) {
-    // what was not made text yet is replaced, too
+    // bytes that are not text yet are replaced, too
     if (this.#chunkBytes > 0) void this.text;
     this.#text = text;
   }
 
-  /** What was not made text. */
+  /** The bytes that were not converted to text. */
   get bytes(): Buffer {
     const [first = NOTHING] = this.#chunks;
     if (this.#chunks.length < 2) return first;
@@ -60,7 +61,9 @@ export class Received {
     this.#chunkBytes = bytes.length;
   }
 
-  /** Takes so many characters from the front, one more where that would cut one; null: there are none. */
+  /**
+   * Takes up to so many UTF-16 units from the front, one more if that would split a character. Null: there is no text.
+   */
   takeText(most: number): string | null {
     const { text } = this;
     if (text.length === 0) return null;
@@ -69,7 +72,7 @@ export class Received {
     return text.slice(0, end);
   }
 
-  /** Takes so many bytes from the front; null: there are none. */
+  /** Takes up to so many bytes from the front. Null: there are none. */
   takeBytes(most: number): Buffer | null {
     const { bytes } = this;
     if (bytes.length === 0) return null;
@@ -80,22 +83,22 @@ export class Received {
 
 const NOTHING = Buffer.alloc(0);
 
-/** Whether a UTF-16 unit is the first half of a character. */
+/** Whether a UTF-16 unit is the first half of a surrogate pair. */
 function isLead(unit: number): boolean {
   return (unit & 0xfc00) === 0xd800;
 }
 
-/** How many bytes at the end begin a character in UTF-8 whose rest is missing. */
+/** How many bytes at the end are the beginning of an incomplete UTF-8 character. */
 function unfinished(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] as number;
-    // the first byte of a character says how long it is, the others look all alike
+    // only the first byte of a character tells its length
     if ((byte & 0xc0) !== 0x80) return lengthBy(byte) > back ? back : 0;
   }
   return 0;
 }
 
-/** Bytes of a character that begins with this one; 1 where none does. */
+/** The length of a character with this first byte. 1 if no character begins with it. */
 function lengthBy(byte: number): number {
   if (byte < 0xc2 || byte > 0xf4) return 1;
   if (byte < 0xe0) return 2;

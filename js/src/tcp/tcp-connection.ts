@@ -1,26 +1,29 @@
-/** One connection of a TCP server. Owns what came and what was written; calls nobody but its server. */
+/** One connection of a TCP server. Owns received and written data. Calls only its server. */
 
 import { MillraceError } from '../errors.js';
 import { shown } from '../options/fields.js';
 import type { PeerInfo } from '../worker/peer.js';
 import { Received } from './received.js';
+import type { Link } from './tcp-link.js';
 import { checkData, checkMax, type ServerPlan } from './tcp-options.js';
 import { Outgoing } from './tcp-outgoing.js';
-import type { Link } from './tcp-worker.js';
 
-/** What a connection tells its server. */
+/** The server of a connection. */
 export interface Keeper {
-  /** Calls a callback, if there is one. */
+  /** Calls a callback, if it is set. */
   call(callback: 'onConnection' | 'onData' | 'onEnd' | 'onDrain', connection: TCPConnection): void;
-  /** Something of its callbacks failed. */
+  /** Reports that a callback of the connection failed. */
   failed(error: unknown, connection: TCPConnection): void;
-  /** It has ended. */
+  /** Reports that the connection has ended. */
   gone(connection: TCPConnection): void;
 }
 
 /** A connection of a client to a {@link TCPServer}. */
 export class TCPConnection {
-  /** Its id: a number that no other connection to this thread's servers has or gets. It is no descriptor of the system. */
+  /**
+   * The connection's id: a number that no other connection to this thread's servers has or will get. It is not a
+   * descriptor of the system.
+   */
   readonly fd: number;
   /** The address of the client. */
   readonly remoteAddr: string;
@@ -32,11 +35,11 @@ export class TCPConnection {
   readonly #received = new Received();
   readonly #outgoing: Outgoing;
   #state: 'open' | 'closing' | 'closed' = 'open';
-  /** It is not read, because too much waits to be taken. */
+  /** Whether it is not read, because too much data waits to be taken. */
   #isHeld = false;
-  /** The client has sent its last byte. */
+  /** Whether the client has sent its last byte. */
   #hasEnded = false;
-  /** Promises of callbacks that are not settled. */
+  /** Promises of callbacks that are pending. */
   #pending = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -51,22 +54,23 @@ export class TCPConnection {
     this.#outgoing = new Outgoing(link.worker, link.socketId, plan.writeLimit, () => this.#tellOfRoom());
   }
 
-  /** Whether it is closed, or will be as soon as all that was written has left. */
+  /** Whether the connection is closed, or will be as soon as everything written has been sent. */
   get closed(): boolean {
     return this.#state !== 'open';
   }
 
   /**
-   * What has come and was not taken, as text: assign what is left of it. A character that came only in part is not in it before
-   * its rest has come; bytes that are no UTF-8 are U+FFFD. What this makes text is no longer in `bytes`.
+   * The received data that was not taken, as text. Assign what you leave of it. An incomplete character at the end is
+   * not in it until its rest arrives. Bytes that are not UTF-8 become U+FFFD. Data that was read here as text is no
+   * longer in `bytes`.
    *
-   * @throws {TypeError} if something else than a string is assigned
+   * @throws {TypeError} if another value than a string is assigned
    */
   get buffer(): string {
     return this.#received.text;
   }
 
-  /** Keeps this in the place of what has come, as text. */
+  /** Replaces the received data by this text. */
   set buffer(text: string) {
     if (typeof text !== 'string') throw new TypeError(`property 'buffer' must be a string, not ${shown(text)}`);
     this.#received.text = text;
@@ -74,16 +78,16 @@ export class TCPConnection {
   }
 
   /**
-   * The same as bytes, for protocols that are no text: assign what is left of it. What was made text before, by `buffer` or
-   * `read`, is not in it.
+   * The received data that was not taken, as bytes, for binary protocols. Assign what you leave of it. Data that was
+   * read before as text, by `buffer` or `read`, is not in it.
    *
-   * @throws {TypeError} if something else than bytes is assigned
+   * @throws {TypeError} if another value than bytes is assigned
    */
   get bytes(): Buffer {
     return this.#received.bytes;
   }
 
-  /** Keeps this in the place of what has come, as bytes. */
+  /** Replaces the received data by these bytes. */
   set bytes(bytes: Uint8Array) {
     if (!(bytes instanceof Uint8Array)) {
       throw new TypeError(`property 'bytes' must be a Uint8Array, not ${shown(bytes)}`);
@@ -95,10 +99,10 @@ export class TCPConnection {
   }
 
   /**
-   * Takes text from the front of `buffer`; null: there is none.
+   * Takes text from the front of `buffer`. Null: there is none.
    *
-   * @param max characters at most (UTF-16 units; one more where that would cut one). Default 8192
-   * @throws {TypeError} if `max` is no whole number of 1 or more
+   * @param max the most characters to take, in UTF-16 units; one more if that would split a character. Default 8192
+   * @throws {TypeError} if `max` is not a whole number of at least 1
    */
   read(max = 8192): string | null {
     checkMax(max);
@@ -108,10 +112,10 @@ export class TCPConnection {
   }
 
   /**
-   * Takes bytes from the front of `bytes`; null: there are none.
+   * Takes bytes from the front of `bytes`. Null: there are none.
    *
-   * @param max bytes at most. Default 8192
-   * @throws {TypeError} if `max` is no whole number of 1 or more
+   * @param max the most bytes to take. Default 8192
+   * @throws {TypeError} if `max` is not a whole number of at least 1
    */
   readBytes(max = 8192): Buffer | null {
     checkMax(max);
@@ -121,9 +125,9 @@ export class TCPConnection {
   }
 
   /**
-   * Sends bytes, or a text as UTF-8. Never waits: it takes what there is room for and returns how many bytes that were. Less than
-   * was given, or 0: the rest is to be written again once `onDrain` is called. -1: the connection is closed. Of a text it takes
-   * whole characters: `Buffer.from(text).subarray(taken)` is its rest.
+   * Sends bytes, or a text as UTF-8. Never waits: it takes as much as there is room for and returns that number of
+   * bytes. If it returns less than was given, write the rest again when `onDrain` is called. -1: the connection is
+   * closed. Of a text it takes whole characters; the rest is `Buffer.from(text).subarray(taken)`.
    *
    * @throws {TypeError} if `data` is neither a string, an ArrayBuffer nor a view of one
    */
@@ -135,8 +139,8 @@ export class TCPConnection {
   }
 
   /**
-   * Ends it as soon as all that was written has left; what still comes counts no more. `onClose` follows. False: it was closed
-   * already.
+   * Closes the connection as soon as everything written has been sent. Data that still arrives is ignored. `onClose`
+   * follows. Returns false if it was closed already.
    */
   close(): boolean {
     if (this.#state !== 'open') return false;
@@ -148,9 +152,9 @@ export class TCPConnection {
     return true;
   }
 
-  // What its server and the native side tell.
+  // What the server and the native side report.
 
-  /** @internal It is there. */
+  /** @internal The connection is open. */
   opened(): void {
     this.#keeper.call('onConnection', this);
   }
@@ -173,7 +177,7 @@ export class TCPConnection {
     this.#closeWhenDone();
   }
 
-  /** @internal What was asked about has left. */
+  /** @internal The bytes of the last note have been sent. */
   written(): void {
     const hasRoom = this.#outgoing.noted();
     if (this.#hasEnded) this.#restartTimer();
@@ -185,13 +189,13 @@ export class TCPConnection {
     this.#pending += 1;
   }
 
-  /** @internal It is settled. */
+  /** @internal A promise of a callback is settled. */
   settles(): void {
     this.#pending -= 1;
     this.#closeWhenDone();
   }
 
-  /** @internal Its socket is gone. */
+  /** @internal The socket is closed. */
   gone(): void {
     this.#state = 'closed';
     clearTimeout(this.#timer);
@@ -208,12 +212,14 @@ export class TCPConnection {
     this.#closeWhenDone();
   }
 
-  /** The client has sent its last byte: it is answered when no callback has anything to do and nothing is left to be written. */
+  /**
+   * Closes a connection whose client has sent its last byte, when no callback is pending and nothing is left to write.
+   */
   #closeWhenDone(): void {
     if (this.#hasEnded && this.#pending === 0 && !this.#outgoing.isShort) this.close();
   }
 
-  /** Has it not read while too much waits to be taken. */
+  /** Stops reading while too much data waits to be taken, and resumes it. */
   #lookAtLimit(): void {
     const isTooMuch = this.#received.size >= this.#plan.bufferLimit;
     if (isTooMuch !== this.#isHeld && this.#state === 'open') this.#hold(isTooMuch);
@@ -227,7 +233,7 @@ export class TCPConnection {
     else worker.release(socketId, ALL_EVENTS, 0);
   }
 
-  /** How long promises may take; a peer that does not read is the native side's affair. */
+  /** Restarts the time limit of pending promises. The native side deals with a peer that does not read. */
   #restartTimer(): void {
     clearTimeout(this.#timer);
     if (this.#state !== 'open') return;
@@ -240,7 +246,7 @@ export class TCPConnection {
   }
 }
 
-/** More events than the native side leaves unhandled, whatever its limit. */
+/** More events than the native side leaves unhandled at any limit. */
 const ALL_EVENTS = 2 ** 30;
 
 /** RFC 6455 7.4.1. */

@@ -1,4 +1,7 @@
-/** The gateway that the TCP servers of the process share, as this thread has it. Owns which server of this thread has a listener. */
+/**
+ * The gateway that the TCP servers of the process share, in this thread. Owns which server of this thread a listener
+ * belongs to.
+ */
 
 import type { MillraceError } from '../errors.js';
 import { OwnGateway } from '../gateway/own-gateway.js';
@@ -6,19 +9,20 @@ import { nothing } from '../log/quiet.js';
 import { print } from '../log/report.js';
 import type { PeerInfo } from '../worker/peer.js';
 import type { TCPConnection } from './tcp-connection.js';
-import { type Link, Streams } from './tcp-worker.js';
+import type { Link } from './tcp-link.js';
+import { Streams } from './tcp-worker.js';
 
-/** A server, as its connections go to it. */
+/** A server, as the owner of its connections. */
 export interface StreamOwner {
-  /** A connection is there. Undefined: nobody wants it. */
+  /** Makes a connection. Undefined: the server does not want it. */
   came(peer: PeerInfo, link: Link): TCPConnection | undefined;
-  /** Something failed on the native side. False: nobody wants to know. */
+  /** Reports an error of the native side. False: the server has no handler for it. */
   fails(error: MillraceError): boolean;
 }
 
-/** See the module. One for each thread, made when it is needed. */
+/** See the module. Each thread has one, created on demand. */
 export class Shared extends OwnGateway<StreamOwner> {
-  /** That of this thread. */
+  /** The one of this thread. */
   static get(): Shared {
     ofThisThread ??= new Shared();
     return ofThisThread;
@@ -30,7 +34,7 @@ export class Shared extends OwnGateway<StreamOwner> {
     this.startWith({
       handlers: {
         handleBinaryMessage: (data, socketId) => streams.find(socketId)?.received(data as Buffer),
-        // the native side wakes this thread for ends that somebody handles
+        // with this handler, the native side wakes the thread when a connection ends
         handleClose: nothing,
         handleEnd: (socketId) => streams.find(socketId)?.inputEnded(),
       },
@@ -39,7 +43,7 @@ export class Shared extends OwnGateway<StreamOwner> {
     });
   }
 
-  /** What failed is no connection's: each server of this thread may be concerned. */
+  /** Reports an error that belongs to no connection to every server of this thread. */
   #fails(error: MillraceError): void {
     const told = [...this.owners.values()].filter((owner) => owner.fails(error));
     if (told.length === 0) print(error);
@@ -47,8 +51,8 @@ export class Shared extends OwnGateway<StreamOwner> {
 }
 
 /**
- * Bytes of a connection that are read while its callbacks have not seen what came before; the last read of 64 KiB may go beyond.
- * As much may come while the native side is told that a connection has enough.
+ * Bytes of a connection that are read before its callbacks have seen earlier data; the last read, of 64 KiB, may exceed
+ * this. As much may arrive while the native side is told to stop reading.
  */
 const ON_ITS_WAY = 128 * 1024;
 

@@ -1,4 +1,4 @@
-/** What a TCP server is given: the types, and the checks, which name what is wrong. Opens nothing. */
+/** The options and arguments of a TCP server: types and checks. Opens no socket. */
 
 import { NOTHING, readFlag, readNumber, readObject, shown } from '../options/fields.js';
 import type { Bytes } from './tcp-outgoing.js';
@@ -6,21 +6,25 @@ import type { Bytes } from './tcp-outgoing.js';
 /** Options of `createServer`. */
 export interface TCPServerOptions {
   /**
-   * What may wait to be taken of a connection: characters (UTF-16 units) of its `buffer` and bytes of its `bytes`, together. When
-   * met: the connection is not read until something is taken; what is on its way then, up to 384 KiB, still comes. Default 1 MiB.
+   * How much received data of a connection may wait to be taken: UTF-16 units of its `buffer` plus bytes of its
+   * `bytes`. When the limit is reached, the connection is not read until data is taken; up to 384 KiB that are already
+   * on the way still arrive. Default 1 MiB.
    */
   bufferLimit?: number;
   /**
-   * Bytes that may wait to leave a connection. When met: `write` takes only what there is room for, and `onDrain` is called when
-   * half of it is free. Default 256 KiB.
+   * How many written bytes of a connection may wait to be sent. When the limit is reached, `write` takes only as much
+   * as there is room for, and `onDrain` is called when half of the room is free. Default 256 KiB.
    */
   writeLimit?: number;
   /**
-   * Milliseconds that promises of callbacks may take once the client has sent its last byte, counted anew with all that leaves.
-   * When met: `onError` is called, and the connection is closed. Default 30,000.
+   * How many milliseconds promises of callbacks may take after the client has sent its last byte. The time starts again
+   * whenever data is sent. When it is over, `onError` is called, and the connection is closed. Default 30,000.
    */
   endTimeoutMs?: number;
-  /** Whether other processes may listen on the same port, if they ask for it, too. Not on Windows. Default false. */
+  /**
+   * Whether other processes that also set this option may listen on the same port. Not available on Windows. Default
+   * false.
+   */
   reusePort?: boolean;
 }
 
@@ -61,7 +65,7 @@ export function checkListen(port: unknown, host: unknown): void {
   refuse(problems);
 }
 
-/** @throws {TypeError} naming each that is not one */
+/** @throws {TypeError} naming each callback that is not a function */
 export function checkCallbacks(callbacks: Readonly<Record<string, unknown>>): void {
   const problems = Object.entries(callbacks)
     .filter(([, callback]) => callback !== null && callback !== undefined && typeof callback !== 'function')
@@ -69,14 +73,14 @@ export function checkCallbacks(callbacks: Readonly<Record<string, unknown>>): vo
   refuse(problems);
 }
 
-/** @throws {TypeError} if it is no number of things to take */
+/** @throws {TypeError} if it is not a valid maximum */
 export function checkMax(max: unknown): void {
   const problems: string[] = [];
   readNumber(max, "argument 'max'", { least: 1, most: Number.MAX_SAFE_INTEGER }, problems);
   refuse(problems);
 }
 
-/** @throws {TypeError} if it cannot be written */
+/** @throws {TypeError} if it is not data that can be written */
 export function checkData(data: unknown): asserts data is string | Bytes {
   if (typeof data === 'string' || ArrayBuffer.isView(data) || data instanceof ArrayBuffer) return;
   throw new TypeError(`argument 'data' must be a string, an ArrayBuffer or a view of one, not ${shown(data)}`);

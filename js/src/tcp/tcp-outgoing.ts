@@ -1,29 +1,29 @@
 /**
- * What was written on a connection and has not left: at most so much, so that a peer that does not read holds up whoever writes.
- * The native side is asked by notes when something has left, one at a time. Owns the count, no bytes.
+ * Counts the bytes that were written on a connection and not sent yet, and limits them, so that a slow peer holds up
+ * its writers. It asks the native side, by one note at a time, when bytes have been sent. Holds no bytes.
  */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { OPERATION_TCP_CLOSE, OPERATION_TCP_WRITE } from '../worker/kinds.generated.js';
 
-/** What can be written. */
+/** Binary data that can be written. */
 export type Bytes = ArrayBuffer | ArrayBufferView;
 
 /** See the module. */
 export class Outgoing {
   readonly #worker: NativeWorker;
   readonly #socketId: number;
-  /** Bytes that may wait. */
+  /** The most bytes that may wait. */
   readonly #most: number;
   /** Bytes that wait, as far as is known. */
   #waiting = 0;
-  /** Those of them that a note under way is about; 0: none is. */
+  /** The bytes among these that a pending note covers. 0: no note is pending. */
   #noted = 0;
   #isShort = false;
 
   readonly #whenRoom: () => void;
 
-  /** `whenRoom` is called where the I/O thread had too much to do, and may have no longer. */
+  /** `whenRoom` is called when the I/O thread, which had too much to do, may have room again. */
   constructor(worker: NativeWorker, socketId: number, most: number, whenRoom: () => void) {
     this.#worker = worker;
     this.#socketId = socketId;
@@ -31,22 +31,22 @@ export class Outgoing {
     this.#whenRoom = whenRoom;
   }
 
-  /** Whether less was taken than was given, and nobody was told of room since. */
+  /** Whether a write took less than it was given and the writer was not told of room since. */
   get isShort(): boolean {
     return this.#isShort;
   }
 
-  /** Takes as much of a text as there is room for, no part of a character; returns its bytes. */
+  /** Takes as much of a text as there is room for, in whole characters. Returns the bytes. */
   writeText(text: string): number {
     const room = this.#most - this.#waiting;
-    // no character has more than three bytes for each of its units
+    // a character has at most three bytes for each of its UTF-16 units
     if (text.length * 3 <= room) return this.#take(text, Buffer.byteLength(text), true);
     const bytes = Buffer.allocUnsafe(Math.min(room, text.length * 3));
     const { read, written } = ENCODER.encodeInto(text, bytes);
     return this.#take(bytes.subarray(0, written), written, read === text.length);
   }
 
-  /** Takes as many bytes as there is room for; returns how many. */
+  /** Takes as many bytes as there is room for. Returns their number. */
   writeBytes(data: Bytes): number {
     const length = Math.min(data.byteLength, this.#most - this.#waiting);
     return this.#take(part(data, length), length, length === data.byteLength);
@@ -67,7 +67,7 @@ export class Outgoing {
     return bytes;
   }
 
-  /** What the note was about has left. Whether there is room again, of which nobody was told. */
+  /** The bytes of the note have been sent. Returns whether the writer is to be told of room. */
   noted(): boolean {
     this.#waiting -= this.#noted;
     this.#noted = 0;
@@ -75,7 +75,7 @@ export class Outgoing {
     return this.takeRoom();
   }
 
-  /** Whether there is room again, of which nobody was told: whoever asks is told. */
+  /** Returns whether the writer is to be told of room. The caller then tells it. */
   takeRoom(): boolean {
     if (!this.#isShort || this.#waiting > this.#most / 2) return false;
     this.#isShort = false;
@@ -87,13 +87,13 @@ export class Outgoing {
     else setTimeout(() => this.#ask(), AGAIN_MS);
   }
 
-  /** Ends the connection when all has left; false: it cannot be said now. */
+  /** Closes the connection when everything has been sent. False: the native side cannot take the instruction now. */
   close(): boolean {
     return this.#worker.tell(this.#socketId, OPERATION_TCP_CLOSE, NO_FIELDS);
   }
 }
 
-/** The first bytes of something, not copied. */
+/** The first bytes of binary data, without a copy. */
 function part(data: Bytes, length: number): Uint8Array {
   return ArrayBuffer.isView(data)
     ? new Uint8Array(data.buffer, data.byteOffset, length)
@@ -104,8 +104,8 @@ const ENCODER = new TextEncoder();
 const NO_FIELDS = new Uint8Array(0);
 const NOTE = Uint8Array.of(1);
 
-/** Which part of what may wait is enough for a note. */
+/** The part of the limit that is enough for a note. */
 const ENOUGH = 1 / 4;
 
-/** Time until what the I/O thread had no room for is tried again. */
+/** Time until a refused instruction is tried again, in milliseconds. */
 const AGAIN_MS = 10;

@@ -1,4 +1,4 @@
-/** A TCP server with callbacks: where it listens, whom it calls, and its connections. Owns no gateway. */
+/** A TCP server with callbacks: its listener, its callbacks and its connections. Owns no gateway. */
 
 import type { AddressInfo } from 'node:net';
 
@@ -10,11 +10,11 @@ import { type Keeper, TCPConnection } from './tcp-connection.js';
 import { Shared, type StreamOwner } from './tcp-gateway.js';
 import { checkCallbacks, checkListen, parseServer, type ServerPlan, type TCPServerOptions } from './tcp-options.js';
 
-/** What a server calls for a connection. `this` is the server. A promise that it returns is not waited for by other callbacks. */
+/** A callback for a connection. `this` is the server. Other callbacks do not wait for a promise that it returns. */
 export type TCPCallback = (this: TCPServer, connection: TCPConnection) => void | Promise<void>;
 
 /**
- * Makes a server, which does not listen yet.
+ * Creates a server, which does not listen yet.
  *
  * @throws {TypeError} naming what is wrong with the options
  * @example
@@ -30,24 +30,29 @@ export function createServer(options?: TCPServerOptions): TCPServer {
   return new TCPServer(parseServer(options));
 }
 
-/** See {@link createServer}. Its callbacks are properties, null at first, and may be changed at any time. */
+/** See {@link createServer}. The callbacks are properties, initially null, and may be changed at any time. */
 export class TCPServer {
-  /** Somebody has connected. */
+  /** Called when a client has connected. */
   onConnection: TCPCallback | null = null;
-  /** Something has come, which is in the connection's `buffer`. */
+  /** Called when data has arrived. It is in the connection's `buffer`. */
   onData: TCPCallback | null = null;
   /**
-   * The client has sent its last byte; called once, behind all data. The connection is closed when this has returned, its promise
-   * and those of earlier callbacks are settled, and what was written has left: also what `onDrain` writes, if less was taken.
+   * Called once, after all data, when the client has sent its last byte. The connection is closed when this callback
+   * has returned, its promise and those of earlier callbacks are settled, and everything written has been sent,
+   * including what `onDrain` writes.
    */
   onEnd: TCPCallback | null = null;
-  /** There is room again, after a `write` that took less than it was given. */
+  /** Called when there is room again after a `write` that took less than it was given. */
   onDrain: TCPCallback | null = null;
-  /** A connection has ended, for whatever reason. Called once for each that `onConnection` was called for, after all else. */
+  /**
+   * Called when a connection has ended, for whatever reason: once for each `onConnection`, and after all other
+   * callbacks.
+   */
   onClose: TCPCallback | null = null;
   /**
-   * A callback threw, or its promise was rejected: the connection is being closed. Also what failed of no connection, for example
-   * because descriptors ran out. Without it errors are printed to the standard error output.
+   * Called when a callback threw or its promise was rejected, after which the connection is closed. Also called with
+   * errors that belong to no connection, for example when descriptors ran out. If it is null, errors are printed to the
+   * standard error output.
    */
   onError: ((this: TCPServer, error: Error, connection?: TCPConnection) => void) | null = null;
   /** The connections that have not ended, by their `fd`. */
@@ -65,29 +70,29 @@ export class TCPServer {
     this.#plan = plan;
   }
 
-  /** Whether it listens. */
+  /** Whether the server listens. */
   get listening(): boolean {
     return this.#state === 'listening';
   }
 
-  /** The port that it listens on; 0 where it does not. */
+  /** The port that the server listens on. 0 if it does not listen. */
   get port(): number {
     return this.#listener?.address.port ?? 0;
   }
 
-  /** What it listens on; null: it does not. */
+  /** The address that the server listens on. Null if it does not listen. */
   address(): AddressInfo | null {
     return this.#listener === undefined ? null : { ...this.#listener.address };
   }
 
   /**
-   * Listens, and resolves when it does. Does not block.
+   * Listens. Resolves when the server listens.
    *
-   * @param port 0 picks a free one: see `port`
-   * @param host default `'0.0.0.0'`, every interface of IPv4; `'::'` is every one of both
+   * @param port the port; 0 picks a free one, which is then in `port`
+   * @param host default `'0.0.0.0'`, every IPv4 interface; `'::'` is every interface of IPv4 and IPv6
    * @throws {TypeError} naming what is wrong with the arguments or the callbacks
-   * @throws (as a rejection) MillraceError ERR_MILLRACE_LISTENING, ERR_MILLRACE_ADDRESS_IN_USE, ERR_MILLRACE_BIND_FAILED, or why
-   *   the host has no address
+   * @throws (as a rejection) MillraceError ERR_MILLRACE_LISTENING, ERR_MILLRACE_ADDRESS_IN_USE,
+   *   ERR_MILLRACE_BIND_FAILED, or the error because of which the host has no address
    */
   listen(port: number, host = '0.0.0.0'): Promise<this> {
     checkListen(port, host);
@@ -99,7 +104,7 @@ export class TCPServer {
     this.#state = 'starting';
     const listening = this.#listen(port, host);
     this.#starting = listening.catch(nothing);
-    // another promise: if nobody waits for it, its failure is still told
+    // another promise, so that its rejection is reported if nothing waits for it
     return listening.then((server) => server);
   }
 
@@ -121,9 +126,9 @@ export class TCPServer {
   }
 
   /**
-   * Closes a connection, as its own `close` does.
+   * Closes a connection, as its method `close` does.
    *
-   * @throws {TypeError} if it is none
+   * @throws {TypeError} if the argument is not a connection
    */
   closeConnection(connection: TCPConnection): boolean {
     if (!(connection instanceof TCPConnection)) {
@@ -133,8 +138,9 @@ export class TCPServer {
   }
 
   /**
-   * Stops listening and closes all connections, each behind what was written on it; those that have not ended after five seconds
-   * are cut. Resolves when the last `onClose` was called. Does nothing where it does not listen; where it is about to, it does first.
+   * Stops listening and closes all connections, each after everything written on it has been sent. Connections that
+   * have not ended after five seconds are cut. Resolves after the last `onClose`. Does nothing if the server does not
+   * listen; if it is about to listen, it waits for that first.
    */
   close(): Promise<void> {
     if (this.#state === 'listening') this.#closing = this.#close();
@@ -144,7 +150,7 @@ export class TCPServer {
     return this.#closing;
   }
 
-  /** `close()`, for `await using`. */
+  /** The same as `close()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
@@ -164,7 +170,7 @@ export class TCPServer {
     });
     await Promise.race([empty, late]);
     clearTimeout(timer);
-    // what is left is cut; its end is told like any other
+    // this cuts the remaining connections, whose end is reported like any other
     await this.#shared.stop(id);
     await empty;
     await this.#shared.leave();
@@ -173,10 +179,10 @@ export class TCPServer {
     this.#state = 'idle';
   }
 
-  /** What the thread's gateway tells it. */
+  /** What the thread's gateway reports. */
   readonly #owner: StreamOwner = {
     came: (peer, link) => {
-      // it is cut with the listener
+      // the connection is cut together with the listener
       if (this.#state !== 'listening') return undefined;
       const connection = new TCPConnection(link, peer, this.#plan, this.#keeper);
       this.connections.set(connection.fd, connection);
@@ -189,7 +195,7 @@ export class TCPServer {
     },
   };
 
-  /** What its connections tell it. */
+  /** What the connections report. */
   readonly #keeper: Keeper = {
     call: (callback, connection) => this.#call(callback, connection),
     failed: (error, connection) => this.#failed(error, connection),
@@ -236,12 +242,12 @@ function printed(what: string, cause: unknown): void {
   print(new MillraceError('ERR_MILLRACE_HANDLER_FAILED', `${what}: ${readable(cause)}`, { cause }));
 }
 
-/** How its listener is, beside the address. */
+/** The options of its listener, without the address. */
 const CONFIG = {
   protocol: 'tcp',
   options: { framing: 'none', asStream: true },
   backlog: 1024,
 };
 
-/** Time that connections have to end when their server is closed. */
+/** Time for connections to end after their server was closed, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 5_000;

@@ -1,19 +1,13 @@
-/** Streams of raw TCP in the thread that has them: their sockets' events. Owns which connection a socket is. */
+/** The events of raw TCP streams in their thread. Owns which connection a socket is. */
 
-import type { NativeGateway, NativeWorker } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import type { ProtocolEvent, ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
 import { EVENT_TCP_OPENED, EVENT_TCP_WRITTEN } from '../worker/kinds.generated.js';
 import { type PeerInfo, readOpened } from '../worker/peer.js';
 import type { TCPConnection } from './tcp-connection.js';
+import type { Link } from './tcp-link.js';
 
-/** What a connection needs of the native side. */
-export interface Link {
-  readonly worker: NativeWorker;
-  readonly gateway: NativeGateway;
-  readonly socketId: number;
-}
-
-/** Makes the connection of a socket that is there, by the terms of the listener with this id. */
+/** Makes the connection of an open socket. `terms` is the id of its listener. */
 export type Opener = (terms: number, peer: PeerInfo, link: Link) => TCPConnection | undefined;
 
 /** The sockets of one gateway. */
@@ -25,7 +19,7 @@ export class Streams {
     this.#open = open;
   }
 
-  /** The streams of this gateway are these. */
+  /** Makes the streams of a gateway. */
   static of(gateway: NativeGateway, open: Opener): Streams {
     const streams = new Streams(open);
     ALL.set(gateway, streams);
@@ -40,7 +34,7 @@ export class Streams {
     const { terms, peer } = readOpened(fields);
     const link = { worker: host.worker, gateway: host.gateway, socketId };
     const connection = this.#open(terms, peer, link);
-    // its listener was stopped meanwhile, and it ends
+    // its listener has been stopped, and it ends with that
     if (connection === undefined) return;
     this.#connections.set(socketId, connection);
     connection.opened();
@@ -55,7 +49,10 @@ export class Streams {
 
 const ALL = new WeakMap<NativeGateway, Streams>();
 
-/** What is done with the events of streams in a thread; only those of a gateway with servers of this thread have any. */
+/**
+ * Makes the code that handles the events of streams in a thread. Only a gateway with servers of this thread has such
+ * events.
+ */
 export function tcpWorker(host: ProtocolHost): ProtocolWorker {
   const streams = ALL.get(host.gateway);
   return {

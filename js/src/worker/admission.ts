@@ -1,17 +1,17 @@
-/** `handleOpen`: the request it is shown and what its answers mean. Talks to no connection. */
+/** The request that `handleOpen` gets, and the meaning of its answers. Sends nothing to a connection. */
 
 import type { Data } from '../gateway/target.js';
 import { readable } from '../log/report.js';
-import type { ClientCertificate, OpenRequest, Transport } from './module.js';
+import type { ClientCertificate, OpenRequest, Transport } from './open-request.js';
 import type { Opening } from './record.js';
 import { NO_TOKEN, type StoredToken, storedToken } from './token.js';
 
-/** A checked answer. Headers are names and values in turn. */
+/** A checked answer. `headers` holds names and values, alternating. */
 export type Answer =
   | { accepted: true; protocol: string | undefined; token: StoredToken; headers: string[] }
   | { accepted: false; status: number; headers: string[]; body: Data | undefined };
 
-/** The answer to a plain acceptance. */
+/** The answer that accepts a connection without anything else. */
 export const WELCOME: Answer = {
   accepted: true,
   protocol: undefined,
@@ -19,10 +19,10 @@ export const WELCOME: Answer = {
   headers: [],
 };
 
-/** The answer where `handleOpen` returned `false`. */
+/** The answer if `handleOpen` returned `false`. */
 export const REFUSED: Answer = { accepted: false, status: 403, headers: [], body: 'Connection rejected' };
 
-/** The answer where `handleOpen` failed. */
+/** The answer if `handleOpen` failed. */
 export const FAILED: Answer = {
   accepted: false,
   status: 500,
@@ -30,7 +30,7 @@ export const FAILED: Answer = {
   body: 'Internal server error (open handler)',
 };
 
-/** A request, as `handleOpen` sees it. */
+/** The request in the form that `handleOpen` gets. */
 export class Request implements OpenRequest {
   readonly url: string;
   readonly headers: Record<string, string>;
@@ -71,7 +71,7 @@ export class Request implements OpenRequest {
 }
 
 /**
- * What `handleOpen` meant.
+ * Reads what `handleOpen` returned.
  *
  * @throws {TypeError} if the answer is a rejection or acceptance that cannot be sent
  */
@@ -114,7 +114,7 @@ function readHeaders(value: unknown): string[] {
   }
   const headers: string[] = [];
   for (const [name, content] of Object.entries(value)) {
-    if (!TOKEN.test(name)) throw new TypeError(`handleOpen: ${JSON.stringify(name)} is no header name`);
+    if (!TOKEN.test(name)) throw new TypeError(`handleOpen: ${JSON.stringify(name)} is not a valid header name`);
     for (const one of Array.isArray(content) ? content : [content]) {
       if (typeof one !== 'string' || !FIELD_VALUE.test(one)) {
         throw new TypeError(`handleOpen: header '${name}' must be printable text, not ${readable(one)}`);

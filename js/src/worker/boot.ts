@@ -1,7 +1,7 @@
 /**
- * A worker on this thread, from what the thread was started with to its end. In a bundle there may be two copies of this code in
- * one thread: the one that the thread was started with, and one that the bundle of the worker module has. Owns which of them
- * runs the worker.
+ * Runs a worker on this thread, from its start to its end. In a bundle, one thread may have two copies of this code:
+ * the copy that the thread was started with, and the copy in the bundle of the worker module. This file decides which
+ * of them runs the worker.
  */
 
 import type { MessagePort } from 'node:worker_threads';
@@ -16,7 +16,7 @@ import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 
 type Boot = (data: WorkerData, port: MessagePort) => Promise<void>;
 
-/** Runs the worker: resolves when it takes connections. */
+/** Runs the worker. Resolves when it takes connections. */
 async function boot({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData, port: MessagePort): Promise<void> {
   const post = (message: FromWorker): void => port.postMessage(message);
   const report = (error: MillraceError): void => {
@@ -30,7 +30,7 @@ async function boot({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData, 
     const { installLightResponse }: typeof import('./fetch/light-response.js') = require('./fetch/light-response.js');
     installLightResponse();
   }
-  // a handler may end its thread: what it sent before still goes out
+  // a handler may end its thread: send what it has sent so far
   process.once('exit', () => gateway.flushReplies());
   const host = await Host.start({ native, gateway, module, arg, handlerTimeoutMs, report });
   port.on('message', async (message: ToWorker) => {
@@ -42,15 +42,18 @@ async function boot({ gateway: id, module, arg, handlerTimeoutMs }: WorkerData, 
   post({ type: 'ready', worker: host.id });
 }
 
-/** What handlers printed is on its way: in Node.js it goes through the main thread, and is lost with the thread. */
+/**
+ * Resolves when everything that handlers printed is on its way. In Node.js output goes through the main thread, and
+ * what has not left is lost when the thread ends.
+ */
 function written(): Promise<unknown> {
   const streams = [process.stdout, process.stderr];
   return Promise.all(streams.map((stream) => new Promise<void>((resolve) => stream.write('', () => resolve()))));
 }
 
 /**
- * Runs the worker by the copy of this code that the worker module has, if it brings one along: what the module makes, a
- * `Response` of Sockety for instance, is of its classes.
+ * Runs the worker with the worker module's own copy of this code, if it has one. Objects that the module makes, such as
+ * a `Response` of Sockety, are instances of that copy's classes.
  */
 export async function bootWith(data: WorkerData, port: MessagePort): Promise<void> {
   if (!IS_BUNDLED) return boot(data, port);
@@ -61,5 +64,5 @@ export async function bootWith(data: WorkerData, port: MessagePort): Promise<voi
 const COPY = Symbol.for('millrace.boot');
 const copies = globalThis as { [COPY]?: Boot };
 
-// the last copy that is loaded in a worker is the one of the worker module
+// the copy that is loaded last in a worker is the worker module's
 if (ownWorkerData() !== undefined) copies[COPY] = boot;

@@ -1,4 +1,4 @@
-/** The entry of worker threads, as a file of the package or as the text of `embedded.js`. Never loaded by applications. */
+/** The entry of worker threads: a file of the package, or the text in `embedded.js`. Applications never load it. */
 
 import { parentPort } from 'node:worker_threads';
 import { ownWorkerData } from '../addon/runtime.js';
@@ -10,7 +10,8 @@ const port = parentPort;
 const data = ownWorkerData();
 if (port === null || data === undefined) throw new Error('this file is the entry of worker threads');
 
-// what handlers throw is told where its source is: TypeScript, bundles. Loading ours is done, so none of ours is looked up
+// stack traces of handlers name the source, also of TypeScript and bundles. Our own code is loaded by now, so its
+// source maps are not read
 process.setSourceMapsEnabled?.(true);
 
 bootWith(data, port).catch((error: unknown) => {

@@ -1,29 +1,29 @@
-/** What a worker knows of one connection, and the events of it that wait. Owns no behaviour. */
+/** The state of one connection in a worker, and the events that wait for its handlers. Has no behaviour. */
 
 import type { Closing, Opening, SocketEvent } from './record.js';
 
-/** One connection. All have the same shape, whatever happens to them. */
+/** The state of one connection. All instances have the same shape, so that V8 optimises access to them. */
 export class Connection {
   readonly id: number;
-  /** The word that changes with its token. */
+  /** The index of the word that changes with the connection's token. */
   readonly tokenWord: number;
-  /** That word when `token` was read; -1: never. */
+  /** The value of that word when `token` was read. -1: it was never read. */
   tokenSeen = -1;
-  /** Bytes, or the value that was stored. */
+  /** The token: bytes, or the stored value. */
   token: unknown = undefined;
   /** See `TokenHolder`. */
   tokenStamp = '';
-  /** `handleOpen` said yes, or there is none. */
+  /** Whether `handleOpen` has accepted the connection, or the module has no `handleOpen`. */
   accepted = false;
-  /** A handler failed: no more messages. */
+  /** Whether a handler failed. The connection then gets no more messages. */
   failed = false;
-  /** The handler that is pending, after which the next event comes. */
+  /** The pending handler that the next event waits for. */
   run: Run | undefined = undefined;
-  /** Promises of protocols' own code that are pending: only the socket's end waits for them, here. */
+  /** How many promises of protocols' own code are pending. Only the end of the socket waits for these. */
   beside = 0;
-  /** The bytes of their events. */
+  /** The bytes of the events that these promises belong to. */
   besideBytes = 0;
-  /** There are so many of them that the connection is not read. */
+  /** Whether so many of them are pending that the connection is not read. */
   isStopped = false;
   closing: Closing | undefined = undefined;
 
@@ -37,21 +37,21 @@ export class Connection {
 export class Run {
   readonly connection: Connection;
   readonly kind: number;
-  /** Payload bytes that are held with the native side; -1: no message. */
+  /** The payload bytes that the native side counts as unhandled for this event. -1: the event is not a message. */
   readonly held: number;
-  /** When it began to be waited for, on the clock of `performance.now()`. */
+  /** When waiting for it began, on the clock of `performance.now()`. */
   readonly began: number;
-  /** When it is late, on the clock of `performance.now()`. */
+  /** When it exceeds its time limit, on the clock of `performance.now()`. */
   readonly deadline: number;
-  /** Events of the connection that wait for it, if any came. */
+  /** The connection's events that wait for this handler. */
   waiting: Waiting[] | undefined = undefined;
-  /** Settled or late: what comes after is ignored. */
+  /** Whether it is settled or over its time limit. Anything that follows is ignored. */
   done = false;
-  /** What decides over the answer of `handleOpen`. */
+  /** Handles the answer of `handleOpen`. */
   readonly decide: ((result: unknown) => void) | undefined;
-  /** What comes next does not wait for it. */
+  /** Whether the connection's next events go on without waiting for it. */
   beside = false;
-  /** In the list of what is timed. */
+  /** The neighbours in the list of `Deadlines`. */
   earlier: Run | undefined = undefined;
   later: Run | undefined = undefined;
 
@@ -72,17 +72,17 @@ export class Run {
   }
 }
 
-/** An event that waits for a handler. */
+/** An event that waits for a pending handler. */
 export interface Waiting {
-  /** As with the runner. */
+  /** The kind, as in `Runner`. */
   kind: number;
   payload: string | Buffer | Opening | Closing | SocketEvent | undefined;
-  /** Payload bytes that are held with the native side; -1: no message. */
+  /** The payload bytes that the native side counts as unhandled for this event. -1: the event is not a message. */
   held: number;
 }
 
-/** Events held at which nothing more of a connection is taken, whatever its limit is. */
+/** Holding this many events stops reading a connection, whatever its limit is. */
 export const STOP = 2 ** 31;
 
-/** The native side's count of token words. */
+/** The number of token words on the native side. */
 const TOKEN_WORDS = 1024;

@@ -1,6 +1,6 @@
-/** The time limit of handlers: one timer for all that are pending. Owns the timer; knows nothing of connections. */
+/** The time limit of handlers: one timer for all that are pending. Knows nothing of connections. */
 
-/** Something that has to be over by a time. The list that it is in is kept in it. */
+/** An item with a deadline. It is also a node of the list of these items. */
 export interface Timed {
   readonly deadline: number;
   readonly done: boolean;
@@ -8,7 +8,7 @@ export interface Timed {
   later: Timed | undefined;
 }
 
-/** Things with the same time limit, so the first to begin is the first to be late. */
+/** Items that all have the same time limit, so that they become late in the order in which they began. */
 export class Deadlines<T extends Timed> {
   readonly #limit: number;
   readonly #late: (late: T) => void;
@@ -18,13 +18,13 @@ export class Deadlines<T extends Timed> {
   #timer: NodeJS.Timeout | undefined;
   #whenEmpty: (() => void) | undefined;
 
-  /** `limit` in milliseconds; 0 is off. */
+  /** `limit` is in milliseconds; 0 turns the time limit off. */
   constructor(limit: number, late: (late: T) => void) {
     this.#limit = limit;
     this.#late = late;
   }
 
-  /** The deadline of what begins at `now`. */
+  /** The deadline of an item that begins at `now`. */
   after(now: number): number {
     return this.#limit === 0 ? Number.POSITIVE_INFINITY : now + this.#limit;
   }
@@ -42,7 +42,7 @@ export class Deadlines<T extends Timed> {
     if (this.#timer === undefined && this.#limit > 0) this.#arm(this.#limit);
   }
 
-  /** It is over; after `stop` nothing is in the list. */
+  /** Removes an item that is done. After `stop` the list is empty. */
   delete(timed: T): void {
     const { earlier, later } = timed;
     if (earlier === undefined && this.#first !== timed) return;
@@ -71,7 +71,7 @@ export class Deadlines<T extends Timed> {
     });
   }
 
-  /** Nothing is late any more. */
+  /** Clears the timer and the list. No item becomes late after this. */
   stop(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

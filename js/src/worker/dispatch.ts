@@ -1,11 +1,10 @@
 /**
- * The batches of a worker's queue, decoded: every record goes to its connection. Owns the table of connections and
- * the place in the batch; runs no handler itself.
+ * Decodes the batches of a worker's queue and gives each record to its connection. Owns the table of connections and
+ * the position in the batch. Calls no handler itself.
  */
 
-import type { NativeGateway, NativeWorker, Sidecar } from '../addon/binding.js';
+import type { NativeGateway, NativeWorker, Sidecar } from '../addon/native-interface.js';
 import type { MillraceError } from '../errors.js';
-import type { Gateway } from '../gateway/gateway.js';
 import { Connection } from './connection.js';
 import {
   FLAG_ASCII,
@@ -41,37 +40,43 @@ import { Requests } from './requests.js';
 import { Runner } from './runner.js';
 import { Transfers } from './transfers.js';
 
+/** The gateway whose methods the worker's handlers call. */
+export interface WorkerGateway {
+  /** Collects in `replies` what handlers send in reply from now on. Undefined: everything is sent at once. */
+  collectReplies(replies: Replies | undefined): void;
+}
+
 /** See the module. */
 export class Dispatcher {
   readonly #worker: NativeWorker;
   readonly #runner: Runner;
   readonly #requests: Requests | undefined;
-  readonly #gateway: Gateway;
+  readonly #gateway: WorkerGateway;
   readonly #replies: Replies;
-  /** Where batches come in whose records no handler sees in place. */
+  /** The buffer for batches whose records are not exposed to handlers as views. */
   readonly #exchange: RecordBuffer;
   readonly #exchangeWords: Uint32Array;
   readonly #transfers = new Transfers();
-  /** By slot. A slot is reused after its CLOSE record, or after a refusal. */
+  /** Connections by slot. A slot is reused after its CLOSE record, or after a refusal. */
   readonly #connections: (Connection | undefined)[] = [];
 
   #leaving = false;
   #buffer = NO_BYTES;
   #words: Uint32Array = NO_WORDS;
   #sidecars: Sidecar[] = NO_SIDECARS;
-  /** The next record, and the end of the batch, in words. */
+  /** The position of the next record, and the end of the batch, in words. */
   #position = 0;
   #end = 0;
-  /** Handlers that run after one that is timed, before the next is. */
+  /** The number of handlers that run between two that are timed. */
   #row = LONGEST_ROW;
-  /** A part of the batch as one string, and where it lies: short texts are parts of that. */
+  /** A part of the batch as one string, and its position. Short texts are slices of that string. */
   #window = '';
   #windowStart = 0;
   #windowEnd = 0;
 
   constructor(
     native: NativeGateway,
-    gateway: Gateway,
+    gateway: WorkerGateway,
     module: LoadedModule,
     handlerTimeoutMs: number,
     report: (error: MillraceError) => void,
@@ -105,13 +110,13 @@ export class Dispatcher {
     this.#worker.activate();
   }
 
-  /** Another worker takes its place: its connections are closed with 1012, and no more come. */
+  /** Prepares for being replaced: the connections are closed with 1012, and no more are taken. */
   leave(): void {
     this.#leaving = true;
     this.#worker.leave();
   }
 
-  /** Handles everything that waits and lets every handler finish, for at most `ms`. */
+  /** Handles all waiting events and waits for pending handlers, for at most `ms`. */
   async settle(ms: number): Promise<void> {
     const deadline = performance.now() + ms;
     for (;;) {
@@ -123,12 +128,12 @@ export class Dispatcher {
   }
 
   #isDone(): boolean {
-    // the queue last: a connection that ends meanwhile is counted no more once its close waits there
+    // check the queue last: a connection that ends meanwhile is no longer counted once its close is in the queue
     if (this.#leaving && this.#worker.connections() > 0) return false;
     return this.#worker.requests() === 0 && this.#worker.isIdle();
   }
 
-  /** Handles nothing any more. */
+  /** Handles no more events. */
   end(): void {
     this.#runner.end();
     this.#requests?.end();
@@ -164,7 +169,7 @@ export class Dispatcher {
     let now = performance.now();
     const until = now + DRAIN_MS;
     let flushed = now;
-    // the first of a row is timed: a look at the clock for every handler would cost as much as many a handler
+    // only the first handler of a row is timed, because reading the clock costs as much as a short handler
     let untimed = 0;
     while (this.#position < this.#end) {
       this.#record();
@@ -174,7 +179,7 @@ export class Dispatcher {
         const after = performance.now();
         const ms = after - now;
         this.#worker.observe(Math.trunc(ms * 1000));
-        // slow handlers shorten the rows, down to every single handler; fast ones make them longer again
+        // slow handlers shorten the rows, down to one handler; fast ones make them longer again
         this.#row = ms > SLOW_MS ? 0 : Math.min(LONGEST_ROW, this.#row * 2 + 1);
         untimed = this.#row;
         now = after;
@@ -216,7 +221,7 @@ export class Dispatcher {
     const head = words[at] as number;
     const slot = words[at + 1] as number;
     const length = head >>> LENGTH_SHIFT;
-    // moved on first: whatever the handler does, the record is not seen again
+    // advance first, so that the record is never handled twice, whatever the handler does
     this.#position = at + 2 + ((length + 3) >>> 2);
     switch (head & KIND_MASK) {
       case KIND_TEXT:
@@ -276,7 +281,7 @@ export class Dispatcher {
     }
   }
 
-  /** A short ASCII text: one native call decodes many of them, of which this is a part. */
+  /** Returns a short ASCII text as a slice of a string that holds many of them, which one native call has decoded. */
   #windowed(start: number, end: number): string {
     if (end > this.#windowEnd) {
       this.#windowStart = start;
@@ -290,7 +295,7 @@ export class Dispatcher {
     const connection = this.#connections[slot];
     if (connection === undefined) return;
     const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(start);
-    // a binary payload never comes as a string
+    // a binary payload is never a string
     if (typeof beside === 'object') this.#runner.binary(connection, beside, false);
     else this.#runner.binary(connection, this.#buffer.subarray(start, start + length), true);
   }
@@ -305,7 +310,7 @@ export class Dispatcher {
     const words = this.#words;
     const connection = new Connection(socketId(words, at));
     this.#connections[slot] = connection;
-    // nobody reads the request of a connection that is accepted without being asked about
+    // the request is not decoded for a connection that is accepted without `handleOpen`
     if (isAwaited(words, at)) this.#runner.open(connection, readOpening(words, this.#buffer, at));
     else connection.accepted = true;
   }
@@ -317,7 +322,7 @@ export class Dispatcher {
       this.#runner.close(known, closing);
       return;
     }
-    // another worker accepted it and died
+    // another worker accepted this connection and died
     const inherited = new Connection(closing.id);
     inherited.accepted = true;
     this.#runner.close(inherited, closing);
@@ -340,12 +345,12 @@ export class Dispatcher {
       return;
     }
     const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(start);
-    // a copy of what lies in the batch, which is used again
+    // a copy, because the batch's memory is used again
     const piece = typeof beside === 'object' ? beside : Buffer.from(this.#buffer.subarray(start, (at << 2) + length));
     end.piece(piece, (head & FLAG_LAST) !== 0);
   }
 
-  /** The event's number and the length of its fields come first, then the fields. */
+  /** Reads an EVENT record: the event's number and the length of its fields, then the fields. */
   #event(head: number, slot: number, at: number, length: number): void {
     const connection = this.#connections[slot];
     if (connection === undefined) return;
@@ -357,7 +362,7 @@ export class Dispatcher {
     this.#runner.event(connection, new SocketEvent(words[at] as number, words, this.#buffer, { start, end }, payload));
   }
 
-  /** A copy of what lies in the batch, which is used again. */
+  /** Copies a payload out of the batch, whose memory is used again. */
   #payload(head: number, start: number, end: number): Buffer {
     if (start >= end) return NO_BYTES;
     const beside = (head & FLAG_SIDECAR) === 0 ? undefined : this.#sidecar(start);
@@ -374,17 +379,17 @@ const NO_BYTES = over(new ArrayBuffer(0));
 const NO_WORDS = new Uint32Array(0);
 const NO_SIDECARS: Sidecar[] = [];
 
-/** Bytes decoded at once for short texts. A text that is kept keeps no more than this alive. */
+/** Bytes decoded at once for short texts. A text that is kept keeps at most this much memory alive. */
 const WINDOW = 2048;
 
-/** ASCII texts up to this length are parts of a window. */
+/** The longest ASCII texts, in bytes, that are slices of a window. */
 const WINDOWED = 512;
 
-/** How long one drain may take, so that timers and promises get their turn. */
+/** The longest time of one drain, in milliseconds, so that timers and promises can run in between. */
 const DRAIN_MS = 8;
 
-/** The most handlers between two that are timed. */
+/** The largest number of handlers between two that are timed. */
 const LONGEST_ROW = 15;
 
-/** A handler that takes longer is slow; what was sent waits no longer for others. */
+/** A handler that takes longer, in milliseconds, is slow: what was sent before it is flushed. */
 const SLOW_MS = 1;

@@ -1,6 +1,6 @@
 /**
- * What the events of protocols call: the protocol's own code, which is loaded with the first of them, or a handler of the
- * module. Owns that code; waits for nobody.
+ * Calls what handles a protocol's events: the protocol's own code, which is loaded at the first such event, or a
+ * handler of the module. Does not wait for promises.
  */
 
 import type { ProtocolHost, ProtocolWorker } from '../protocols/protocol.js';
@@ -17,13 +17,13 @@ export class Events {
     this.#host = host;
   }
 
-  /** Whether an event is for the protocol's own code, not for a handler alone. */
+  /** Whether the protocol's own code handles an event, and not only a handler. */
   isOwn(number: number): boolean {
     this.#own ??= ownCode(this.#host);
     return this.#own.events[number] !== undefined;
   }
 
-  /** Calls what an event calls, if anything, and returns what that returned. */
+  /** Calls what handles an event, if anything does, and returns its result. */
   call(event: SocketEvent): unknown {
     const { number, socketId, token } = event;
     const own = this.#own?.events[number];
@@ -33,26 +33,26 @@ export class Events {
     return handler?.(socketId, token, ...argumentsOf(event));
   }
 
-  /** A socket is gone. */
+  /** Reports to the protocols' own code that a socket is closed. */
   closed(socketId: number, code: number, reason: string): void {
     this.#own?.closed(socketId, code, reason);
   }
 }
 
-/** Loaded here, because most workers never get an event. */
+/** Loads the protocols' own code on demand, because most workers never get an event. */
 function ownCode(host: ProtocolHost): ProtocolWorker {
   const protocols: typeof import('../protocols/protocol-workers.js') = require('../protocols/protocol-workers.js');
   return protocols.protocolWorker(host);
 }
 
-/** What an error says failed. */
+/** The name that errors give the handler of an event. */
 export function nameOfEvent(number: number): string {
   return EVENT_HANDLERS[number] ?? `event ${number}`;
 }
 
 type Handler = (socketId: number, token: unknown, ...fields: unknown[]) => unknown;
 
-/** Each word of the fields, and the payload if there is one. */
+/** The words of an event's fields as numbers, and the payload if it is not empty. */
 function argumentsOf({ fields, payload }: SocketEvent): unknown[] {
   const given: unknown[] = [];
   for (let at = 0; at + 4 <= fields.length; at += 4) given.push(fields.readUInt32LE(at));

@@ -1,18 +1,20 @@
-/** The life of a worker within its thread: module, `handleStart`, events, `handleStop`. Knows no supervisor. */
+/**
+ * The life of a worker within its thread: it loads the module and calls `handleStart`, the events' handlers and
+ * `handleStop`. Does not know the supervisor.
+ */
 
-import type { NativeGateway } from '../addon/binding.js';
+import type { NativeGateway } from '../addon/native-interface.js';
 import { ownWorkerData } from '../addon/runtime.js';
 import { MillraceError } from '../errors.js';
-import type { Gateway } from '../gateway/gateway.js';
 import { readable } from '../log/report.js';
-import { Dispatcher } from './dispatch.js';
+import { Dispatcher, type WorkerGateway } from './dispatch.js';
 import { importWorkerModule, type LoadedModule, readWorkerModule } from './module.js';
 
-/** What a worker needs. */
+/** What a worker is started with. */
 export interface HostPlan {
   native: NativeGateway;
-  gateway: Gateway;
-  /** The worker module's URL, or the module. */
+  gateway: WorkerGateway;
+  /** The worker module's URL, or the module itself. */
   module: string | object;
   arg: unknown;
   handlerTimeoutMs: number;
@@ -26,7 +28,7 @@ export class Host {
   readonly #report: (error: MillraceError) => void;
 
   /**
-   * Starts a worker on this thread: it takes connections when this resolves.
+   * Starts a worker on this thread. Resolves when it takes connections.
    *
    * @throws whatever the module or its `handleStart` throws
    */
@@ -56,7 +58,10 @@ export class Host {
     return this.#dispatcher.id;
   }
 
-  /** Handles what waits, calls `handleStop` and ends; at most `ms` for each of the two. `leave`: as with `Dispatcher`. */
+  /**
+   * Handles all waiting events, calls `handleStop` and ends, with at most `ms` for each of these. `leave`: see
+   * `Dispatcher`.
+   */
   async stop(ms: number, leave = false): Promise<void> {
     if (leave) this.#dispatcher.leave();
     await this.#dispatcher.settle(ms);
@@ -77,15 +82,15 @@ export class Host {
     }
   }
 
-  /** Ends at once. */
+  /** Ends the worker at once. */
   abandon(): void {
     this.#dispatcher.end();
   }
 }
 
 /**
- * Reports what a listener of Node throws where nobody catches it, in a timer, say: its thread has the requests of others, and
- * sockets. The request that it was about is answered by its deadline.
+ * Reports errors that a Node listener throws outside of its calls, in a timer for example. They must not end the
+ * thread, which has other requests and sockets. The request that such an error belongs to is ended by its deadline.
  */
 function outliveErrors(report: (error: MillraceError) => void): void {
   const tell = (cause: unknown): void => {

@@ -1,6 +1,9 @@
-/** The body of a request that comes in pieces: taken whole or as a stream, asked for as fast as it is taken. */
+/**
+ * The body of a request that arrives in pieces. It is read whole or as a stream, and requested only as fast as it is
+ * read.
+ */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { MillraceError } from '../errors.js';
 
 /** See the module. */
@@ -10,13 +13,13 @@ export class Incoming {
   #pieces: Uint8Array[] = [];
   /** Bytes in `#pieces`. */
   #size = 0;
-  /** Bytes taken and not yet asked for again. */
+  /** Bytes that were read and not requested again yet. */
   #owed = WINDOW - FIRST_CREDIT;
   #ended = false;
   #error: unknown;
-  /** Called when something has come. */
+  /** Called when a piece, the end or an error has arrived. */
   #wake: (() => void) | undefined;
-  /** Who reads takes everything at once: pieces are not kept back. */
+  /** Whether the body is collected as a whole, so that more is requested as soon as a piece arrives. */
   #greedy = false;
 
   constructor(worker: NativeWorker, request: number) {
@@ -24,7 +27,7 @@ export class Incoming {
     this.#request = request;
   }
 
-  /** A piece came. */
+  /** Adds a piece that has arrived. */
   push(piece: Uint8Array, last: boolean): void {
     if (this.#ended) return;
     this.#pieces.push(piece);
@@ -34,7 +37,7 @@ export class Incoming {
     this.#wake?.();
   }
 
-  /** The rest will not come. */
+  /** Ends the body with an error. */
   fail(error: unknown): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -42,7 +45,10 @@ export class Incoming {
     this.#wake?.();
   }
 
-  /** @throws {MillraceError} (as a rejection) ERR_MILLRACE_BODY_TOO_LARGE above `limit`, or why the rest does not come */
+  /**
+   * @throws {MillraceError} (as a rejection) ERR_MILLRACE_BODY_TOO_LARGE above `limit`, or the error that ended the
+   *   body
+   */
   whole(limit: number): Promise<Uint8Array> {
     this.#greedy = true;
     this.#took(this.#size);
@@ -103,7 +109,7 @@ export class Incoming {
     );
   }
 
-  /** Somebody took so many bytes: as many may come. */
+  /** Counts bytes that were read, and requests as many when that is worth a call. */
   #took(bytes: number): void {
     this.#owed += bytes;
     if (this.#owed < ENOUGH || this.#ended) return;
@@ -117,16 +123,16 @@ export function tooLarge(): MillraceError {
   return new MillraceError('ERR_MILLRACE_BODY_TOO_LARGE', "the request's body is too large");
 }
 
-/** The error of a body whose rest does not come. */
+/** The error of a body whose rest will not arrive. */
 export function aborted(why: string): MillraceError {
   return new MillraceError('ERR_MILLRACE_REQUEST_ABORTED', why);
 }
 
-/** Bytes that come without having been asked for: the native side's number. */
+/** Bytes that the native side sends before they are requested. It has the same number. */
 export const FIRST_CREDIT = 64 * 1024;
 
-/** Bytes that are under way or wait here while somebody reads. */
+/** The most bytes of a body that are in flight or wait here while it is being read. */
 export const WINDOW = 256 * 1024;
 
-/** Bytes worth asking for. */
+/** The smallest number of bytes to request in one call. */
 export const ENOUGH = 32 * 1024;

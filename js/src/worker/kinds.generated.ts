@@ -7,7 +7,7 @@ export const KIND_OPEN = 1;
 export const KIND_TEXT = 2;
 /** A binary message. */
 export const KIND_BINARY = 3;
-/** A connection is gone. */
+/** A connection is closed. */
 export const KIND_CLOSE = 4;
 /** A socket's outbox was congested and no longer is. */
 export const KIND_DRAIN = 5;
@@ -47,11 +47,11 @@ export const TURN_LEFT = 6;
 /**
  * How a socket's bytes are transported.
  *
- * - `'websocket'`: As a WebSocket.
+ * - `'websocket'`: A WebSocket.
  * - `'sse'`: Server-Sent Events, in one direction.
- * - `'tcp'`: As raw TCP.
- * - `'sockety'`: As messages and responses of Sockety.
- * - `'splice'`: As a splice session.
+ * - `'tcp'`: Raw TCP.
+ * - `'sockety'`: Messages and responses of Sockety.
+ * - `'splice'`: A splice session.
  */
 export type Transport = 'websocket' | 'sse' | 'tcp' | 'sockety' | 'splice';
 
@@ -69,7 +69,7 @@ export const EVENT_SOCKETY_FILE = 3;
 export const EVENT_SOCKETY_ABORT = 4;
 /** A Sockety fast reply. */
 export const EVENT_SOCKETY_FAST_REPLY = 5;
-/** The peer will disconnect soon. */
+/** The peer is going to disconnect soon. */
 export const EVENT_SOCKETY_GO_AWAY = 6;
 /** Something that the worker asked to send cannot be sent, or not completely. A payload says that no channel is left. */
 export const EVENT_SOCKETY_REFUSED = 7;

@@ -1,13 +1,13 @@
-/** What a worker thread and the thread that started it say to each other. */
+/** The messages between a worker thread and the thread that started it. Types only. */
 
-import type { NativeState } from '../addon/runtime.js';
+import type { NativeState } from '../addon/native-interface.js';
 import type { PostedError, PostedReport } from '../log/report.js';
 
-/** Given to a worker thread when it starts. */
+/** What a worker thread is started with. */
 export interface WorkerData {
-  /** Tells our threads from others that load this file. */
+  /** Distinguishes worker threads of Millrace from other threads that load this file. */
   millrace: true;
-  /** The native state of the thread that starts it, which must be the worker's too. */
+  /** The native state of the starting thread. The worker must have the same. */
   native: NativeState;
   gateway: number;
   /** The worker module's URL. */
@@ -16,18 +16,18 @@ export interface WorkerData {
   handlerTimeoutMs: number;
 }
 
-/** From the worker. */
+/** A message from the worker. */
 export type FromWorker =
   | { type: 'ready'; worker: number }
   | { type: 'failed'; error: PostedError }
   | { type: 'report'; report: PostedReport }
   | { type: 'stopped' };
 
-/** To the worker: handle what waits, call `handleStop`, end. */
+/** A message to the worker: handle the waiting events, call `handleStop`, end. */
 export interface ToWorker {
   type: 'stop';
-  /** Time for all of it, in milliseconds. */
+  /** Time for the waiting events, and again for `handleStop`, in milliseconds. */
   ms: number;
-  /** It is replaced: its connections are let go first. */
+  /** Whether the worker was replaced, so that its connections are closed first. */
   leave: boolean;
 }

@@ -1,124 +1,33 @@
-/** The worker module: what it may export, and how it is imported. Runs no handler. */
+/** Imports a worker module and finds its handlers. Calls none of them. */
 
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { MillraceError } from '../errors.js';
-import type { Gateway } from '../gateway/gateway.js';
-import type { Data } from '../gateway/target.js';
-import type { ProtocolHandlers } from '../protocols/registry.js';
-import type { ArgOf, BytesOnly, DataOf, TokenOf, WorkerTypes } from './define.js';
+import type { ProtocolHandlers } from '../protocols/listeners.js';
 import { EXCHANGE_HANDLER, type ExchangeHandler, MESSAGE_HANDLER, type MessageAnswerer } from './exchange.js';
 import type { FetchHandler } from './fetch/fetch-handler.js';
-import { HANDLERS, type Transport } from './kinds.generated.js';
-
-export type { Transport };
-
-/** The request that opens a connection. */
-export interface OpenRequest {
-  /** Path and query, as sent: `"/chat?room=1"`. Empty where the protocol is not HTTP. */
-  readonly url: string;
-  /** The path, as sent (percent-encoded): `"/chat"`. */
-  readonly path: string;
-  /** The query, parsed on first use. */
-  readonly query: URLSearchParams;
-  /** As the third argument of `handleOpen`. */
-  readonly headers: Record<string, string>;
-  /** The subprotocols that the client offers, in its order of preference. */
-  readonly protocols: readonly string[];
-  /** What the socket will speak. */
-  readonly transport: Transport;
-  /** The client's port; 0 on a unix socket, and where a trusted proxy names the client in a header. */
-  readonly port: number;
-  /** The client's TLS certificate, where `tls.clientCertificates` asked for one and the client has one. */
-  readonly clientCertificate: ClientCertificate | undefined;
-}
-
-/** The certificate that a client showed; one of the authorities in `tls.ca` has signed it. */
-export interface ClientCertificate {
-  /**
-   * Whom it names: `{ CN: 'alice', O: 'Example' }`. Attributes without a common short name go by their OID; one that is
-   * there several times is a list. Values with control characters in them are left out.
-   */
-  readonly subject: Record<string, string | string[]>;
-  /** All of it, in DER: `new X509Certificate(raw)` of `node:crypto` reads the rest. */
-  readonly raw: Uint8Array;
-}
-
-/** An answer of `handleOpen` that refuses the connection: with an HTTP response, where the protocol is not HTTP by closing it. */
-export interface Rejection {
-  /** 300 to 599. */
-  status: number;
-  /** Headers of the response; an array gives a header several values. */
-  headers?: Record<string, string | string[]>;
-  /** The response's body. Default: none. */
-  body?: Data;
-}
-
-/** An answer of `handleOpen` that accepts the connection and says more. */
-export interface Acceptance<Data = unknown> {
-  /** The subprotocol to select: one of those offered. */
-  protocol?: string;
-  /** As with `setToken`. */
-  token?: Data;
-  /** Headers added to the 101 response, or that of an event stream. */
-  headers?: Record<string, string | string[]>;
-}
-
-/** What `handleOpen` may return: `false` refuses with 403, anything that is no rejection accepts. */
-export type OpenAnswer<Data = unknown> = boolean | Rejection | Acceptance<Data> | undefined | null | void;
+import { HANDLERS } from './kinds.generated.js';
+import type { OpenAnswer, OpenRequest } from './open-request.js';
 
 /**
- * What a worker module exports, each part optional: as named exports, or else as the members of its default export. Handlers that
- * are named exports are called with `this` undefined, members on what they were found on. Events of one connection come in
- * order and one at a time: if a handler returns a promise, the next one waits for it. Messages of Sockety, calls of splice and
- * requests for `fetch` do not wait. A handler that throws, or whose promise is pending for longer than `handlerTimeoutMs`, closes
- * its connection with 1011, unless it says otherwise below.
- *
- * `Types` says what `workerArg` and the sockets' tokens are: see `defineWorker`. Without it tokens are bytes.
+ * The handlers of a worker module, found and bound, with the types of `WorkerModule` for any argument and any token.
  */
-export interface WorkerModule<Types extends WorkerTypes = BytesOnly> extends ProtocolHandlers<TokenOf<Types>> {
-  /** Called before the worker takes connections. `gateway` is the one that started it. */
-  handleStart?(workerArg: ArgOf<Types>, gateway: Gateway): void | Promise<void>;
-  /**
-   * Called before the upgrade is answered; without it everybody is accepted. May send to and subscribe the socket:
-   * what is sent arrives right after the handshake. Throwing, or a promise that is pending for longer than `handlerTimeoutMs`,
-   * answers 500.
-   */
+export interface LoadedModule extends ProtocolHandlers<unknown> {
+  handleStart?(workerArg: unknown, gateway: object): void | Promise<void>;
   handleOpen?(
     socketId: number,
     ip: string,
     headers: Record<string, string>,
     request: OpenRequest,
-  ): OpenAnswer<DataOf<Types>> | Promise<OpenAnswer<DataOf<Types>>>;
-  /** A text message. Without it such a message closes its connection with 1011. */
-  handleTextMessage?(text: string, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
-  /**
-   * A binary message. Without it such a message closes its connection with 1011. `data` is a view: its `buffer` holds
-   * neighbouring messages, like that of a pooled Node `Buffer`, and stays in memory as long as `data` does.
-   */
-  handleBinaryMessage?(data: Uint8Array, socketId: number, token?: TokenOf<Types>): void | Promise<void>;
-  /**
-   * Comes last, exactly once for every accepted connection. The socket is gone, its subscriptions with it. What it throws is
-   * reported. `code` is 1005 if the client gave none and 1006 if the connection was lost.
-   */
-  handleClose?(socketId: number, token?: TokenOf<Types>, code?: number, reason?: string): void | Promise<void>;
-  /** The socket's outbox held more than `limits.outboxReadPauseBytes` (256 KiB), and has fallen to a quarter of that. */
+  ): OpenAnswer | Promise<OpenAnswer>;
+  handleTextMessage?(text: string, socketId: number, token?: unknown): void | Promise<void>;
+  handleBinaryMessage?(data: Uint8Array, socketId: number, token?: unknown): void | Promise<void>;
+  handleClose?(socketId: number, token?: unknown, code?: number, reason?: string): void | Promise<void>;
   handleDrain?(socketId: number): void | Promise<void>;
-  /**
-   * Answers HTTP requests, as in Bun, Deno and Hono: gets a standard `Request` and returns a `Response`, or the cheaper
-   * `{ status, headers, body }`. `this` is what it was found on. Throwing answers 500; an answer that has not begun
-   * after `limits.answerTimeoutMs` is given up with 503.
-   */
-  fetch?: FetchHandler;
-  /** The gateway stops, or `replaceWorkers` has replaced this worker: every `handleClose` is done. */
   handleStop?(): void | Promise<void>;
-}
-
-/** A worker module, read. */
-export interface LoadedModule extends Omit<WorkerModule<{ arg: unknown; data: unknown }>, 'fetch'> {
-  /** Answers its requests. */
+  /** Answers requests: the module's `fetch`, or the app that it exports. */
   exchange?: ExchangeHandler;
-  /** … in the place of that, with messages. */
+  /** Answers requests in place of `exchange`, with messages of HTTP/1.1: what `nodeHandler` made. */
   message?: MessageAnswerer;
 }
 
@@ -132,17 +41,17 @@ export async function importWorkerModule(url: string): Promise<LoadedModule> {
 }
 
 /**
- * Finds a worker module's handlers: its exports, then the members of its default export. Where events have handlers that are
- * exports, a default export counts only if it answers requests, as apps do.
+ * Finds a worker module's handlers among its exports and then among the members of its default export. If a named
+ * export handles events, the default export is used only if it answers requests, as apps do.
  *
  * @throws {TypeError} if a handler is not a function
- * @throws {MillraceError} ERR_MILLRACE_NO_HANDLER if there is none, but for `{}`, which says so
+ * @throws {MillraceError} ERR_MILLRACE_NO_HANDLER if there is no handler, except for `{}`, which explicitly has none
  */
 export function readWorkerModule(exported: object, where: string): LoadedModule {
   const sources = sourcesOf(exported as Fields);
   const module: Record<string, unknown> = {};
   for (const name of names()) {
-    // what it answers requests with is below
+    // handlers of requests are found below
     const handler = name in ANSWERS ? undefined : find(sources, name, where);
     if (handler !== undefined) module[name] = handler;
   }
@@ -159,7 +68,10 @@ export function readWorkerModule(exported: object, where: string): LoadedModule 
   return module;
 }
 
-/** What may have handlers: the exports, and behind them the default export; of compiled modules, also that one's own. */
+/**
+ * The objects that may have handlers: the exports, then the default export and, for compiled modules, the default
+ * export's own default export.
+ */
 function sourcesOf(exported: Fields): Fields[] {
   const sources = [exported];
   const hasOwn = Object.keys(HANDLERS).some((name) => member(exported, name) !== undefined);
@@ -172,10 +84,13 @@ function sourcesOf(exported: Fields): Fields[] {
   return sources;
 }
 
-/** A module of TypeScript that was compiled to CommonJS has its default export within the one that `import` gives it. */
+/**
+ * The number of nested default exports. A TypeScript module compiled to CommonJS has its default export within the one
+ * that `import` returns.
+ */
 const MOST_DEFAULTS = 2;
 
-/** Whether it answers requests. */
+/** Whether an object answers requests. */
 function isApp(value: Fields): boolean {
   const isFunction = (name: string | symbol) => typeof member(value, name) === 'function';
   return isFunction(EXCHANGE_HANDLER) || MESSAGE_HANDLER in value || isFunction('fetch');
@@ -185,7 +100,7 @@ function hasMembers(value: unknown): value is Fields {
   return (typeof value === 'object' || typeof value === 'function') && value !== null;
 }
 
-/** Whether somebody wrote `handlers: {}`, for listeners that need none. */
+/** Whether the application passed `handlers: {}`, for listeners that need no handlers. */
 function saysNothing(exported: object): boolean {
   return typeof exported === 'object' && !isNamespace(exported) && Reflect.ownKeys(exported).length === 0;
 }
@@ -203,18 +118,18 @@ function noHandler(sources: readonly Fields[], where: string): MillraceError {
   );
 }
 
-/** Names that an error lists. */
+/** The most names that an error lists. */
 const SHOWN = 8;
 
-/** Whatever a module may have. */
+/** The names of all handlers that a module may have. */
 function names(): string[] {
   return ['handleStart', ...Object.keys(HANDLERS).filter((name) => name !== 'nodeListener'), 'handleStop'];
 }
 
-/** The handlers that requests are answered by. */
+/** The handlers that answer requests. */
 const ANSWERS = { fetch: HANDLERS.fetch, nodeListener: HANDLERS.nodeListener };
 
-/** The bits of the handlers that a module has. */
+/** The bits of the module's handlers, as the native side knows them. */
 export function handlerBits(module: LoadedModule): number {
   let bits = 0;
   for (const [name, bit] of Object.entries(HANDLERS)) {
@@ -227,12 +142,15 @@ export function handlerBits(module: LoadedModule): number {
 
 type Fields = Readonly<Record<string | symbol, unknown>>;
 
-/** What something has by a name. Routers of itty-router answer to names that they do not have. */
+/**
+ * A member of an object, if it has one of this name. The check matters for routers of itty-router, which return a
+ * function for every name.
+ */
 function member(source: Fields, name: string | symbol): unknown {
   return name in source ? source[name] : undefined;
 }
 
-/** A handler. Those that are no exports of the module itself are called with the object they were found on. */
+/** Finds a handler. A handler that is not an export of the module itself is bound to the object that has it. */
 function find(sources: Fields[], name: string, where: string): unknown {
   for (const [index, source] of sources.entries()) {
     const handler = member(source, name);
@@ -252,12 +170,14 @@ function exchangeOf(sources: Fields[], where: string): ExchangeHandler | undefin
   }
   const fetch = find(sources, 'fetch', where) as FetchHandler | undefined;
   if (fetch === undefined) return undefined;
-  // here, because runtimes load `Request` and what belongs to it when it is first named
+  // loaded on demand, because runtimes load `Request` and related code when it is first used
   const glue: typeof import('./fetch/fetch-handler.js') = require('./fetch/fetch-handler.js');
   return glue.exchangeHandler(fetch);
 }
 
-/** The names of a CommonJS module are those on `module.exports`, not only those that its importer could guess. */
+/**
+ * The exports of a CommonJS module are those of `module.exports`. `import` may have detected only some of their names.
+ */
 function exportsOf(url: string, namespace: Record<string, unknown>): Record<string, unknown> {
   const whole = namespace['default'];
   if (typeof whole !== 'object' || whole === null || path.extname(url) === '.mjs') return namespace;
@@ -265,7 +185,7 @@ function exportsOf(url: string, namespace: Record<string, unknown>): Record<stri
     const cached = require.cache[fileURLToPath(url)];
     if (cached?.exports === whole) return whole as Record<string, unknown>;
   } catch {
-    // a URL with no file path was not loaded as CommonJS
+    // a URL without a file path was not loaded as CommonJS
   }
   return namespace;
 }

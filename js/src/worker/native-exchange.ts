@@ -1,26 +1,26 @@
-/** A request of a REQUEST record, and its answer on the way back. Owns one exchange; keeps no list of them. */
+/** A request of a REQUEST record, and its answer. Owns one exchange, not the list of them. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { MillraceError } from '../errors.js';
 import type { AnswerStream, HttpExchange } from './exchange.js';
 import { aborted, Incoming, tooLarge } from './incoming.js';
 import { NOWHERE, Outgoing } from './outgoing.js';
 import { type RecordBuffer, socketId } from './record.js';
 
-/** Who has the list of exchanges. */
+/** The owner of the list of exchanges. */
 export interface Keeper {
-  /** It is over. */
+  /** Removes an exchange that is over. */
   forget(exchange: NativeExchange): void;
-  /** Its answer was cut, because the handler wrote on and on to a client that does not read. */
+  /** Reports that an answer was cut because the handler kept writing to a client that does not read. */
   overrun(exchange: NativeExchange): void;
-  /** Its answer was cut, because its client has surely left. */
+  /** Reports that an answer was cut because the client has left. */
   deserted(exchange: NativeExchange): void;
 }
 
-/** See the module. All have the same shape, whatever happens to them. */
+/** See the module. All instances have the same shape, so that V8 optimises access to them. */
 export class NativeExchange implements HttpExchange {
   readonly id: number;
-  /** Nothing more will be told of it, and nothing is to be. */
+  /** Whether the exchange is over: nothing more is reported to it, and nothing may be written. */
   over = false;
   readonly #worker: NativeWorker;
   readonly #flags: number;
@@ -35,7 +35,7 @@ export class NativeExchange implements HttpExchange {
   #headerList: string[] | undefined;
   #body: Promise<Uint8Array> | undefined;
   #outgoing: Outgoing | undefined;
-  /** The client sends nothing more. */
+  /** Whether the client sends nothing more. */
   #left = false;
   #onAbort: (() => void)[] | undefined;
   #onGone: (() => void)[] | undefined;
@@ -88,7 +88,7 @@ export class NativeExchange implements HttpExchange {
   get host(): string {
     const head = this.#head;
     const at = this.#headersAt;
-    // most clients send it first
+    // most clients send this header first
     if (head.startsWith(HOST, at)) return head.substring(at + HOST.length, head.indexOf('\0', at + HOST.length));
     const list = this.headerList;
     for (let at = 0; at < list.length; at += 2) if (list[at] === 'host') return list[at + 1] as string;
@@ -161,7 +161,7 @@ export class NativeExchange implements HttpExchange {
   respond(status: number, headers: readonly string[], body?: string | Uint8Array): void {
     if (this.#state !== OPEN) return this.#again();
     if (body === undefined && this.method === 'HEAD' && hasLength(headers)) {
-      // the length is that of another answer's body, which only the head of a stream may name
+      // the length describes the body of the answer to GET; only the head of a streamed answer may name it
       this.#worker.beginAnswer(this.id, status, textOf(headers), headers.length);
       this.#worker.endAnswer(this.id, true);
     } else {
@@ -191,13 +191,13 @@ export class NativeExchange implements HttpExchange {
     return this.#outgoing;
   }
 
-  /** The handler failed: what is left to be said to the client. */
+  /** Sends an error after the handler failed, if that is still possible. */
   giveUp(status: number, text: string): void {
     if (this.#state === OPEN) this.respond(status, PLAIN, text);
     else this.#outgoing?.abort();
   }
 
-  // What the native side tells.
+  // What the native side reports.
 
   piece(piece: Uint8Array, last: boolean): void {
     this.#incoming?.push(piece, last);
@@ -207,15 +207,15 @@ export class NativeExchange implements HttpExchange {
     this.#outgoing?.room();
   }
 
-  /** The rest of the body will not come; the answer may still go. */
+  /** The rest of the request's body will not arrive. The request may still be answered. */
   broken(error: MillraceError): void {
     this.#incoming?.fail(error);
   }
 
-  /** Nobody asks for trailers here. */
+  /** Trailers are not exposed to these handlers. */
   trailers(_text: string): void {}
 
-  /** Nobody waits for the answer any more. */
+  /** The answer cannot be delivered any more. */
   gone(why: string): void {
     if (this.over) return;
     this.#state = GONE;
@@ -245,7 +245,7 @@ export class NativeExchange implements HttpExchange {
     this.#keeper.forget(this);
   }
 
-  /** @throws {MillraceError} ERR_MILLRACE_ALREADY_ANSWERED, unless nobody waits for an answer any more */
+  /** @throws {MillraceError} ERR_MILLRACE_ALREADY_ANSWERED, unless the answer cannot be delivered anyway */
   #again(): void {
     if (this.#state === GONE) return;
     throw new MillraceError('ERR_MILLRACE_ALREADY_ANSWERED', `${this.method} ${this.target} has been answered already`);
@@ -261,7 +261,7 @@ function hasLength(headers: readonly string[]): boolean {
   return false;
 }
 
-/** A copy: the batch is used again. */
+/** A copy, because the batch's memory is used again. */
 function copyOf(buffer: RecordBuffer, start: number, end: number): Uint8Array {
   return Buffer.from(buffer.subarray(start, end));
 }
@@ -273,7 +273,7 @@ const GONE = 2;
 /** Words of a REQUEST record's payload before its texts. */
 export const HEAD_WORDS = 7;
 
-/** Bits of its third word; the port is in the upper half. */
+/** Bits of the payload's third word. Its upper half is the port. */
 export const ENCRYPTED = 1 << 2;
 export const HAS_BODY = 1 << 3;
 export const STREAMS = 1 << 4;

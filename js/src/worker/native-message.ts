@@ -1,23 +1,23 @@
 /**
- * A request of a REQUEST record whose answer is a message of HTTP/1.1. Owns one exchange, as `native-exchange.ts` does; what
- * is in the messages is its handler's.
+ * A request of a REQUEST record whose answer is a message of HTTP/1.1. Owns one exchange, as `native-exchange.ts` does.
+ * Does not look into the messages: their contents belong to the handler.
  */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import type { MillraceError } from '../errors.js';
 import type { MessageExchange, MessageSink } from './exchange.js';
 import { ENCRYPTED, HAS_BODY, HEAD_WORDS, STREAMS, VERSIONS, WHOLE } from './native-exchange.js';
 import { type RecordBuffer, socketId } from './record.js';
 
-/** Who has the list of exchanges. */
+/** The owner of the list of exchanges. */
 export interface MessageKeeper {
-  /** It is over. */
+  /** Removes an exchange that is over. */
   forget(exchange: NativeMessage): void;
-  /** A callback of its listener threw. */
+  /** Reports an error that a callback of the listener threw. */
   failed(exchange: NativeMessage, error: unknown): void;
 }
 
-/** See the module. All have the same shape, whatever happens to them. */
+/** See the module. All instances have the same shape, so that V8 optimises access to them. */
 export class NativeMessage implements MessageExchange {
   readonly id: number;
   over = false;
@@ -29,7 +29,7 @@ export class NativeMessage implements MessageExchange {
   readonly #worker: NativeWorker;
   readonly #keeper: MessageKeeper;
   readonly #flags: number;
-  /** The client's address and, behind a line end, this side's with its port. */
+  /** The client's address, a line feed, and the local address with its port. */
   readonly #addresses: string;
   readonly #headers: string;
   #begun = false;
@@ -58,7 +58,7 @@ export class NativeMessage implements MessageExchange {
     this.method = head.slice(methodAt, targetAt);
     this.target = head.slice(targetAt, headersAt);
     this.#headers = head.slice(headersAt);
-    // a copy: the batch is used again
+    // a copy, because the batch's memory is used again
     const body = (at << 2) + place.length;
     this.content = (flags & WHOLE) === HAS_BODY ? Buffer.from(buffer.subarray(end, body)) : undefined;
   }
@@ -120,14 +120,14 @@ export class NativeMessage implements MessageExchange {
     this.#keeper.failed(this, error);
   }
 
-  /** The handler failed: what is left to be said to the client. */
+  /** Sends an error after the handler failed, if that is still possible. */
   giveUp(status: number, text: string): void {
     if (this.sink !== undefined) this.sink.giveUp(status, text);
     else if (!this.over && !this.#begun) this.#answer(status, text);
     else this.cut();
   }
 
-  // What the native side tells.
+  // What the native side reports.
 
   piece(piece: Uint8Array, last: boolean): void {
     this.sink?.piece(piece, last);
@@ -152,7 +152,7 @@ export class NativeMessage implements MessageExchange {
     this.sink?.gone();
   }
 
-  /** Node takes a client that sends nothing more for one that has left, and so does whoever is told here. */
+  /** The client sends nothing more. Node.js treats such a client as one that has left, so the sink does, too. */
   left(): void {
     this.hasLeft = true;
     this.sink?.gone();
@@ -170,14 +170,14 @@ export class NativeMessage implements MessageExchange {
   }
 }
 
-/** Names and values in turn, each ended by a zero. */
+/** Splits names and values, each ended by a zero byte. */
 function listOf(text: string): string[] {
   const list = text.split('\0');
   list.pop();
   return list;
 }
 
-/** Bits of `writeMessage`. */
+/** Flags of `writeMessage`. */
 const BEGINS = 1;
 const ENDS = 2;
 const LATIN1 = 4;

@@ -1,15 +1,15 @@
-/** The body of an answer that is sent in pieces. Owns the count of what waits; the native side holds the bytes. */
+/** The body of an answer that is written in pieces. Owns the count of queued bytes; the native side holds the bytes. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import type { AnswerStream } from './exchange.js';
 
-/** What its exchange is told. */
+/** What the exchange of an answer is told. */
 export interface Outcome {
-  /** It is complete, or was given up. */
+  /** The answer is complete, or was given up. */
   ended(): void;
-  /** It was cut: its writer went far ahead of a client that does not read. */
+  /** The answer was cut because its writer queued too much for a client that does not read. */
   overrun(): void;
-  /** It was cut: the client sends nothing more, and there was nothing for it for long. */
+  /** The answer was cut because the client sends nothing more and nothing was written for a long time. */
   deserted(): void;
 }
 
@@ -18,12 +18,12 @@ export class Outgoing implements AnswerStream {
   readonly #worker: NativeWorker;
   readonly #request: number;
   readonly #outcome: Outcome;
-  /** Bytes written since the native side last said that few were left. */
+  /** Bytes written since the native side last reported that few were left. */
   #waiting = 0;
-  /** When it was asked to say so again; 0: it was not. */
+  /** When that report was requested again. 0: it was not requested. */
   #asked = 0;
   #over = false;
-  /** Nothing was written since this was last looked at. */
+  /** Whether nothing was written since the last check. */
   #isSilent = false;
   #silence: NodeJS.Timeout | undefined;
   #drained: Promise<void> | undefined;
@@ -69,7 +69,7 @@ export class Outgoing implements AnswerStream {
     this.#finish(false);
   }
 
-  /** Few bytes are left to be written. */
+  /** The native side reports that few bytes are left to be written. */
   room(): void {
     this.#waiting = 0;
     this.#asked = 0;
@@ -77,8 +77,8 @@ export class Outgoing implements AnswerStream {
   }
 
   /**
-   * The client sends nothing more. Most have left then, but only writing shows it, and one that waits for its answer looks
-   * the same: it is kept as long as there is something for it now and then.
+   * The client sends nothing more. Most such clients have left, but only a write shows that, and a client that waits
+   * for its answer looks the same. The answer is kept as long as something is written now and then.
    */
   left(): void {
     if (this.#over || this.#silence !== undefined) return;
@@ -92,7 +92,7 @@ export class Outgoing implements AnswerStream {
     this.#silence.unref();
   }
 
-  /** Nobody reads any more. */
+  /** The answer cannot be delivered any more. */
   gone(): void {
     this.#over = true;
     clearInterval(this.#silence);
@@ -118,7 +118,10 @@ export class Outgoing implements AnswerStream {
   }
 }
 
-/** The body of an answer that has none, whatever is written: to HEAD, 204, 304, or when the client has left. */
+/**
+ * The body of an answer that must have none, whatever the handler writes: to HEAD, with 204 or 304, or after the client
+ * has left.
+ */
 export const NOWHERE: AnswerStream = {
   write: () => true,
   drained: () => Promise.resolve(),
@@ -126,12 +129,15 @@ export const NOWHERE: AnswerStream = {
   abort: () => {},
 };
 
-/** Bytes waiting at which a writer should wait. */
+/** Queued bytes at which a writer should wait. */
 const HIGH_WATER = 256 * 1024;
 
-/** Bytes waiting, and how long the client has let more than a few wait, at which a writer that does not is stopped. */
+/**
+ * Queued bytes, and the time in which the client read almost nothing of them, at which the answer of a writer that does
+ * not wait is cut.
+ */
 const MOST = 16 * 1024 * 1024;
 const TIMEOUT_MS = 10_000;
 
-/** How long there may be nothing for a client that may have left. */
+/** How long nothing may be written for a client that may have left. */
 const SILENCE_MS = 30_000;

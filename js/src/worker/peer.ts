@@ -1,18 +1,18 @@
 /**
- * Who is at the other end of a socket, as the first event of a protocol's own code tells it: `Peer::fields` in
- * `crates/gateway/src/listener.rs`. Reads it, nothing else.
+ * The peer of a socket, as the first event of a protocol's own code reports it. Reads what `Peer::fields` in
+ * `crates/gateway/src/listener.rs` writes.
  */
 
-/** Who is at the other end. */
+/** The peer of a socket. */
 export interface PeerInfo {
-  /** Undefined on a unix socket. */
+  /** The peer's address. Undefined on a unix socket. */
   readonly remoteAddress: string | undefined;
-  /** Undefined on a unix socket. */
+  /** The peer's port. Undefined on a unix socket. */
   readonly remotePort: number | undefined;
   readonly encrypted: boolean;
 }
 
-/** Reads the fields: the id of the listener, or of the terms by which was dialled, and the peer. */
+/** Reads the fields: the id of the listener or of the call that dialled, and the peer. */
 export function readOpened(fields: Buffer): { terms: number; peer: PeerInfo } {
   const remoteAddress = fields.length > OPENED_BYTES ? fields.toString('latin1', OPENED_BYTES) : undefined;
   const port = fields.readUInt32LE(4);
@@ -24,5 +24,5 @@ export function readOpened(fields: Buffer): { terms: number; peer: PeerInfo } {
   return { terms: fields.readUInt32LE(0), peer };
 }
 
-/** Three numbers; the address follows. */
+/** The bytes of the three numbers in front of the address. */
 const OPENED_BYTES = 12;

@@ -1,23 +1,26 @@
-/** A body in pieces on its way to the client, as fast as that takes it. Owns when the head goes and when all is whole. */
+/**
+ * Sends a body in pieces as fast as the client reads it. Decides when the head is sent and whether the body is sent as
+ * a whole.
+ */
 
 import { readable } from '../log/report.js';
 import type { AnswerStream, HttpExchange } from './exchange.js';
 import type { Piece, Pieces } from './pieces.js';
 
-/** How an answer is given: with all of its body, or with the head first. */
+/** How an answer is begun: with its whole body, or with the head first. */
 export interface Opener {
   whole(body?: Piece): void;
-  /** undefined: it was given another one meanwhile. */
+  /** Undefined: the exchange was given another answer meanwhile. */
   begin(): AnswerStream | undefined;
 }
 
 /**
- * Sends everything that `pieces` gives. One piece with the end right behind it is a whole body, and has a length. While
- * the first piece is soon to come the head waits for it, so that a source that fails at once can still be answered with
- * an error.
+ * Sends all pieces. A single piece that is followed by the end is sent as a whole body with a length. The head waits a
+ * short time for the first piece, so that a source that fails at once is still answered with an error.
  *
- * @returns false if the client left before it had everything
- * @throws (as a rejection) what the source failed with; an answer that had begun was cut. Also TypeErrors about pieces
+ * @returns false if the client left before the body was complete
+ * @throws (as a rejection) the error of the source, after which an answer that had begun is cut; TypeErrors about
+ *   pieces
  */
 export async function pump(exchange: HttpExchange, status: number, pieces: Pieces, opener: Opener): Promise<boolean> {
   if (status === 204 || status === 304 || exchange.method === 'HEAD') {
@@ -61,16 +64,16 @@ export async function pump(exchange: HttpExchange, status: number, pieces: Piece
   } catch (error) {
     stream?.abort();
     pieces.cancel();
-    // a source that is cancelled may fail for that
+    // cancelling may make the source fail
     if (!hasLeft) throw error;
   }
   return !hasLeft;
 }
 
-/** A piece that was asked for. */
+/** A piece that was requested. */
 interface Asked {
   result: Promise<IteratorResult<unknown>>;
-  /** Once it is there. */
+  /** The result, once it is known. */
   found: IteratorResult<unknown> | undefined;
 }
 
@@ -82,18 +85,18 @@ function ask(pieces: Pieces): Asked {
     }),
     found: undefined,
   };
-  // that it fails is seen where it is waited for
+  // the error is handled by the code that waits for the piece
   asked.result.catch(() => undefined);
   return asked;
 }
 
-/** The piece, if it takes no more than turns of the microtask queue. */
+/** The piece, if it arrives within a few turns of the microtask queue. */
 async function now(asked: Asked): Promise<IteratorResult<unknown> | undefined> {
   for (let turn = 0; turn < TURNS && asked.found === undefined; turn += 1) await undefined;
   return asked.found;
 }
 
-/** The piece, if it is there soon. */
+/** The piece, if it arrives soon. */
 function early<T>(result: Promise<T>): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, SOON_MS, undefined);
@@ -110,8 +113,8 @@ function checked(piece: unknown): Piece {
   throw new TypeError(`a body's pieces must be strings or Uint8Arrays, not ${readable(piece)}`);
 }
 
-/** Turns of the microtask queue within which a stream over something whole gives it, and its end. */
+/** The turns of the microtask queue in which a stream over complete data yields the data and its end. */
 const TURNS = 12;
 
-/** How long the head waits for the first piece. */
+/** How long the head waits for the first piece, in milliseconds. */
 const SOON_MS = 50;

@@ -1,17 +1,17 @@
 /**
- * The layout of event records, as the native side writes them. Owns the two records with more than a
- * payload; handles nothing. What the numbers in them mean is in `kinds.generated.ts`.
+ * Decodes the event records that the native side writes, and in particular OPEN and CLOSE records. The meaning of the
+ * numbers is in `kinds.generated.ts`.
  *
  * A record is two `u32` words and a payload padded to a multiple of four: word 0 is
  * `kind | ascii << 4 | sidecar << 5 | length << 8`, word 1 the connection's slot.
  */
 
 import { TRANSPORTS, type Transport } from './kinds.generated.js';
-import type { ClientCertificate } from './module.js';
+import type { ClientCertificate } from './open-request.js';
 
-/** The bits of word 0 that tell the record's kind. */
+/** The bits of word 0 that hold the record's kind. */
 export const KIND_MASK = 15;
-/** Where the payload's length begins in word 0. */
+/** The lowest bit of the payload's length in word 0. */
 export const LENGTH_SHIFT = 8;
 
 /** The slot of a record whose connection belonged to another worker. */
@@ -19,7 +19,7 @@ export const NO_SLOT = 0xffffffff;
 
 const NO_TOKEN = 0xffffffff;
 
-/** Beside the token's length: it is a value that was serialised. */
+/** A bit beside the token's length: the token is a serialised value. */
 const TOKEN_IS_VALUE = 0x80000000;
 
 /** A `Buffer` with the methods that skip argument checks; they exist in Node, Bun and Deno. */
@@ -34,11 +34,11 @@ export function over(memory: ArrayBuffer): RecordBuffer {
   return Buffer.from(memory) as RecordBuffer;
 }
 
-/** A connection that wants to come in. */
+/** A connection that is to be opened. */
 export interface Opening {
   id: number;
   ip: string;
-  /** 0 on a unix socket, and where a proxy names the client in its requests. */
+  /** 0 on a unix socket, and if a proxy names the client in its requests. */
   port: number;
   transport: Transport;
   /** Path and query, as sent. */
@@ -47,7 +47,7 @@ export interface Opening {
   certificate: ClientCertificate | undefined;
 }
 
-/** A connection that is gone. */
+/** A connection that is closed. */
 export interface Closing {
   id: number;
   code: number;
@@ -57,18 +57,18 @@ export interface Closing {
   reason: string;
 }
 
-/** What a protocol tells of a connection, in the batch. */
+/** An event of a protocol, in the batch. */
 export class SocketEvent {
   /** The event's number. */
   readonly number: number;
-  /** Where the fields lie: from `start`, a multiple of four, to `end`. */
+  /** The position of the fields: from byte `start`, a multiple of four, to `end`. */
   readonly words: Uint32Array;
   readonly buffer: RecordBuffer;
   readonly start: number;
   readonly end: number;
-  /** Its own, no view. */
+  /** The payload. It has memory of its own. */
   readonly payload: Buffer;
-  /** Whose it is, and its token as handlers get it: set before it is handled. */
+  /** The socket, and its token in the form for handlers. Set before the event is handled. */
   socketId = 0;
   token: unknown = undefined;
 
@@ -92,7 +92,7 @@ export class SocketEvent {
     return this.buffer.subarray(this.start, this.end) as RecordBuffer;
   }
 
-  /** The same with fields of its own, for when the batch is used again. */
+  /** A copy whose fields have memory of their own, because the batch's memory is used again. */
   copy(): SocketEvent {
     const words = this.words.slice(this.start >>> 2, (this.end + 3) >>> 2);
     const place = { start: 0, end: this.end - this.start };
@@ -100,7 +100,10 @@ export class SocketEvent {
   }
 }
 
-/** Whether `handleOpen` decides over the OPEN record whose payload starts at word `at`; if not, it is accepted already. */
+/**
+ * Whether `handleOpen` decides about the OPEN record whose payload starts at word `at`. If not, the connection is
+ * accepted already.
+ */
 export function isAwaited(words: Uint32Array, at: number): boolean {
   return (word(words, at + 2) & 1) !== 0;
 }
@@ -147,7 +150,9 @@ export function readClosing(words: Uint32Array, buffer: RecordBuffer, at: number
   };
 }
 
-/** Names and values in turn, each ended by a zero. No prototype: a client may name a header as it likes. */
+/**
+ * Reads names and values, each ended by a zero byte. The object has no prototype, because a client may choose any name.
+ */
 function readHeaders(text: string): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
   let at = 0;
@@ -161,7 +166,7 @@ function readHeaders(text: string): Record<string, string> {
   return headers;
 }
 
-/** The same for a certificate's subject, where an attribute that is there several times becomes a list. */
+/** Reads a certificate's subject in the same form. An attribute that occurs several times becomes an array. */
 function readSubject(text: string): Record<string, string | string[]> {
   const subject: Record<string, string | string[]> = {};
   const parts = text.split('\0');
@@ -173,7 +178,7 @@ function readSubject(text: string): Record<string, string | string[]> {
   return subject;
 }
 
-/** The id of two words. */
+/** Reads a socket id of two words. */
 export function socketId(words: Uint32Array, at: number): number {
   return word(words, at + 1) * 2 ** 32 + word(words, at);
 }

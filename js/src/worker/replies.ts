@@ -1,10 +1,10 @@
 /**
- * What handlers send of what they are given. Replies, collected: short texts that handlers send to the very socket
- * whose message they are handling leave in one native call for many of them. And a long text that is sent on as it
- * came: the native side still has it. Owns what is collected, never for longer than the running drain.
+ * Collects what handlers send while a batch is handled. Short texts that a handler sends to the socket of the message
+ * it handles leave in one native call for many of them. A long text that a handler sends on unchanged is sent from the
+ * native side's copy. Keeps nothing beyond the running drain.
  */
 
-import type { NativeGateway, NativeWorker } from '../addon/binding.js';
+import type { NativeGateway, NativeWorker } from '../addon/native-interface.js';
 import type { Target } from '../gateway/target.js';
 
 /** See the module. */
@@ -14,11 +14,11 @@ export class Replies {
   readonly #list: Float64Array;
   #texts = '';
   #count = 0;
-  /** The socket whose message is being handled; 0: none, or it is not within a drain. */
+  /** The socket whose message is being handled. 0: none, or no drain is running. */
   #socket = 0;
   #draining = false;
   readonly #worker: NativeWorker;
-  /** The long text being handled, and its place in the batch; '': none. */
+  /** The long text that is being handled, and its index among the sidecars. Empty: none. */
   #received = '';
   #place = 0;
 
@@ -28,7 +28,7 @@ export class Replies {
     this.#list = new Float64Array(worker.replyList);
   }
 
-  /** Sends what goes before everything that is sent from now on. */
+  /** Flushes what must be sent before anything that is sent from now on. */
   first: (() => void) | undefined;
 
   /** Whether a drain is running. */
@@ -36,51 +36,57 @@ export class Replies {
     return this.#draining;
   }
 
-  /** A drain begins. */
+  /** Begins a drain. */
   begin(): void {
     this.#draining = true;
   }
 
-  /** … and is over: nothing stays behind. */
+  /** Ends a drain and sends everything that was collected. */
   end(): void {
     this.#draining = false;
     this.#socket = 0;
     this.flush();
   }
 
-  /** A message of this socket is handled next; 0: some other event, after which it may be gone. */
+  /**
+   * Sets the socket whose message is handled next. 0: the next event is something else, after which the socket may be
+   * closed.
+   */
   handling(socketId: number): void {
     if (this.#draining) this.#socket = socketId;
   }
 
-  /** A long text, sidecar number `place` of the batch, is handled next. */
+  /** Sets the long text that is handled next, and its index among the sidecars of the batch. */
   receiving(text: string, place: number): void {
     this.#received = text;
     this.#place = place;
   }
 
-  /** … and its handler has returned, or waits for something. */
+  /** Ends the handling of the long text: its handler has returned or is pending. */
   received(): void {
     this.#received = '';
   }
 
-  /** Whether a text is the long one being handled: sent on as it is, it is the same string, compared by address. */
+  /**
+   * Whether a text is the long text that is being handled. If it is sent on unchanged, both are the same string, which
+   * compares fast.
+   */
   isReceived(data: string): boolean {
     return data === this.#received;
   }
 
-  /** Sends the long text being handled on, from where the native side has it. */
+  /** Sends the long text that is being handled from the native side's copy. */
   forward(target: Target, except: number | number[] | undefined): number {
     return this.#worker.forward(target, this.#place, except, this.#count, this.release());
   }
 
-  /** Takes what is sent to the socket being handled, if it is a short text; false: it is the caller's to send. */
+  /** Collects a short text to the socket that is being handled. False: the caller has to send it. */
   take(target: unknown, data: unknown): boolean {
     if (target !== this.#socket || this.#socket === 0 || typeof data !== 'string') return false;
     const length = data.length;
     if (length > LONGEST) return false;
     if (this.first !== undefined) this.first();
-    // half a character would make a whole one with the other half in front of the next text
+    // a lone surrogate at the end would join with one at the beginning of the next text
     if ((data.charCodeAt(length - 1) & 0xfc00) === 0xd800) return false;
     const at = this.#count * 2;
     if (at === this.#list.length || this.#texts.length > ENOUGH) {
@@ -94,12 +100,12 @@ export class Replies {
     return true;
   }
 
-  /** How many wait. */
+  /** The number of collected texts. */
   get count(): number {
     return this.#count;
   }
 
-  /** The texts that wait, for the caller to send: they are forgotten here. */
+  /** Returns the collected texts for the caller to send, and forgets them. */
   release(): string {
     const texts = this.#texts;
     this.#texts = '';
@@ -107,7 +113,7 @@ export class Replies {
     return texts;
   }
 
-  /** Sends what waits. */
+  /** Sends the collected texts. */
   flush(): void {
     if (this.first !== undefined) this.first();
     const count = this.#count;
@@ -115,8 +121,8 @@ export class Replies {
   }
 }
 
-/** Texts above this go alone, in UTF-16 units. */
+/** Longer texts, in UTF-16 units, are not collected. */
 const LONGEST = 1024;
 
-/** Units after which the texts are sent. */
+/** The collected UTF-16 units at which the texts are sent. */
 const ENOUGH = 64 * 1024;

@@ -1,6 +1,6 @@
-/** The requests of a worker: each goes to the handler, and what is told of it later to its exchange. Reads no body. */
+/** The requests of a worker. Gives each to the handler, and later events of it to its exchange. Reads no body. */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { MillraceError } from '../errors.js';
 import { readable } from '../log/report.js';
 import type { ExchangeHandler, MessageAnswerer } from './exchange.js';
@@ -10,7 +10,7 @@ import { type Keeper, NativeExchange } from './native-exchange.js';
 import { type MessageKeeper, NativeMessage } from './native-message.js';
 import type { RecordBuffer } from './record.js';
 
-/** Who answers: one of them. */
+/** The handler of requests: one of the two. */
 export interface Answerers {
   exchange?: ExchangeHandler;
   message?: MessageAnswerer;
@@ -23,7 +23,7 @@ export class Requests {
   readonly #worker: NativeWorker;
   readonly #handlers: Answerers;
   readonly #report: (error: MillraceError) => void;
-  /** Those that are not over when their handler returns. */
+  /** Exchanges that were not over when their handler returned. */
   readonly #open = new Map<number, Open>();
   readonly #keeper: Keeper = {
     forget: (exchange) => this.#open.delete(exchange.id),
@@ -46,7 +46,7 @@ export class Requests {
     this.#report = report;
   }
 
-  /** A REQUEST record whose payload of `length` bytes starts at word `at`. */
+  /** Reads a REQUEST record whose payload of `length` bytes starts at word `at`, and calls the handler. */
   request(words: Uint32Array, buffer: RecordBuffer, at: number, length: number): void {
     const { message, exchange: handler } = this.#handlers;
     const place = { at, length };
@@ -76,12 +76,12 @@ export class Requests {
     }
   }
 
-  /** A piece of a request's body, for the caller to read; undefined: nobody wants it. */
+  /** The exchange that a piece of a body belongs to. Undefined: the body is not wanted any more. */
   find(request: number): Open | undefined {
     return this.#open.get(request);
   }
 
-  /** What became of a request. */
+  /** Handles a report about a request: one of the `TURN_` constants. */
   turn(request: number, turn: number): void {
     const exchange = this.#open.get(request);
     if (exchange === undefined) return;
@@ -110,7 +110,7 @@ export class Requests {
     }
   }
 
-  /** Whoever waits for something is told that the worker ends. */
+  /** Tells all exchanges that the worker ends. */
   end(): void {
     for (const exchange of [...this.#open.values()]) this.#gone(exchange, 'the worker ends');
   }
@@ -120,7 +120,7 @@ export class Requests {
     this.#try(exchange, () => exchange.gone(why));
   }
 
-  /** Runs callbacks of a handler. */
+  /** Runs callbacks of a handler and reports their errors. */
   #try(exchange: Open, callbacks: () => void): void {
     try {
       callbacks();
@@ -134,7 +134,7 @@ export class Requests {
     if (code === 'ERR_MILLRACE_BODY_TOO_LARGE') {
       exchange.giveUp(413, "The request's body is too large");
     } else {
-      // that a client left is nobody's failure
+      // a client that left is not an error of the handler
       if (code !== 'ERR_MILLRACE_REQUEST_ABORTED' && !(exchange.hasLeft && isAbort(cause))) this.#tell(exchange, cause);
       exchange.giveUp(500, 'Internal server error');
     }
@@ -146,7 +146,7 @@ export class Requests {
   }
 }
 
-/** Whether something was given up because a signal, such as that of the request, said so. */
+/** Whether an operation was cancelled by a signal, such as that of the request. */
 function isAbort(cause: unknown): boolean {
   return (cause as { name?: unknown } | null | undefined)?.name === 'AbortError';
 }

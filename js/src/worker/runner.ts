@@ -1,10 +1,10 @@
 /**
- * Handlers, run: one event of a connection at a time, in order, the next one when a promise is settled or late. Owns
- * what waits and what failed; knows nothing of records. Over 400 lines because an event that runs, one that waits and one that
- * fails change the same counts.
+ * Runs handlers: one event of a connection at a time, in order. The next one runs when a promise is settled or over its
+ * time limit. Owns pending handlers, waiting events and failures. Does not know records. It has over 400 lines because
+ * events that run, wait and fail change the same counts.
  */
 
-import type { NativeGateway, NativeWorker } from '../addon/binding.js';
+import type { NativeGateway, NativeWorker } from '../addon/native-interface.js';
 import { MillraceError } from '../errors.js';
 import { readable } from '../log/report.js';
 import type { ProtocolHost } from '../protocols/protocol.js';
@@ -29,7 +29,7 @@ export class Runner {
   readonly #events: Events;
   readonly #report: (error: MillraceError) => void;
   readonly #deadlines: Deadlines<Run>;
-  /** A word changes when a token may have. */
+  /** Words that change when a token may have changed. */
   readonly #tokens: Uint32Array;
   #ended = false;
 
@@ -47,7 +47,7 @@ export class Runner {
     this.#tokens = new Uint32Array(worker.tokenWords);
   }
 
-  /** Handlers whose promise is pending. */
+  /** The number of handlers whose promise is pending. */
   get pending(): number {
     return this.#deadlines.size;
   }
@@ -57,13 +57,13 @@ export class Runner {
     return this.#deadlines.settled(ms);
   }
 
-  /** What is pending is ignored from now on. */
+  /** Ignores all pending handlers from now on. */
   end(): void {
     this.#ended = true;
     this.#deadlines.stop();
   }
 
-  // Events, from the queue.
+  // Events from the queue.
 
   text(connection: Connection, text: string, bytes: number): void {
     if (connection.run !== undefined) this.#wait(connection.run, KIND_TEXT, text, bytes);
@@ -73,7 +73,7 @@ export class Runner {
   /** `shared`: `data` is a view of the batch. */
   binary(connection: Connection, data: Buffer, shared: boolean): void {
     if (connection.run !== undefined) {
-      // a copy: the batch may be transferred away before its turn comes
+      // a copy, because the batch's memory may be transferred before the event's turn
       this.#wait(connection.run, KIND_BINARY, shared ? Buffer.from(data) : data, data.length);
     } else if (!connection.failed) {
       this.#runBinary(connection, data, data.length, false);
@@ -111,7 +111,7 @@ export class Runner {
     else if (!connection.failed) this.#runDrain(connection);
   }
 
-  /** The fields are a view of the batch. */
+  /** The event's fields are a view of the batch. */
   event(connection: Connection, event: SocketEvent): void {
     const bytes = event.end - event.start + event.payload.length;
     const isOwn = this.#events.isOwn(event.number);
@@ -122,13 +122,13 @@ export class Runner {
     }
   }
 
-  /** The native side counts a message that waits against its connection. */
+  /** Adds an event that has to wait. The native side counts it against its connection. */
   #wait(run: Run, kind: number, payload: string | Buffer | SocketEvent, bytes: number): void {
     this.#worker.hold(run.connection.id, 1, bytes);
     queue(run, { kind, payload, held: bytes });
   }
 
-  // One event. `held`: the native side counts it already, because it waited.
+  // Handling one event. `held`: the event waited, so the native side counts it already.
 
   #runText(connection: Connection, text: string, bytes: number, held: boolean): void {
     const handler = this.#handleText;
@@ -166,7 +166,7 @@ export class Runner {
     if (result !== undefined) this.#afterMessage(connection, KIND_BINARY, result, bytes, held);
   }
 
-  /** `isOwn`: it is for the protocol's own code, whose promises hold nothing up. */
+  /** `isOwn`: the protocol's own code handles it, and later events do not wait for its promises. */
   #runEvent(connection: Connection, event: SocketEvent, bytes: number, held: boolean, isOwn: boolean): void {
     const kind = KIND_EVENT | (event.number << NUMBER_SHIFT);
     this.#replies.handling(connection.id);
@@ -185,7 +185,7 @@ export class Runner {
     else this.#afterMessage(connection, kind, result, bytes, held);
   }
 
-  /** Waits for what is pending beside other events. */
+  /** Handles the close once the promises of protocols' own code are settled. */
   #closeLast(connection: Connection, closing: Closing): void {
     if (connection.beside > 0) connection.closing = closing;
     else this.#runClose(connection, closing);
@@ -193,7 +193,7 @@ export class Runner {
 
   #runClose(connection: Connection, closing: Closing): void {
     const handler = this.#module.handleClose;
-    // asked in any case, so that the close is not kept for another worker; false if another one has it
+    // the claim is made in any case, so that the close is not kept for another worker; false if another worker has it
     if (handler === undefined || !this.#worker.claimClose(closing.id) || !connection.accepted) return;
     this.#replies.handling(0);
     let result: unknown;
@@ -206,7 +206,7 @@ export class Runner {
     this.#after(connection, KIND_CLOSE, result, -1, undefined);
   }
 
-  /** A value that its other handlers got is the same object here. */
+  /** The token for `handleClose`. A stored value is the same object that earlier handlers got. */
   #lastToken(connection: Connection, { token, isValue }: Closing): unknown {
     return token !== undefined && isValue ? readValue(token, connection) : token;
   }
@@ -230,14 +230,14 @@ export class Runner {
     this.#close(connection.id, INTERNAL_ERROR, 'Server worker has no handler');
   }
 
-  /** After what its handlers sent. */
+  /** Closes a connection, after everything that its handlers sent. */
   #close(socketId: number, code: number, reason: string): void {
     this.#replies.flush();
     this.#gateway.close(socketId, code, reason);
   }
 
   #readToken(connection: Connection): void {
-    // the word first: a token set meanwhile changes it again
+    // read the word first: if the token is set meanwhile, the word changes again
     connection.tokenSeen = this.#tokens[connection.tokenWord] as number;
     const stored = this.#gateway.token(connection.id);
     if (stored === undefined || ArrayBuffer.isView(stored)) {
@@ -255,7 +255,7 @@ export class Runner {
     if (connection.run !== undefined && !held) this.#worker.hold(connection.id, 1, bytes);
   }
 
-  /** A handler returned: if it was something with a `then`, what comes next waits for it. */
+  /** Handles the result of a handler. If it is a promise, the next event waits for it. */
   #after(
     connection: Connection,
     kind: number,
@@ -270,13 +270,13 @@ export class Runner {
     this.#await(run, result);
   }
 
-  /** The protocol's own code returned: a promise is timed, and counts as a message that is handled. */
+  /** Handles the result of a protocol's own code. A promise has a time limit, and counts as an unhandled message. */
   #beside(connection: Connection, kind: number, result: unknown, bytes: number): void {
     if (!this.#isPending(connection, kind, result)) return;
     const now = performance.now();
     const run = new Run(connection, kind, bytes, now, this.#deadlines.after(now), undefined);
     run.beside = true;
-    // one is held, so that the end waits; what they wait for has to come
+    // hold one event so that the end waits, but not more, because the promises may wait for later input
     if (connection.beside === 0) this.#worker.hold(connection.id, 1, 0);
     connection.beside += 1;
     connection.besideBytes += bytes;
@@ -287,7 +287,7 @@ export class Runner {
     this.#await(run, result);
   }
 
-  /** Whether something is a promise, or as good as one. */
+  /** Whether a result is a promise or another thenable. */
   #isPending(connection: Connection, kind: number, result: unknown): result is PromiseLike<unknown> {
     if ((typeof result !== 'object' && typeof result !== 'function') || result === null) return false;
     try {
@@ -334,7 +334,7 @@ export class Runner {
     else this.#goOn(run);
   }
 
-  /** The socket's end may have waited for it. */
+  /** Handles the end of a promise of a protocol's own code. The socket's end may have waited for it. */
   #finishBeside({ connection, held }: Run): void {
     connection.beside -= 1;
     connection.besideBytes -= held;
@@ -351,7 +351,7 @@ export class Runner {
     }
   }
 
-  /** Protocols' own code learns of it at once. */
+  /** Tells the protocols' own code at once that a socket is closed. */
   #tellOfEnd({ id, code, reason }: Closing): void {
     try {
       this.#events.closed(id, code, reason);
@@ -361,7 +361,7 @@ export class Runner {
     }
   }
 
-  /** A handler is over, in time or not: what waited for it comes now. */
+  /** Goes on with the events that waited for a handler, which is settled or over its time limit. */
   #goOn(run: Run): void {
     const { connection, waiting } = run;
     connection.run = undefined;
@@ -371,13 +371,13 @@ export class Runner {
       const next = waiting?.shift();
       if (next === undefined) break;
       this.#runWaiting(connection, next);
-      // if its handler is pending now, it stays counted until that is over
+      // if its handler is pending now, it stays counted until that is settled
       if (next.held >= 0 && connection.run === undefined) {
         events += 1;
         bytes += next.held;
       }
     }
-    // one of them is pending itself now: the rest waits for that
+    // one of these events is pending itself now: the rest waits for it
     const pending = connection.run as Run | undefined;
     if (pending !== undefined) pending.waiting = waiting;
     if (events > 0 && !this.#ended) this.#worker.release(connection.id, events, bytes);
@@ -419,7 +419,7 @@ export class Runner {
     this.#giveUp(connection, kind);
   }
 
-  /** What a connection is told when its handler failed or was late. */
+  /** Answers or closes a connection whose handler failed or exceeded its time limit. */
   #giveUp(connection: Connection, kind: number): void {
     if (kind === KIND_OPEN) {
       this.#answer(connection, FAILED);
@@ -430,7 +430,7 @@ export class Runner {
   }
 }
 
-/** Whether so many promises of protocols' own code are pending that nothing more is taken. */
+/** Whether so many promises of protocols' own code are pending that the connection is not read. */
 function isTooMuch({ beside, besideBytes }: Connection): boolean {
   return beside >= MOST_BESIDE || besideBytes >= MOST_BESIDE_BYTES;
 }
@@ -440,7 +440,9 @@ function queue(run: Run, event: Waiting): void {
   run.waiting.push(event);
 }
 
-/** What an error calls the handler of an event: by its kind, with the number of a protocol's event above that. */
+/**
+ * The name that errors give the handler of an event, by the event's kind and, for events of protocols, their number.
+ */
 function nameOf(kind: number): string {
   return NAMES[kind & KIND_MASK] ?? nameOfEvent(kind >>> NUMBER_SHIFT);
 }
@@ -455,7 +457,7 @@ const NAMES: Record<number, string> = {
   [KIND_DRAIN]: 'handleDrain',
 };
 
-/** As many as a connection of Sockety can have under way, and the bytes that came with them. */
+/** The most pending promises: as many messages as a connection of Sockety can have in progress, and their bytes. */
 const MOST_BESIDE = 4096;
 const MOST_BESIDE_BYTES = 16 * 1024 * 1024;
 

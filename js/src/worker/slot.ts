@@ -1,6 +1,6 @@
 /**
- * A place for a worker that is always taken: a thread, or the wait for the next attempt. Owns replacement and back-off.
- * A successor is started beside whatever happens there: whoever is ready takes the place, the successor also a taken one.
+ * A place for one worker thread. It holds a thread, or waits for the next attempt to start one. Owns replacement and
+ * back-off. A successor is started beside the current thread and takes its place once it is ready.
  */
 
 import { MillraceError } from '../errors.js';
@@ -15,18 +15,18 @@ export class Slot {
   readonly #startMs: number;
   readonly #report: (error: MillraceError) => void;
   readonly #log: Log | undefined;
-  /** Is here: takes connections, or is started to do so in an empty place. */
+  /** The thread in this place: it takes connections, or is being started in an empty place. */
   #thread: WorkerThread | undefined;
-  /** Is started to take its place. */
+  /** The thread that is being started to replace it. */
   #successor: WorkerThread | undefined;
-  /** Had its place and is being stopped. */
+  /** The replaced thread that is being stopped. */
   #leaving: WorkerThread | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
   #delay = 0;
   #readyAt = 0;
 
-  /** `startMs`: how long a thread may take to be ready; 0 is for ever. */
+  /** `startMs`: time for a thread to become ready, in milliseconds; 0 is unlimited. */
   constructor(data: WorkerData, startMs: number, report: (error: MillraceError) => void, log: Log | undefined) {
     this.#data = data;
     this.#startMs = startMs;
@@ -37,20 +37,20 @@ export class Slot {
   /**
    * Starts the first thread.
    *
-   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; there is no second attempt
+   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; the start is not repeated
    */
   async open(): Promise<void> {
     await this.#settled(this.#launch());
   }
 
-  /** Whether the worker with this id sits here, or leaves. */
+  /** Whether this slot has the worker with this id, also while it is being stopped. */
   holds(worker: number): boolean {
     return this.#find(worker) !== undefined;
   }
 
   /**
-   * The worker does not answer: its thread is ended and replaced, without waiting for its end. One that leaves or is
-   * being stopped is only ended, so that nobody need wait for what will not come.
+   * Ends and replaces the thread of a worker that does not answer, without waiting for the thread's end. A worker that
+   * was replaced or is being stopped is only ended, so that callers do not wait for it.
    */
   replace(worker: number, ms: number): void {
     const thread = this.#find(worker);
@@ -62,11 +62,12 @@ export class Slot {
   }
 
   /**
-   * Starts a worker that imports the module again; once it takes connections, the one before lets its own go (1012),
-   * handles what waits, for at most `ms`, and ends. One call at a time. `signal` ends the one that is started.
+   * Starts a worker that imports the module again. Once it takes connections, the current worker closes its own with
+   * 1012, handles waiting events for at most `ms`, and ends. Only one call may run at a time. `signal` ends the worker
+   * that is being started.
    *
-   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; the worker stays as it is. ERR_MILLRACE_NOT_RUNNING; the slot
-   *   is stopped, and so is whoever was started
+   * @throws {MillraceError} ERR_MILLRACE_WORKER_FAILED; the current worker stays. ERR_MILLRACE_NOT_RUNNING; the slot is
+   *   stopped, and so is the new worker
    * @throws the signal's reason
    */
   async renew(ms: number, signal?: AbortSignal): Promise<void> {
@@ -78,7 +79,7 @@ export class Slot {
     signal?.addEventListener('abort', end);
     try {
       await this.#settled(after);
-      // it may have been told to stop just then
+      // the signal may have been aborted just then
       signal?.throwIfAborted();
     } catch (error) {
       if (this.#closed) throw notRunning();
@@ -88,7 +89,7 @@ export class Slot {
     } finally {
       signal?.removeEventListener('abort', end);
     }
-    // whoever has closed the slot stops them all
+    // the call that closed the slot stops all threads
     if (this.#closed) throw notRunning();
     clearTimeout(this.#timer);
     const before = this.#thread;
@@ -99,13 +100,13 @@ export class Slot {
     this.#leaving = undefined;
   }
 
-  /** Ends the worker in order, and those that leave or are started; nothing is replaced any more. */
+  /** Ends the worker in order, with the replaced one and the one being started. Nothing is replaced from now on. */
   async stop(ms: number): Promise<void> {
     this.#close();
     await Promise.all(this.#threads().map((thread) => thread.stop(ms)));
   }
 
-  /** Ends the worker at once, and those that leave or are started. */
+  /** Ends the worker at once, with the replaced one and the one being started. */
   async abandon(): Promise<void> {
     this.#close();
     await Promise.all(this.#threads().map((thread) => thread.terminate()));
@@ -149,20 +150,20 @@ export class Slot {
     this.#vacated(thread);
   }
 
-  /** A thread is gone. Its place is empty if it had one. */
+  /** Removes a thread that has ended. If it was in this place, the place is empty. */
   #vacated(thread: WorkerThread): void {
     if (this.#closed || thread !== this.#thread) return;
     this.#thread = undefined;
     this.#afterLoss();
   }
 
-  /** A worker that served: its place is empty for a moment at most. */
+  /** Replaces a worker that was ready and was lost. */
   #afterLoss(): void {
     if (performance.now() - this.#readyAt >= LASTING_MS) this.#delay = 0;
     this.#again(LONGEST_LOSS_DELAY_MS);
   }
 
-  /** Starts a replacement: at once the first time, later and later while the ones before did not last. */
+  /** Starts a replacement: at once the first time, then with growing delays while replacements do not last. */
   #again(longest: number): void {
     if (this.#closed) return;
     const delay = Math.min(this.#delay, longest);
@@ -177,7 +178,7 @@ export class Slot {
       thread = this.#launch();
       await this.#settled(thread);
     } catch (error) {
-      // ended because it is not wanted any more
+      // it was ended because it is not wanted any more
       if (this.#closed || thread !== this.#thread) return;
       this.#thread = undefined;
       this.#report(error as MillraceError);
@@ -190,14 +191,14 @@ function notRunning(): MillraceError {
   return new MillraceError('ERR_MILLRACE_NOT_RUNNING', 'the workers are being stopped');
 }
 
-/** Wait before the second attempt in a row; doubled for each further one. */
+/** The delay before the second attempt in a row. It doubles with each further one. */
 const FIRST_DELAY_MS = 50;
 
-/** Longest wait while replacements cannot be started. */
+/** The longest delay while replacements cannot be started. */
 const LONGEST_DELAY_MS = 5_000;
 
-/** Longest wait while replacements start but soon end. */
+/** The longest delay while replacements start but soon end. */
 const LONGEST_LOSS_DELAY_MS = 200;
 
-/** A worker that served this long did last. */
+/** A worker that ran this long, in milliseconds, counts as lasting. */
 const LASTING_MS = 1_000;

@@ -1,18 +1,18 @@
 /**
- * What this thread tells sessions of sockets, collected: one native call for many, at the end of the running drain or of the
- * task that told. Owns what is collected, in one order with what handlers send.
+ * Collects instructions from this thread to sessions of sockets, and sends many in one native call, at the end of the
+ * running drain or of the current task. Keeps them in order with what handlers send.
  */
 
-import type { NativeWorker } from '../addon/binding.js';
+import type { NativeWorker } from '../addon/native-interface.js';
 import { over, type RecordBuffer, socketId as readId } from './record.js';
 import type { Replies } from './replies.js';
 
-/** Called with what a socket could not be told. The fields are a view. */
+/** Called with an instruction that a socket could not get. The fields are a view. */
 export type Refused = (socketId: number, operation: number, fields: RecordBuffer) => void;
 
 /** See the module. */
 export class Tells {
-  /** What is collected: fields are written here, at the place that `place` gives. */
+  /** The collected instructions. Fields are written here, at the place that `place` returns. */
   readonly buffer: RecordBuffer;
   readonly words: Uint32Array;
   readonly #worker: NativeWorker;
@@ -31,7 +31,7 @@ export class Tells {
     this.#refused = refused;
   }
 
-  /** Makes room for something short. The fields are to be written at the place that this returns, the payload with `pay`. */
+  /** Makes room for a short instruction. Write the fields at the returned place, and the payload with `pay`. */
   place(socketId: number, operation: number, fieldBytes: number, payloadBytes: number): number {
     const length = HEAD_BYTES + padded(fieldBytes) + padded(payloadBytes);
     if (this.#length + length > BUFFER_BYTES) this.flush();
@@ -48,12 +48,12 @@ export class Tells {
     return at + HEAD_BYTES;
   }
 
-  /** Writes the payload behind fields at a place. */
+  /** Writes the payload behind the fields at a place. */
   pay(at: number, fieldBytes: number, payload: Uint8Array): void {
     this.buffer.set(payload, at + padded(fieldBytes));
   }
 
-  /** Tells something of any length. */
+  /** Adds an instruction of any length. */
   tell(socketId: number, operation: number, fields: Buffer, payload?: Uint8Array): void {
     const payloadBytes = payload === undefined ? 0 : payload.length;
     if (fields.length + payloadBytes <= LONGEST) {
@@ -68,13 +68,13 @@ export class Tells {
     }
   }
 
-  /** Tells something whose payload are bytes that the native side has. */
+  /** Adds an instruction whose payload is kept by the native side. */
   tellShared(socketId: number, operation: number, fields: RecordBuffer, bytes: number): void {
     this.#replies.flush();
     if (!this.#worker.tellShared(socketId, operation, fields, bytes)) this.#refused(socketId, operation, fields);
   }
 
-  /** Tells now what waits. */
+  /** Sends the collected instructions now. */
   flush(): void {
     const length = this.#length;
     if (length === 0) return;
@@ -85,7 +85,7 @@ export class Tells {
   }
 
   #begin(): void {
-    // what was sent before goes before, what is sent behind waits for this
+    // what was sent before goes first; what is sent later waits for this
     this.#replies.flush();
     this.#replies.first = this.#flush;
     if (this.#isScheduled || this.#replies.isDraining) return;
@@ -108,10 +108,10 @@ function padded(bytes: number): number {
   return (bytes + 3) & ~3;
 }
 
-/** What is short: fields and payload together, in bytes. */
+/** The longest short instruction: fields and payload together, in bytes. */
 export const LONGEST = 16 * 1024;
 
-/** Socket id, operation, bytes of the fields and of the payload. */
+/** The bytes of socket id, operation, and the lengths of fields and payload. */
 const HEAD_BYTES = 20;
 
 const BUFFER_BYTES = 64 * 1024;

@@ -1,4 +1,4 @@
-/** A worker thread, seen from the thread that started it. Owns its life from launch to end; replaces nothing. */
+/** A worker thread, seen from the thread that started it. Owns its life from start to end. Replaces no thread. */
 
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 import { IS_BUNDLED } from '../addon/place.js';
@@ -6,21 +6,24 @@ import { MillraceError } from '../errors.js';
 import { revive, revivedReport, workerFailure } from '../log/report.js';
 import type { FromWorker, ToWorker, WorkerData } from './messages.js';
 
-/** Who wants to know about a thread. */
+/** The owner of a thread. */
 export interface Watcher {
-  /** An error that the worker reports, or that it did not end when it was stopped. */
+  /** Reports an error: one that the worker reported, or that the worker did not end when it was stopped. */
   report(error: MillraceError): void;
-  /** It ended by itself after it was ready, or before its stop was done. Called once, and never after `terminate`. */
+  /**
+   * Reports that the thread ended on its own after it was ready, or before its stop was done. Called once, and never
+   * after `terminate`.
+   */
   lost(thread: WorkerThread, cause: unknown): void;
 }
 
-/** See the module. Whatever arrives after it was given up is ignored. */
+/** See the module. Messages that arrive after the thread was given up are ignored. */
 export class WorkerThread {
-  /** Resolves when the worker takes connections; rejects if it never does. */
+  /** Resolves when the worker takes connections. Rejects if it cannot be started. */
   readonly ready: Promise<void>;
   readonly #worker: Worker;
   readonly #watcher: Watcher;
-  /** `unwanted`: stopped while it starts. It may be ready all the same, its message on the way. */
+  /** `unwanted`: stopped while it starts. Its message that it is ready may be on the way. */
   #state: 'starting' | 'unwanted' | 'ready' | 'stopping' | 'over' = 'starting';
   #id: number | undefined;
   #cause: unknown;
@@ -28,13 +31,13 @@ export class WorkerThread {
   #refuse: ((error: MillraceError) => void) | undefined;
   #stopped: (() => void) | undefined;
   #stopping: Promise<void> | undefined;
-  /** What it is told once it is ready, if that is too late. */
+  /** The message that it gets if it becomes ready after it was stopped. */
   #unwanted: ToWorker | undefined;
-  /** The deadline of its start, then that of its end. */
+  /** The deadline of its start, later that of its end. */
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * `startMs`: how long it may take to be ready; 0 is for ever.
+   * `startMs`: time to become ready, in milliseconds; 0 is unlimited.
    *
    * @throws DataCloneError if the argument cannot be cloned
    */
@@ -64,16 +67,16 @@ export class WorkerThread {
   }
 
   /**
-   * Lets it handle what waits and end, for at most `ms` plus as much for `handleStop`; then ends it. `leave`: another
-   * one has taken its place, so its connections are closed with 1012 first. One that is not ready has a moment to be.
-   * Later calls return the first one's promise.
+   * Lets the worker handle waiting events for at most `ms`, with as much again for `handleStop`, and then ends it.
+   * `leave`: the worker was replaced, so its connections are closed with 1012 first. A worker that is not ready gets a
+   * short time to become so. Later calls return the first call's promise.
    */
   stop(ms: number, leave = false): Promise<void> {
     this.#stopping ??= this.#stop(ms, leave);
     return this.#stopping;
   }
 
-  /** Ends it at once, also while it starts or is being stopped. */
+  /** Ends the thread at once, also while it starts or is being stopped. */
   async terminate(): Promise<void> {
     if (this.#state === 'starting') this.#refuse?.(unwanted());
     this.#state = 'over';
@@ -115,7 +118,7 @@ export class WorkerThread {
     switch (message.type) {
       case 'ready':
         this.#id = message.worker;
-        // not before: in some runtimes a message is lost to a worker that does not listen yet
+        // not before it is ready: in some runtimes a message is lost to a worker that does not listen yet
         if (this.#unwanted !== undefined && this.#state === 'unwanted') this.#end(this.#unwanted);
         if (this.#state !== 'starting') return;
         this.#state = 'ready';
@@ -134,7 +137,7 @@ export class WorkerThread {
     }
   }
 
-  /** Before it was ready. */
+  /** Handles a failure before the worker was ready. */
   #fail(cause: unknown): void {
     if (this.#state === 'unwanted') this.#stopped?.();
     if (this.#state !== 'starting') return;
@@ -150,21 +153,27 @@ export class WorkerThread {
     this.#watcher.lost(this, this.#cause ?? new Error(`it ended with exit code ${code}`));
   }
 
-  /** Acts at the deadline, instead of at the one before. What arrived meanwhile goes first: this thread may be late. */
+  /**
+   * Sets the deadline, in place of the previous one. Messages that have arrived are handled first, because this thread
+   * may be late.
+   */
   #within(ms: number, act: () => void): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => setImmediate(act), ms);
   }
 }
 
-/** Starts a thread with its entry: a file beside this one or, in a bundle, which has no such file, the same as a text. */
+/**
+ * Starts a thread with its entry: a file beside this one or, in a bundle, which has no such file, the same code as a
+ * text.
+ */
 function launch(options: WorkerOptions): Worker {
   if (!IS_BUNDLED) return new Worker(entryFile(), options);
   const { BOOTSTRAP }: { BOOTSTRAP: string } = require('./embedded.js');
   return new Worker(BOOTSTRAP, { ...options, eval: true });
 }
 
-/** In a form that tracers of files know: nft and Turbopack. */
+/** The path of the entry, in a form that file tracers such as those of nft and Turbopack recognise. */
 function entryFile(): string {
   return require.resolve('./bootstrap.js');
 }
@@ -173,5 +182,8 @@ function unwanted(): MillraceError {
   return workerFailure(new Error('it was ended before it was ready'));
 }
 
-/** How much later than its own limits a stopping worker is given up, and how long one that starts has to heed. */
+/**
+ * The margin after the worker's own time limits before it is ended, and the time for a starting worker to react to its
+ * stop.
+ */
 const STOP_MARGIN_MS = 500;

@@ -1,28 +1,28 @@
 /**
- * Tokens that are no bytes: how a value is stored, and how it is read again. Owns the form. Bytes stay as they are, and the
- * native side keeps beside each token which of the two it is, so no bytes can pass for a value.
+ * Stores tokens that are not bytes, and reads them again. Tokens of bytes are stored unchanged. The native side keeps
+ * beside each token which of the two it is, so that bytes can never be taken for a value.
  *
- * A stored value is eight bytes that differ for every call that stores one, and then what `serialize` of `node:v8` makes of
- * it: one process has one runtime, so whoever reads it understands it.
+ * A stored value is eight bytes that are different for every call that stores one, followed by the result of
+ * `serialize` of `node:v8`. All threads of a process have the same runtime, so each can read it.
  */
 
 import type { Data } from '../gateway/target.js';
 import { readable } from '../log/report.js';
 
-/** A token as the native side keeps it. */
+/** A token in the form of the native side. */
 export interface StoredToken {
   readonly data: Data | undefined;
-  /** Whether `data` is a value that was serialised. */
+  /** Whether `data` is a serialised value. */
   readonly isValue: boolean;
 }
 
-/** None. */
+/** The stored form of no token. */
 export const NO_TOKEN: StoredToken = { data: undefined, isValue: false };
 
 /**
- * The form in which a token is stored.
+ * Converts a token into its stored form.
  *
- * @param at how an error names it: `"argument 'token'"`
+ * @param at the token's name in errors: `"argument 'token'"`
  * @throws {TypeError} if it is a value that cannot be cloned
  */
 export function storedToken(token: unknown, at: string): StoredToken {
@@ -30,19 +30,19 @@ export function storedToken(token: unknown, at: string): StoredToken {
   return isData(token) ? { data: token, isValue: false } : { data: serialised(token, at), isValue: true };
 }
 
-/** Whether something is a token that is stored as it is. */
+/** Whether a token is stored unchanged. */
 export function isData(token: unknown): token is Data {
   return typeof token === 'string' || token instanceof Uint8Array || token instanceof ArrayBuffer;
 }
 
-/** Where a worker keeps the value that it has read last for a connection. */
+/** The place where a worker keeps the value that it read last for a connection. */
 export interface TokenHolder {
   token: unknown;
-  /** The first bytes of the stored value that `token` was read from; empty: it is none. */
+  /** The first bytes of the stored value that `token` was read from. Empty: `token` is not such a value. */
   tokenStamp: string;
 }
 
-/** Reads a stored value, unless the holder has it already: one that was not stored anew stays the same object. */
+/** Reads a stored value. If the holder has read it already, and no other was stored, the same object is returned. */
 export function readValue(stored: Buffer, holder: TokenHolder): unknown {
   const stamp = stored.toString('latin1', 0, STAMP_BYTES);
   if (holder.tokenStamp === stamp) return holder.token;
@@ -54,7 +54,7 @@ export function readValue(stored: Buffer, holder: TokenHolder): unknown {
 
 const STAMP_BYTES = 8;
 
-/** Differs from thread to thread; the half behind it is counted. */
+/** The first half of the eight bytes, which differs from thread to thread. The second half is a counter. */
 let thread: number | undefined;
 let count = 0;
 
@@ -74,7 +74,7 @@ function serialised(value: unknown, at: string): Buffer {
   return stored;
 }
 
-/** Loaded here, because most programs have tokens of bytes, or none. */
+/** Loaded on demand, because most programs have tokens of bytes or none. */
 function v8(): typeof import('node:v8') {
   return require('node:v8');
 }

@@ -1,10 +1,13 @@
-/** Large bodies of a protocol's own, by the ids of their transfers: what comes of one goes to whoever it belongs to. */
+/**
+ * Large bodies of a protocol's own, by the ids of their transfers. Passes pieces and reports to the owner of each
+ * transfer.
+ */
 
-/** Whoever a transfer belongs to. */
+/** The owner of a transfer. */
 export interface TransferEnd {
-  /** A piece of what the peer sends came. It is the callee's own. */
+  /** Gets a piece that the peer sent. The callee owns its memory. */
   piece(piece: Buffer, last: boolean): void;
-  /** What became of it: one of the `TURN_` constants. */
+  /** Gets a report about the transfer: one of the `TURN_` constants. */
   turn(turn: number): void;
 }
 
@@ -16,7 +19,7 @@ export class Transfers {
     this.#ends.set(transfer, end);
   }
 
-  /** Nothing of it is of interest any more. */
+  /** Forgets a transfer. */
   delete(transfer: number): void {
     this.#ends.delete(transfer);
   }

@@ -133,7 +133,7 @@ numbers! {
         Text = 2;
         /// A binary message.
         Binary = 3;
-        /// A connection is gone.
+        /// A connection is closed.
         Close = 4;
         /// A socket's outbox was congested and no longer is.
         Drain = 5;
@@ -183,15 +183,15 @@ numbers! {
 numbers! {
     /// How a socket's bytes are transported.
     pub(crate) enum Transport {
-        /// As a WebSocket.
+        /// A WebSocket.
         WebSocket = 0 => "websocket";
         /// Server-Sent Events, in one direction.
         EventStream = 1 => "sse";
-        /// As raw TCP.
+        /// Raw TCP.
         Tcp = 2 => "tcp";
-        /// As messages and responses of Sockety.
+        /// Messages and responses of Sockety.
         Sockety = 3 => "sockety";
-        /// As a splice session.
+        /// A splice session.
         Splice = 4 => "splice";
     }
 }
@@ -219,7 +219,7 @@ events! {
         SocketyAbort = 4;
         /// A Sockety fast reply.
         SocketyFastReply = 5;
-        /// The peer will disconnect soon.
+        /// The peer is going to disconnect soon.
         SocketyGoAway = 6;
         /// Something that the worker asked to send cannot be sent, or not completely. A payload says that no channel is
         /// left.

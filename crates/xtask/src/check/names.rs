@@ -1,4 +1,7 @@
-//! Rule 1: a module is named after its subject. A module without a proper name has no subject.
+//! Rule 1: a module is named after its subject. A module without a proper name has no subject. In `js/src` no two files have
+//! one name.
+
+use std::collections::BTreeMap;
 
 use crate::finding::Finding;
 use crate::rust_code::{identifier, words};
@@ -23,7 +26,23 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             Some(Finding::error(&file.path, file.line_at(at), message(name)))
         })
     });
-    of_files.chain(of_modules).collect()
+    of_files.chain(of_modules).chain(repeated(tree)).collect()
+}
+
+/// The root of the TypeScript sources.
+const SCRIPTS: &str = "js/src/";
+
+/// Every file of `js/src` whose name an earlier one has: stack traces, tabs and searches show the name alone.
+fn repeated(tree: &Tree) -> impl Iterator<Item = Finding> + '_ {
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    let sources = tree.scripts().filter(|file| file.path.starts_with(SCRIPTS));
+    sources.filter_map(move |file| {
+        let name = file.path.rsplit('/').next()?;
+        let other = *first.entry(name).or_insert(&file.path);
+        let message =
+            format!("{other} has the same name: give each file in js/src a name of its own");
+        (other != file.path).then(|| Finding::error(&file.path, 0, message))
+    })
 }
 
 fn nameless(name: &str) -> Option<&'static str> {
@@ -61,5 +80,22 @@ mod tests {
             ("crates/core/src/lib.rs", 3),
         ];
         assert_eq!(found, expected.map(|(path, line)| (path.to_owned(), line)));
+    }
+    #[test]
+    fn two_files_of_one_name_are_refused_in_js_src() {
+        let tree = Tree::of(&[
+            ("js/src/log.ts", "// A.\n"),
+            ("js/src/log/log.ts", "// A.\n"),
+            ("js/src/log/log-line.ts", "// A.\n"),
+            ("examples/chat/worker.mjs", "// A.\n"),
+            ("examples/auth/worker.mjs", "// A.\n"),
+        ]);
+        let found: Vec<String> = check(&tree)
+            .into_iter()
+            .map(|finding| finding.to_string())
+            .collect();
+        let expected = "js/src/log/log.ts: error: js/src/log.ts has the same name: \
+                        give each file in js/src a name of its own";
+        assert_eq!(found, [expected]);
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn module(tables: &[Table]) -> Result<String, SourceError> {
     let types: Vec<&str> = types.into_iter().collect();
     writeln!(
         module,
-        "\nimport type {{ {} }} from './limits.js';",
+        "\nimport type {{ {} }} from './limit-values.js';",
         types.join(", ")
     )
     .expect(INFALLIBLE);
@@ -242,7 +242,7 @@ limits! {
 "#;
 
     const MODULE: &str = "
-import type { OutboxPolicy, Range } from './limits.js';
+import type { OutboxPolicy, Range } from './limit-values.js';
 
 /** Bounds of a listener. */
 export interface ListenerLimits {

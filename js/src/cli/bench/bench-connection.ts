@@ -1,32 +1,32 @@
-/** A WebSocket connection of the load tool: handshake, messages, end. Owns the limits of a client that only measures. */
+/** A WebSocket connection of the load tool: handshake, messages, end. */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
 
-/** Who listens to a connection. */
+/** The owner of a connection. */
 export interface Listener {
   message(payload: Buffer): void;
-  /** It ended; once. `code`: what the server closed with, 1006 where it did not say. */
+  /** Reports the end, once. `code`: the code that the server closed with, or 1006 if it gave none. */
   ended(code: number): void;
 }
 
-/** A connection, from its first packet on. It can be destroyed at any time. */
+/** A connection. It can be destroyed at any time. */
 export class LoadConnection {
   readonly #socket: WebSocket;
   readonly #listener: Listener;
 
-  /** Begins to connect. */
+  /** Starts connecting. */
   constructor(url: URL, listener: Listener) {
     this.#listener = listener;
     this.#socket = new WebSocket(url, { maxPayload: LONGEST, perMessageDeflate: false, skipUTF8Validation: true });
-    // what goes wrong ends in `close`, and during the handshake in its error
+    // errors are followed by `close`, and those of the handshake reject `open`
     this.#socket.on('error', () => {});
   }
 
   /**
-   * Connects and shakes hands, for at most `ms`. The listener is told nothing of a connection that does not open.
+   * Connects and performs the handshake, in at most `ms`. If that fails, the listener is not called.
    *
-   * @throws {Error} that says in one line why not
+   * @throws {Error} with the reason in one line
    */
   async open(ms: number): Promise<void> {
     const socket = this.#socket;
@@ -51,23 +51,23 @@ export class LoadConnection {
     socket.once('close', (code: number) => this.#listener.ended(code));
   }
 
-  /** Sends a text. */
+  /** Sends a text message. */
   send(text: Buffer): void {
     this.#socket.send(text, TEXT);
   }
 
-  /** Says goodbye; the server ends the stream. */
+  /** Sends a Close frame. The server then ends the stream. */
   close(): void {
     this.#socket.close(1000);
   }
 
-  /** Ends it at once. */
+  /** Ends the connection at once. */
   destroy(): void {
     this.#socket.terminate();
   }
 }
 
-/** Bytes that are sent as they are, in a message of text. */
+/** The payload is sent unchanged, as a text message. */
 const TEXT = { binary: false };
 
 const LONGEST = 16 * 1024 * 1024;

@@ -1,23 +1,23 @@
-/** Times, counted so that percentiles are right to 1 %. Owns the counts; knows nothing of what took so long. */
+/** Counts durations so that percentiles are accurate to 1 %. Does not know what was measured. */
 
-/** Durations from 1 µs to more than an hour. */
+/** Counts durations from 1 µs to more than an hour. */
 export class Latencies {
-  /** By bucket: 64 for each doubling. */
+  /** Counts by bucket: 64 buckets for each doubling. */
   readonly #counts = new Uint32Array(BUCKETS);
   #count = 0;
   #max = 0;
 
-  /** How many were added. */
+  /** The number of durations. */
   get count(): number {
     return this.#count;
   }
 
-  /** The longest, in milliseconds. */
+  /** The longest duration, in milliseconds. */
   get max(): number {
     return this.#max;
   }
 
-  /** Adds one, in milliseconds. */
+  /** Adds a duration in milliseconds. */
   add(ms: number): void {
     const bucket = bucketOf(ms);
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1;
@@ -25,7 +25,7 @@ export class Latencies {
     if (ms > this.#max) this.#max = ms;
   }
 
-  /** What `percent` of them did not exceed, in milliseconds; 0 without any. */
+  /** The duration that `percent` of them did not exceed, in milliseconds. 0 if there are none. */
   percentile(percent: number): number {
     let left = Math.ceil((this.#count * percent) / 100);
     for (const [bucket, count] of this.#counts.entries()) {

@@ -1,30 +1,33 @@
-/** The load itself: connections that echo or come and go until time is up. Owns the counts; prints nothing. */
+/**
+ * The load: connections that echo, or that connect and disconnect, until the time is up. Owns the counts; prints
+ * nothing.
+ */
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { readable } from '../../log/report.js';
 import { type Listener, LoadConnection } from './bench-connection.js';
 import { Latencies } from './latencies.js';
 
-/** What is asked for. */
+/** What to measure. */
 export interface LoadPlan {
   url: URL;
   mode: 'echo' | 'connect';
   connections: number;
   seconds: number;
-  /** Bytes of a text. */
+  /** The size of a text in bytes. */
   size: number;
 }
 
 /** One measurement. */
 export class Load {
-  /** What was done, and how long each took. */
+  /** The duration of each operation. */
   readonly latencies = new Latencies();
-  /** Why connections failed, and how often. */
+  /** The reasons of failed connections, with their counts. */
   readonly failures = new Map<string, number>();
-  /** Messages that were not what was sent. */
+  /** Received messages that differ from what was sent. */
   others = 0;
   readonly #plan: LoadPlan;
-  /** Those that are open, and those that are being opened. */
+  /** Connections that are open or being opened. */
   readonly #connections = new Set<LoadConnection>();
   readonly #whenOver: Promise<void>;
   #over = false;
@@ -46,9 +49,9 @@ export class Load {
   }
 
   /**
-   * Runs for as long as planned, or until `stop`.
+   * Runs for the planned time, or until `stop`.
    *
-   * @throws {Error} if the first connection fails: then all would
+   * @throws {Error} if the first connection fails, because then all would
    */
   async run(): Promise<void> {
     const { connections, mode, seconds } = this.#plan;
@@ -62,7 +65,7 @@ export class Load {
     clearTimeout(timer);
   }
 
-  /** Ends it, also while it waits for a handshake. */
+  /** Ends the run, also while it waits for a handshake. */
   stop(): void {
     if (this.#over) return;
     this.#over = true;
@@ -71,7 +74,7 @@ export class Load {
     this.#tellOver();
   }
 
-  /** One connection that does nothing: what is wrong with it is wrong with all. */
+  /** Opens one connection without a message, to report a problem that all would have. */
   async #try(): Promise<void> {
     try {
       const connection: LoadConnection = await this.#open({
@@ -84,7 +87,7 @@ export class Load {
     }
   }
 
-  /** One connection that sends, waits for the same, and sends again. */
+  /** Runs one connection that sends a text, waits for the echo, and repeats that. */
   async #echo(): Promise<void> {
     const payload = Buffer.alloc(this.#plan.size, `millrace ${this.#connections.size} `);
     let sent = 0;
@@ -109,7 +112,7 @@ export class Load {
     connection.send(payload);
   }
 
-  /** One connection after the other. */
+  /** Opens and closes one connection after the other. */
   async #comeAndGo(): Promise<void> {
     while (!this.#over) {
       const began = performance.now();
@@ -119,7 +122,7 @@ export class Load {
       });
       const connection = await this.#connect({ message: () => {}, ended: gone });
       if (connection === undefined) {
-        // a server that refuses is not asked in a tight loop
+        // pause before the next attempt, so that a refusing server is not flooded
         await pause(REFUSED_PAUSE_MS);
         continue;
       }
@@ -139,7 +142,7 @@ export class Load {
     }
   }
 
-  /** @throws {Error} why not, or because it was destroyed when all was over */
+  /** @throws {Error} with the reason, or because the run has ended */
   async #open(listener: Listener): Promise<LoadConnection> {
     const connection = new LoadConnection(this.#plan.url, listener);
     this.#connections.add(connection);
@@ -153,7 +156,7 @@ export class Load {
   }
 
   #fail(why: string): void {
-    // one line each: a server cannot make the list long
+    // one line per reason, up to a limit, so that a server cannot make the list long
     const known = this.failures.has(why) || this.failures.size < MOST_REASONS;
     const reason = known ? why : 'something else';
     this.failures.set(reason, (this.failures.get(reason) ?? 0) + 1);

@@ -1,15 +1,15 @@
-/** The files of a new project: a server, its worker and a page. Writes nothing. */
+/** The files of a new project: a server, its worker and a page. Writes no file. */
 
-/** What differs from project to project. */
+/** What differs between projects. */
 export interface ProjectPlan {
-  /** The package's name. */
+  /** The name of the package. */
   name: string;
-  /** Which `millrace` it depends on. */
+  /** The version or path of `millrace` that it depends on. */
   millrace: string;
   isTypeScript: boolean;
 }
 
-/** The texts of the files, by their paths. */
+/** The contents of the files by their paths. */
 export function projectFiles(plan: ProjectPlan): Record<string, string> {
   const source = plan.isTypeScript ? { 'src/server.ts': SERVER_TS, 'src/worker.ts': WORKER_TS } : JAVASCRIPT;
   return {
@@ -82,7 +82,7 @@ const SERVER_TS = SERVER('../');
 const WORKER_JS = `import { send, subscribe } from 'millrace';
 
 export default {
-  // before a client is connected: what is returned here as its token, its other handlers get
+  // called before a client is connected; the other handlers get the token that it returns
   handleOpen(socketId, ip, headers, request) {
     subscribe(socketId, 'everyone');
     return { token: { name: request.query.get('name') ?? 'guest' } };
@@ -96,13 +96,13 @@ export default {
 
 const WORKER_TS = `import { defineWorker, send, subscribe } from 'millrace';
 
-/** What is attached to a client: its token. */
+/** The token of a client. */
 interface User {
   name: string;
 }
 
 export default defineWorker<{ data: User }>({
-  // before a client is connected: what is returned here as its token, its other handlers get
+  // called before a client is connected; the other handlers get the token that it returns
   handleOpen(socketId, _ip, _headers, request) {
     subscribe(socketId, 'everyone');
     return { token: { name: request.query.get('name') ?? 'guest' } };
@@ -158,7 +158,7 @@ const PAGE = `<!doctype html>
         line.textContent = \`\${from}: \${text}\`;
         document.querySelector('ul').append(line);
       };
-      // the server may be starting again: after a random wait, so that not everybody comes at once
+      // the server may be restarting: connect again after a random delay, so that not all clients come at once
       socket.onclose = () => setTimeout(connect, 500 + Math.random() * 1000);
     }
 

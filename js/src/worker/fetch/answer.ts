@@ -1,4 +1,4 @@
-/** What a `fetch` handler returned, sent: a `Response` or a plain object. Owns what counts as an answer. */
+/** Sends the result of a `fetch` handler: a `Response` or a plain object. Decides what is a valid answer. */
 
 import { readable } from '../../log/report.js';
 import type { HttpExchange } from '../exchange.js';
@@ -16,20 +16,20 @@ export type AnswerBody =
   | null
   | undefined;
 
-/** An answer that costs less than a `Response`. */
+/** An answer as a plain object, which costs less than a `Response`. */
 export interface PlainAnswer {
-  /** 200 to 599. Default 200. */
+  /** The status, 200 to 599. Default 200. */
   status?: number;
-  /** An array gives a header several values. */
+  /** The headers. An array gives a header several values. */
   headers?: Record<string, string | string[]> | Headers | [string, string][];
-  /** Default: none. */
+  /** The body. Default: none. */
   body?: AnswerBody;
 }
 
 /**
- * Sends an answer. A promise is returned for bodies that come in pieces.
+ * Sends an answer. Returns a promise if the body comes in pieces.
  *
- * @throws {TypeError} (or rejects) if it is none
+ * @throws {TypeError} (or rejects with one) if the answer is not valid
  */
 export function send(exchange: HttpExchange, answer: unknown): void | Promise<unknown> {
   if (answer instanceof Response) return sendResponse(exchange, answer);
@@ -47,7 +47,7 @@ function sendResponse(exchange: HttpExchange, response: Response): void | Promis
   const whole = wholeOf(response);
   if (whole !== undefined) return exchange.respond(whole.status, whole.headers, whole.body ?? undefined);
   const { body } = response;
-  // what is left of such a body is nothing, and would be sent as the whole
+  // a used body is empty by now, and must not be sent as if it were complete
   if (response.bodyUsed || body?.locked) throw new TypeError("the Response's body has been used already");
   const headers: string[] = [];
   for (const [name, value] of response.headers) headers.push(name, value);
@@ -87,7 +87,7 @@ function sendBody(
   }
 }
 
-/** Names and values in turn. */
+/** The headers as names and values, alternating. */
 function listOf(headers: PlainAnswer['headers']): string[] {
   const list: string[] = [];
   if (headers === undefined || headers === null) return list;

@@ -1,4 +1,6 @@
-/** `fetch` handlers as exchange handlers. Owns nothing: the request, the answer and the globals are beside. */
+/**
+ * Turns `fetch` handlers into exchange handlers. The request, the answer and the globals are in files beside this one.
+ */
 
 import { ownWorkerData } from '../../addon/runtime.js';
 import type { ExchangeHandler } from '../exchange.js';
@@ -6,13 +8,13 @@ import { type PlainAnswer, send } from './answer.js';
 import { ExchangeInfo, LazyRequest, type RequestInfo } from './fetch-request.js';
 import { takeOurs } from './globals.js';
 
-/** Answers requests. */
+/** Answers a request. */
 export type FetchHandler = (
   request: Request,
   info: RequestInfo,
 ) => Response | PlainAnswer | Promise<Response | PlainAnswer>;
 
-/** The exchange handler that asks a `fetch` handler. */
+/** Makes an exchange handler that calls a `fetch` handler. */
 export function exchangeHandler(fetch: FetchHandler): ExchangeHandler {
   return (exchange) => {
     const request = new LazyRequest(exchange) as unknown as Request;
@@ -24,5 +26,5 @@ export function exchangeHandler(fetch: FetchHandler): ExchangeHandler {
   };
 }
 
-// the globals of a thread that is not ours are not, either
+// globals are replaced only in threads that Millrace has started
 if (ownWorkerData() !== undefined) takeOurs();

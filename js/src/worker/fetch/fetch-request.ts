@@ -1,17 +1,17 @@
 /**
- * A `Request` over an exchange: reading a property makes what it needs, and only what a `Request` of the platform alone
- * can do makes one of those. Owns how a body is used once.
+ * A `Request` over an exchange. Each property is computed when it is read. The platform's `Request` is created only for
+ * what nothing else can do. Makes sure that a body is read once.
  */
 
 import type { HttpExchange } from '../exchange.js';
 
-/** What `fetch` is told beside the request. */
+/** The second argument of `fetch`. */
 export interface RequestInfo {
   /** The client's address; empty on a unix socket. */
   readonly ip: string;
   /** The client's port; 0 on a unix socket. */
   readonly port: number;
-  /** Whether it came over TLS. */
+  /** Whether the request came over TLS. */
   readonly encrypted: boolean;
   /** The version of HTTP that the client speaks. */
   readonly httpVersion: '1.0' | '1.1' | '2.0';
@@ -56,7 +56,8 @@ export class LazyRequest {
   }
 
   /**
-   * What of the platform stands for one of these, from then on; undefined: `value` is something else.
+   * Returns the platform's `Request` for such a request, which it uses from then on. Undefined: `value` is something
+   * else.
    *
    * @throws {TypeError} if its body was read
    */
@@ -82,7 +83,7 @@ export class LazyRequest {
       for (let at = 0; at + 1 < list.length; at += 2) {
         const name = list[at] as string;
         const value = list[at + 1] as string;
-        // HTTP/2 sends each cookie by itself, and not every runtime joins them as cookies are joined
+        // HTTP/2 sends each cookie in a header of its own, and not every runtime joins these with a semicolon
         if (name === 'cookie' && headers.has(name)) headers.set(name, `${headers.get(name)}; ${value}`);
         else headers.append(name, value);
       }
@@ -192,7 +193,7 @@ export class LazyRequest {
     return hasBody && method !== 'GET' && method !== 'HEAD';
   }
 
-  /** The whole body, once. */
+  /** Reads the whole body. It can be read once. */
   #take(): Promise<Uint8Array> {
     if (this.#used) return Promise.reject(new TypeError('Body is unusable: Body has already been read'));
     if (!this.#hasBody) return Promise.resolve(new Uint8Array(0));
@@ -200,7 +201,7 @@ export class LazyRequest {
     return this.#exchange.body();
   }
 
-  /** Something of the platform that reads a body by its type. */
+  /** A `Response` of the platform, which parses the body by its content type. */
   async #asResponse(): Promise<Response> {
     const type = this.headers.get('content-type');
     return new Response((await this.#take()) as never, type === null ? {} : { headers: { 'content-type': type } });
@@ -230,12 +231,12 @@ function decode(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-/** The whole URL, as the URL parser writes it; the parser itself is asked only where it may change something. */
+/** The whole URL as the URL parser writes it. The parser is called only if it may change something. */
 function urlOf(exchange: HttpExchange): string {
   const { target } = exchange;
   if (/^[a-z][a-z0-9+.-]*:/i.test(target) && URL.canParse(target)) {
     const url = new URL(target);
-    // no request of the platform takes such a URL
+    // a platform's `Request` refuses a URL with a user
     url.username = '';
     url.password = '';
     return url.href;
@@ -245,7 +246,7 @@ function urlOf(exchange: HttpExchange): string {
   return PLAIN_TARGET.test(path) && !path.includes('/.') ? url : new URL(url).href;
 }
 
-/** Scheme and host. Neighbouring requests mostly name the same. */
+/** Scheme and host. They are cached, because consecutive requests usually have the same. */
 function originOf(exchange: HttpExchange): string {
   const { host, encrypted } = exchange;
   if (host === known.host && encrypted === known.encrypted) return known.origin;
@@ -256,7 +257,7 @@ function originOf(exchange: HttpExchange): string {
   return origin;
 }
 
-/** What the last request had. */
+/** The scheme and host of the last request. */
 let known = { host: '', encrypted: false, origin: 'http://localhost' };
 
 const PLAIN_TARGET = /^\/[\w\-./?&=%+,:;@!$()*~]*$/;

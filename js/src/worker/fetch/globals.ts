@@ -1,11 +1,11 @@
 /**
- * The platform's `Request` and `fetch`, made to take our requests as they take their own. Owns these two globals of a
- * worker whose `fetch` handler gets such requests, and changes nothing else about them.
+ * Makes the platform's `Request` and `fetch` accept our requests. Replaces these two globals in workers that have a
+ * `fetch` handler, and changes nothing else about them.
  */
 
 import { LazyRequest } from './fetch-request.js';
 
-/** Makes programs work that pass on what they got: `new Request(request, …)`, `fetch(request)`. */
+/** Makes code work that passes its request on: `new Request(request, …)` and `fetch(request)`. */
 export function takeOurs(): void {
   replace(
     'Request',
@@ -24,7 +24,7 @@ function replace(name: 'Request' | 'fetch', value: unknown): void {
   Object.defineProperty(globalThis, name, { value, writable: true, configurable: true });
 }
 
-/** Arguments of which the first may be a request of ours. */
+/** Arguments in which a request of ours in the first place is replaced by the platform's. */
 function real(given: unknown[]): unknown[] {
   const request = LazyRequest.platform(given[0]);
   return request === undefined ? given : [request, ...given.slice(1)];

@@ -1,10 +1,10 @@
 /**
- * A `Response` that a worker thread of Node.js has in place of the platform's. One made of text or bytes is only what it
- * was made of, until something is asked that the platform's alone can do; to send it, nothing is. Owns that class and its
- * place on the global object.
+ * A `Response` that replaces the platform's in worker threads of Node.js. One made of text or bytes only keeps its
+ * arguments, and can be sent from these. The platform's `Response` is created when a program uses a member that needs
+ * it. Owns this class and its place on the global object.
  */
 
-/** All of an answer. */
+/** A complete answer. */
 export interface Whole {
   status: number;
   /** Name, value, name, value …. */
@@ -17,7 +17,7 @@ type PlatformBody = ConstructorParameters<typeof Response>[0];
 let takeWhole: ((response: object) => Whole | undefined) | undefined;
 
 /**
- * The whole answer, if a response is one; it counts as read then.
+ * Returns the complete answer of such a response, which then counts as read. Undefined for other values.
  *
  * @throws {TypeError} if it was sent before
  */
@@ -25,7 +25,10 @@ export function wholeOf(response: Response): Whole | undefined {
   return takeWhole?.(response);
 }
 
-/** Puts the class on this thread's global object once somebody asks for `Response`: the platform loads its own no sooner. */
+/**
+ * Installs the class on this thread's global object when `Response` is first read, because the platform loads its own
+ * class at that moment, too.
+ */
 export function installLightResponse(): void {
   const own = Object.getOwnPropertyDescriptor(globalThis, 'Response');
   if (own?.configurable !== true) return;
@@ -48,7 +51,7 @@ const SHOWN = { configurable: true, writable: true };
 
 function lightOver(Platform: typeof Response): typeof Response {
   class Light {
-    /** `undefined`: what it is made of is the platform's matter. */
+    /** Undefined: the platform's `Response` has taken over. */
     #whole: Whole | undefined;
     #platform: Response | undefined;
     #sent = false;
@@ -139,7 +142,7 @@ function lightOver(Platform: typeof Response): typeof Response {
       return inspect(this.#real);
     }
 
-    /** The platform's, from now on. */
+    /** The platform's `Response`, which takes over from now on. */
     get #real(): Response {
       if (this.#platform === undefined) {
         const { status, headers, body } = this.#whole as Whole;
@@ -160,7 +163,7 @@ function lightOver(Platform: typeof Response): typeof Response {
       return this.#whole;
     }
   }
-  // the platform's own count too, those of `fetch` among them
+  // instances of the platform's class count, too, such as the results of `fetch`
   const hasInstance = Function.prototype[Symbol.hasInstance];
   Object.defineProperty(Light, Symbol.hasInstance, {
     configurable: true,
@@ -174,7 +177,10 @@ function lightOver(Platform: typeof Response): typeof Response {
   return Light as unknown as typeof Response;
 }
 
-/** What a response is made of, if it is simple; all that has rules of its own is left to the platform. */
+/**
+ * The answer that a simple response is made of. Undefined for everything that has rules of its own, which the platform
+ * handles.
+ */
 function wholeFrom(body: unknown, init: ResponseInit | undefined, type: string): Whole | undefined {
   let content: Whole['body'];
   if (typeof body === 'string') content = body;
@@ -195,7 +201,7 @@ function wholeFrom(body: unknown, init: ResponseInit | undefined, type: string):
   return { status, headers: list, body: content };
 }
 
-/** Names in lower case and values in turn; `undefined` where the platform has to look, or to throw. */
+/** Names in lower case and values, alternating. Undefined if the platform has to check or refuse them. */
 function listFrom(headers: unknown): string[] | undefined {
   if (headers === undefined) return [];
   if (typeof headers !== 'object' || headers === null) return undefined;
@@ -227,6 +233,6 @@ function pairs(list: readonly string[]): [string, string][] {
 
 const NO_HEADERS: readonly string[] = [];
 const NAME = /^[\w!#$%&'*+\-.^`|~]+$/;
-/** Without the white space around it that the platform takes away. */
+/** A header's value without surrounding white space, which the platform would remove. */
 const VALUE = /^(?:[!-~\x80-\xff](?:[\t -~\x80-\xff]*[!-~\x80-\xff])?)?$/;
 const SENT = 'Body is unusable: the Response was sent already';
