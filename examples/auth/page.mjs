@@ -56,11 +56,11 @@ async function readFiles(folder) {
 }
 
 /**
- * Repeats the request to Millrace as it came, then joins the two connections. Millrace checks it
- * all: method, version, key, Origin against Host.
+ * Repeats the request to Millrace unchanged, then joins the two connections. Millrace checks everything: method,
+ * version, key, Origin against Host.
  * @param {import('node:http').IncomingMessage} request
  * @param {import('node:net').Socket} browser
- * @param {Buffer} early bytes that came right behind the request
+ * @param {Buffer} early bytes that arrived together with the request
  * @param {{ host: string, port: number }} gateway
  */
 function handOn(request, browser, early, gateway) {
@@ -77,7 +77,7 @@ function handOn(request, browser, early, gateway) {
   browser.on('error', () => millrace.destroy());
   browser.on('close', () => millrace.destroy());
   millrace.on('error', () => browser.destroy());
-  // What Millrace said last still goes out.
+  // Millrace's last bytes still go out.
   millrace.on('close', () => browser.destroySoon());
 }
 

@@ -3,7 +3,7 @@
  * The authentication example: `node examples/auth/server.mjs`, then open the address it prints.
  *
  * --port 3001       where the page is served (or PORT); 0 picks a free one
- * --session 3600    seconds that a token is good for
+ * --session 3600    seconds that a token is valid
  * --login 30        seconds that a guest has to log in
  * AUTH_SECRET       signs the tokens; without it a new one is made at each start
  */
@@ -23,7 +23,7 @@ const { values } = parseArgs({
 const secret = process.env.AUTH_SECRET ?? randomBytes(32).toString('hex');
 const derive = /** @type {(password: string, salt: Buffer, length: number) => Promise<Buffer>} */ (promisify(scrypt));
 
-// In a real server these come from a database, hashed when they were set.
+// A real server has these in a database, hashed when they were set.
 const users = new Map([
   ['anna', await makeUser('water', ['reader', 'writer'])],
   ['ben', await makeUser('wheel', ['reader'])],
@@ -57,7 +57,7 @@ board.stopped.then(() => {
 });
 
 /**
- * A password for a token: as a cookie, for the next connection, and in the answer, for the present.
+ * Exchanges a password for a token: as a cookie for the next connection, and in the answer for the current one.
  * @type {import('node:http').RequestListener}
  */
 async function login(request, response) {

@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Signed tokens: who someone is, what they may do, until when. Nobody without the secret can make
- * or change one, so whoever shows one need not be looked up. This is the idea of a JWT in thirty
- * lines; where an identity provider issues yours, use its library for `verify`.
+ * Signed tokens: who a user is, what they may do, until when. Without the secret, a token can be neither made nor
+ * changed, so the server need not look users up. This is the idea of a JWT in thirty lines; if an identity provider
+ * issues your tokens, use its library for `verify`.
  *
  * @typedef {{ user: string, roles: string[], expires: number }} Claims  expires: ms since 1970
  */
@@ -11,7 +11,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 /**
  * @param {Claims} claims
  * @param {string} secret
- * @returns {string} letters, digits, "-", "_" and one ".": fit for a cookie, a header, a URL
+ * @returns {string} letters, digits, "-", "_" and one ".": valid in a cookie, a header and a URL
  */
 export function issue(claims, secret) {
   const body = Buffer.from(JSON.stringify(claims)).toString('base64url');
@@ -29,7 +29,7 @@ export function verify(token, secret, now = Date.now()) {
   if (body === undefined || signature === undefined || rest.length > 0) return undefined;
   const expected = sign(body, secret);
   const given = Buffer.from(signature, 'base64url');
-  // A comparison that stops at the first difference tells by its duration how much was right.
+  // The duration of a comparison that stops at the first difference would reveal how much was right.
   if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
   const claims = JSON.parse(Buffer.from(body, 'base64url').toString());
   return claims.expires > now ? claims : undefined;

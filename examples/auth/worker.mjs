@@ -1,11 +1,10 @@
 // @ts-check
 /**
- * A notice board: everyone logged in reads it, writers post on it.
+ * A notice board: users who are logged in can read it, and writers can post.
  *
- * A signed token is shown in one of two ways. In `handleOpen`, before the upgrade is answered: a
- * bad one is refused with HTTP 401. Or later in a message, by a connection that came as a guest.
- * Either way its claims become the connection's token, which Millrace hands to every later event:
- * no table of sessions, and nothing to clean up.
+ * A client sends a signed token in one of two ways: with the handshake, where `handleOpen` refuses an invalid one with
+ * HTTP 401, or later in a message, if it connected as a guest. In both cases its claims become the connection's token,
+ * which Millrace passes to every later handler. So the worker needs no table of sessions and no cleanup.
  *
  * @typedef {import('./tokens.mjs').Claims} Claims
  */
@@ -100,10 +99,10 @@ function post(socketId, text, { user, roles }) {
  * @param {Claims} claims
  */
 function admit(socketId, claims) {
-  // Logging in once more must not subscribe twice: subscriptions are counted.
+  // A second login must not subscribe twice: subscriptions are counted.
   unsubscribe(socketId, BOARD);
   subscribe(socketId, BOARD);
-  // Also for those who only listen: nothing is sent to them once their token has expired.
+  // Also for clients that only listen: they get nothing after their token has expired.
   endAfter(socketId, claims.expires - Date.now(), 'token expired');
   reply(socketId, { type: 'you', ...claims });
 }
@@ -111,7 +110,7 @@ function admit(socketId, claims) {
 /**
  * @param {number} socketId
  * @param {Claims | null} token
- * @returns {boolean} false: the client went away while its message waited here
+ * @returns {boolean} false: the client disconnected while its message waited here
  */
 function attach(socketId, token) {
   try {
@@ -140,9 +139,9 @@ function endAfter(socketId, ms, reason) {
 }
 
 /**
- * Where a client can show a token: programs in a header; browsers, whose WebSocket can set none, in
- * a cookie (best: the page's scripts cannot read it) or beside the subprotocol. Not in the address:
- * addresses end up in logs.
+ * Where a client can send a token: a program in a header; a browser, whose WebSocket cannot set headers, in a cookie
+ * (best, because the page's scripts cannot read it) or beside the subprotocol. Not in the address, because addresses
+ * end up in logs.
  * @param {Record<string, string>} headers
  * @param {import('millrace').OpenRequest} request
  * @returns {string | undefined}

@@ -7,7 +7,7 @@ let socket;
 /** @param {string} id */
 const part = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
 
-/** The browser sends the cookie along by itself: with a good one, handleOpen knows us at once. */
+/** The browser sends the cookie without a script: with a valid one, handleOpen knows the user at once. */
 function connect() {
   socket?.removeEventListener('close', lost);
   socket?.close();
