@@ -1,12 +1,11 @@
 // @ts-check
 /**
- * Serves the page and what logs in, with the HTTP server of Node.js, and hands WebSocket connections on
- * to Millrace: how an HTTP server that is there already shares its port.
+ * Serves the page and the login with the HTTP server of Node.js, and forwards WebSocket connections to Millrace. This
+ * shows how an existing HTTP server shares its port.
  *
- * Browser, page and WebSocket see one host and one port. So `origins: 'same-host'` protects the
- * board as it is, and the page needs no configuration. The price is that the bytes of a connection
- * pass through this thread once: fine for an example. Where only files are served, Millrace does it
- * itself (`static`, as in ../chat).
+ * Page and WebSocket have the same host and port. So `origins: 'same-host'` protects the board, and the page needs no
+ * configuration. The cost is that the bytes of each connection pass through this thread: fine for an example. If you
+ * only need files, let Millrace serve them (`static`, as in ../chat).
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
