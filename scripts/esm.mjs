@@ -65,8 +65,8 @@ function writeEntries() {
 }
 
 /**
- * The client of splice as an ES module that a browser can load as it is: the source without types, comments and blanks. It keeps
- * no state, so that nothing is lost by its being there twice.
+ * The splice client as an ES module that a browser can load directly: the source without types, comments and
+ * indentation. It has no module state, so two copies do no harm.
  */
 function writeBrowserModule(name) {
   const source = readFileSync(path.join(ROOT, 'js/src', `${name}.ts`), 'utf8');
@@ -77,7 +77,7 @@ function writeBrowserModule(name) {
   write(`${name}.d.mts`, `export * from './${name}.js';\n`);
 }
 
-/** Line ends stay: some of them end statements. */
+/** Keeps line ends: some of them end statements. */
 function withoutBlanks(code) {
   const file = ts.createSourceFile('', code, ts.ScriptTarget.ES2022, true);
   let [out, end] = ['', 0];
@@ -96,8 +96,8 @@ function withoutBlanks(code) {
 }
 
 /**
- * Modules of Node.js are asked of `process`: a `require` that is left in a bundle of ES modules has nobody who answers it, and
- * bundlers leave those of Node.js's modules. Those of files and packages stay, so that bundlers find them.
+ * Gets Node.js's modules from `process`: bundlers leave a `require` of these in a bundle of ES modules, where `require`
+ * does not exist. A `require` of files and packages stays, so that bundlers find them.
  */
 function askProcessForBuiltins() {
   const folder = path.join(ROOT, 'js/dist');
@@ -110,7 +110,7 @@ function askProcessForBuiltins() {
   }
 }
 
-/** Whether a name exists at run time; interfaces and type aliases do not, nor what is exported as a type. */
+/** Whether a name exists at run time; interfaces, type aliases and type-only exports do not. */
 function isValue(checker, exported) {
   const isType = (node) => ts.isExportSpecifier(node) && (node.isTypeOnly || node.parent.parent.isTypeOnly);
   if (exported.declarations?.some(isType)) return false;
